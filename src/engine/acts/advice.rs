@@ -1,13 +1,13 @@
-//! What the writer of a claim is told about its wording.
+//! Advice to the writer of a claim about its wording.
 
 use crate::{api::Warning, domain::text::sentences};
 
-/// The advice on a statement, if there is some.
+/// Returns the advice on a statement, if any.
 pub(super) fn on_statement(statement: &str) -> Option<Warning> {
     several_claims(statement).or_else(|| question(statement))
 }
 
-/// Says that a statement holds several claims, if it has several sentences.
+/// Warns that a statement contains several claims, if it has several sentences.
 fn several_claims(statement: &str) -> Option<Warning> {
     let sentences = sentences(statement).len();
     (sentences > 1).then(|| {
@@ -19,7 +19,7 @@ fn several_claims(statement: &str) -> Option<Warning> {
     })
 }
 
-/// Says that a statement is a question, if it is one.
+/// Warns that a statement is a question.
 fn question(statement: &str) -> Option<Warning> {
     statement.trim_end().ends_with('?').then(|| {
         let message = "the statement is a question, and nothing can follow from it or contradict it: supersede it with \

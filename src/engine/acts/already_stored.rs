@@ -1,4 +1,4 @@
-//! A write of a claim that is stored already.
+//! Answers a write of a claim that is already stored.
 
 use super::{
     depend,
@@ -18,9 +18,9 @@ use crate::{
 };
 
 impl ActContext<'_> {
-    /// The active claim that a write repeats, unless the write replaces it. A fact repeats one under its own key only: the
-    /// same value under another key is another fact. A fact without a key also repeats one that has a key, if nothing else
-    /// is stored under the key derived for it.
+    /// Returns the active claim that a write repeats, unless the write replaces it. A fact repeats one under its own
+    /// key only: the same value under another key is another fact. A fact without a key also repeats one with a key, if
+    /// nothing else is stored under the key derived for it.
     pub(in crate::engine) fn already_stored(
         &self,
         write_scope: &WriteScope,
@@ -39,8 +39,8 @@ impl ActContext<'_> {
         Ok(found.filter(|id| !replaced.contains(id)))
     }
 
-    /// The write with the same fact without a key among those that it replaces, if it gives a key and there is such a fact. Otherwise
-    /// a later fact under this key would leave the earlier value active.
+    /// If the write gives a key and the same fact is stored without a key, returns the write with that fact among those
+    /// it replaces. Otherwise a later fact under this key would leave the earlier value active.
     pub(in crate::engine) fn replacing_fact_without_key(
         &self,
         write_scope: &WriteScope,
@@ -73,8 +73,8 @@ impl ActContext<'_> {
         Ok(self.reader().duplicate(&write_scope.scope, draft.kind, &draft.statement, &draft.qualifiers, key)?)
     }
 
-    /// Answers a write of a claim that is stored already: only new premises, rules and sightings, and what it replaces, are
-    /// recorded.
+    /// Answers a write of a claim that is already stored. Only new premises, rules and sightings, and the claims that
+    /// it replaces, are recorded.
     pub(in crate::engine) fn store_duplicate(
         &mut self,
         write_scope: &WriteScope,
@@ -105,7 +105,7 @@ impl ActContext<'_> {
         let mut premises = Vec::new();
         for premise in claim.premises.iter().filter(|premise| **premise != id && !known.premises.contains(premise)) {
             let row = find::row(self.reader(), premise)?;
-            if !depend::rests_on(self, &row, id)? {
+            if !depend::depends_on_claim(self, &row, id)? {
                 premises.push(*premise);
             } else if self.answered.is_none() {
                 return Err(depend::circular("depends_on", id, *premise));
@@ -148,7 +148,8 @@ impl ActContext<'_> {
         Ok(WriteOutcome::Stored(outcome))
     }
 
-    /// The rules named for a stored claim, without those to which it is recorded as an exception already.
+    /// Returns the rules that the write names, without those to which the stored claim is already recorded as an
+    /// exception.
     fn new_rules(&self, claim: &NewClaim, known: &ClaimRow) -> Result<Vec<ClaimId>, ApiError> {
         if !self.may_except() {
             return Ok(Vec::new());

@@ -19,19 +19,19 @@ use crate::{
     store::{ClaimFilter, ClaimRow, NearbyLists, NearbyQuery, Reader},
 };
 
-/// Claims that are read at once.
-const PAGE: usize = 200;
+/// Claims read in one page.
+const CLAIM_PAGE_SIZE: usize = 200;
 
-/// Pairs that the cross-encoder is asked about at once: well under a second of work.
-const BATCH: usize = 16;
+/// Pairs in one request to the cross-encoder: well under a second of work.
+const NLI_BATCH_SIZE: usize = 16;
 
-/// How long an audit waits for one batch: nobody else waits for it.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// The deadline for one batch. Long, because nobody else waits for it.
+const BATCH_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The most claims that are kept: some tens of megabytes while an audit runs.
+/// The greatest number of parsed claims in the cache: some tens of megabytes while an audit runs.
 const MAX_PARSED: usize = 6_000;
 
-/// The most cards that one audit opens; the next one goes on from there.
+/// The greatest number of cards that one audit opens. The next audit opens the following ones.
 const MAX_CARDS: usize = 500;
 
 /// `POST /audit`.
@@ -40,7 +40,7 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
     let now = (engine.config.clock)();
     let today = guard_calls::day(now);
     engine.finish_stories()?;
-    // The long part reads beside the writer; what it found is looked at again under the lock.
+    // The long part runs beside the writer; its findings are checked again under the lock.
     let (scope, mut work) = {
         let reader = engine.readers.lend();
         let write_scope = WriteScope::of(&reader, &request.caller)?;
@@ -48,14 +48,14 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
         let shift = engine.threshold_shift(&reader, &write_scope.scope)?;
         let questions = reader.story_marks(&scope)?.iter().filter(|mark| mark.open).count();
         let outcome = AuditOutcome { questions, ..AuditOutcome::default() };
-        let second = engine.second_reader();
-        let work = Work {
+        let llm_normaliser = engine.second_reader();
+        let work = AuditRun {
             reader: &reader,
             engine,
             scope: write_scope.scope,
             today: &today,
             shift,
-            second,
+            llm_normaliser,
             outcome,
             doubts: Vec::new(),
             lists: NearbyLists::default(),
@@ -94,36 +94,37 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
     })
 }
 
-struct Work<'a> {
+struct AuditRun<'a> {
     reader: &'a Reader,
     engine: &'a Engine,
     scope: Scope,
     today: &'a str,
     shift: f32,
-    /// The normaliser that a language model makes with the rules.
-    second: Option<String>,
+    /// The name of the normaliser that combines the rules with a language model.
+    llm_normaliser: Option<String>,
     outcome: AuditOutcome,
-    /// Claims with those that they may contradict.
+    /// Claims, each with the claims that it may contradict.
     doubts: Vec<ClaimInDoubts>,
-    /// The lists of words by which claims near each other are found.
+    /// Cached lists of the index of words, by which nearby claims are found.
     lists: NearbyLists,
-    /// Claims that were read, by their numbers: each is near many others. `None` for one that cannot be parsed.
+    /// Cache of parsed claims by their numbers, because each is near many others. `None` for a claim that cannot be
+    /// parsed.
     claims: HashMap<i64, Option<ReadClaim>>,
 }
 
-/// A claim, and what it says.
+/// A claim, and its parsed form.
 type ReadClaim = (Arc<ClaimRow>, Arc<ParsedClaim>);
 
-/// A claim, and those that it may contradict.
+/// A claim, and the claims that it may contradict.
 type ClaimInDoubts = (ClaimRow, Vec<(ClaimRow, DoubtBand)>);
 
-/// The statements of a pair, the stored one first.
-fn texts(looks: &[Look], (at, other): (usize, usize)) -> (&str, &str) {
-    (looks[at].against[other].claim().statement.as_str(), looks[at].ours.claim().statement.as_str())
+/// Returns the statements of a pair, the stored one first.
+fn texts(comparisons: &[ClaimComparison], (at, other): (usize, usize)) -> (&str, &str) {
+    (comparisons[at].against[other].claim().statement.as_str(), comparisons[at].ours.claim().statement.as_str())
 }
 
-/// One claim beside the claims that it is to be compared with, and what models said of each.
-struct Look {
+/// One claim, the claims to compare it with, and the models' scores of each pair.
+struct ClaimComparison {
     row: Arc<ClaimRow>,
     ours: Arc<ParsedClaim>,
     rows: Vec<Arc<ClaimRow>>,
@@ -132,21 +133,21 @@ struct Look {
     rulings: Vec<Ruling>,
 }
 
-impl Look {
+impl ClaimComparison {
     fn context<'a>(&'a self, today: &'a str, threshold_shift: f32) -> JudgeContext<'a> {
         let (scores, rulings) = (&self.scores, &self.rulings);
         JudgeContext { today, scores, rulings, threshold_shift, ..JudgeContext::default() }
     }
 }
 
-struct Found {
+struct AuditResult {
     outcome: AuditOutcome,
     pairs: Vec<FoundPair>,
     doubts: Vec<ClaimInDoubts>,
 }
 
-impl Work<'_> {
-    fn run(mut self) -> Result<Found, ApiError> {
+impl AuditRun<'_> {
+    fn run(mut self) -> Result<AuditResult, ApiError> {
         let filter = ClaimFilter {
             scope: Some(self.scope.clone()),
             status: Some(Status::Active),
@@ -157,15 +158,15 @@ impl Work<'_> {
         let mut compared: HashSet<(i64, i64)> = HashSet::new();
         let mut cursor: Option<String> = None;
         loop {
-            let page = self.reader.claims(&filter, PAGE, cursor.as_deref())?;
-            let mut looks = Vec::with_capacity(page.items.len());
+            let page = self.reader.claims(&filter, CLAIM_PAGE_SIZE, cursor.as_deref())?;
+            let mut comparisons = Vec::with_capacity(page.items.len());
             for row in page.items {
                 self.outcome.claims += 1;
-                looks.extend(self.look_at(row, &mut compared)?);
+                comparisons.extend(self.comparison_of(row, &mut compared)?);
             }
-            self.infer(&mut looks);
-            for look in looks {
-                self.judge(look, &mut pairs)?;
+            self.infer(&mut comparisons);
+            for comparison in comparisons {
+                self.judge(comparison, &mut pairs)?;
             }
             cursor = page.next;
             if cursor.is_none() || pairs.len() >= MAX_CARDS {
@@ -173,15 +174,20 @@ impl Work<'_> {
             }
         }
         let pairs = pairs.into_values().take(MAX_CARDS).collect();
-        Ok(Found { outcome: self.outcome, pairs, doubts: self.doubts })
+        Ok(AuditResult { outcome: self.outcome, pairs, doubts: self.doubts })
     }
 
-    /// What one claim is to be compared with: each pair of claims once. `None` if it cannot be parsed.
-    fn look_at(&mut self, row: ClaimRow, compared: &mut HashSet<(i64, i64)>) -> Result<Option<Look>, ApiError> {
-        let (id, place) = (row.id, self.reader.claim_number(&row.id)?);
-        let Some(place) = place else { return Ok(None) };
-        let Some((row, ours)) = self.keep(place, row)? else { return Ok(None) };
-        let places = self.reader.nearby_places_by(
+    /// Returns the comparison of one claim with its nearby claims, leaving out pairs that were compared before. `None`
+    /// if the claim cannot be parsed.
+    fn comparison_of(
+        &mut self,
+        row: ClaimRow,
+        compared: &mut HashSet<(i64, i64)>,
+    ) -> Result<Option<ClaimComparison>, ApiError> {
+        let (id, number) = (row.id, self.reader.claim_number(&row.id)?);
+        let Some(number) = number else { return Ok(None) };
+        let Some((row, ours)) = self.parse_cached(number, row)? else { return Ok(None) };
+        let numbers = self.reader.nearby_places_by(
             &mut self.lists,
             &NearbyQuery {
                 scopes: self.scope.in_force(),
@@ -192,134 +198,143 @@ impl Work<'_> {
             },
         )?;
         let (mut rows, mut against) = (Vec::new(), Vec::new());
-        for other in places.into_iter().filter(|other| compared.insert((place.min(*other), place.max(*other)))) {
-            if let Some((row, parsed)) = self.at(other)? {
+        for other in numbers.into_iter().filter(|other| compared.insert((number.min(*other), number.max(*other)))) {
+            if let Some((row, parsed)) = self.cached_claim(other)? {
                 rows.push(row);
                 against.push(parsed);
             }
         }
         let Ok(rulings) = guard_calls::rulings(&self.engine.guard, &ours, &against) else { return Ok(None) };
         let scores = vec![PairScores::default(); against.len()];
-        Ok(Some(Look { row, ours, rows, against, scores, rulings }))
+        Ok(Some(ClaimComparison { row, ours, rows, against, scores, rulings }))
     }
 
-    /// Asks the cross-encoder about the pairs of a page, some at a time: a write in the foreground gets in between.
-    fn infer(&mut self, looks: &mut [Look]) {
+    /// Asks the cross-encoder about the pairs of a page, in batches, so that a write in the foreground can run between
+    /// them.
+    fn infer(&mut self, comparisons: &mut [ClaimComparison]) {
         if self.outcome.skipped.is_some() {
             return;
         }
         let mut wanted: Vec<(usize, usize)> = Vec::new();
         let mut for_gate: Vec<(usize, usize)> = Vec::new();
-        for (at, look) in looks.iter().enumerate() {
-            let under = look.context(self.today, 0.0);
-            let selected = guard_calls::select_for_inference(&self.engine.guard, &look.ours, &look.against, under);
+        for (at, comparison) in comparisons.iter().enumerate() {
+            let under = comparison.context(self.today, 0.0);
+            let selected =
+                guard_calls::select_for_inference(&self.engine.guard, &comparison.ours, &comparison.against, under);
             if self.engine.nli_is_fitted() {
-                let more =
-                    guard_calls::select_for_gate(&self.engine.guard, &look.ours, &look.against, under, &selected);
+                let more = guard_calls::select_for_gate(
+                    &self.engine.guard,
+                    &comparison.ours,
+                    &comparison.against,
+                    under,
+                    &selected,
+                );
                 for_gate.extend(more.into_iter().map(|other| (at, other)));
             }
             wanted.extend(selected.into_iter().map(|other| (at, other)));
         }
-        for batch in wanted.chunks(BATCH) {
-            let pairs: Vec<(&str, &str)> = batch.iter().map(|place| texts(looks, *place)).collect();
-            match self.engine.infer(&pairs, &[], Call::background(PATIENCE)) {
+        for batch in wanted.chunks(NLI_BATCH_SIZE) {
+            let pairs: Vec<(&str, &str)> = batch.iter().map(|position| texts(comparisons, *position)).collect();
+            match self.engine.infer(&pairs, &[], Call::background(BATCH_TIMEOUT)) {
                 Ok(inferences) => {
                     self.outcome.inferred += inferences.len();
                     for ((at, other), inference) in batch.iter().zip(inferences) {
-                        looks[*at].scores[*other].inference = Some(inference);
+                        comparisons[*at].scores[*other].inference = Some(inference);
                     }
                 }
-                // The rules go on alone.
+                // The rules judge the remaining pairs alone.
                 Err(error) => {
                     self.outcome.skipped = Some(format!("the NLI model was skipped: {error}"));
                     return;
                 }
             }
         }
-        for batch in for_gate.chunks(BATCH) {
-            let pairs: Vec<(&str, &str)> = batch.iter().map(|place| texts(looks, *place)).collect();
-            // Pairs that cannot be read are in no doubt: the audit's own findings do not depend on them.
-            let Ok(inferences) = self.engine.infer(&[], &pairs, Call::background(PATIENCE)) else { return };
+        for batch in for_gate.chunks(NLI_BATCH_SIZE) {
+            let pairs: Vec<(&str, &str)> = batch.iter().map(|position| texts(comparisons, *position)).collect();
+            // Without scores these pairs are not in doubt. The audit's own findings do not depend on them.
+            let Ok(inferences) = self.engine.infer(&[], &pairs, Call::background(BATCH_TIMEOUT)) else { return };
             for ((at, other), inference) in batch.iter().zip(inferences) {
-                looks[*at].scores[*other].gate_inference = Some(inference);
+                comparisons[*at].scores[*other].gate_inference = Some(inference);
             }
         }
     }
 
-    fn judge(&mut self, look: Look, pairs: &mut BTreeMap<CardId, FoundPair>) -> Result<(), ApiError> {
-        self.outcome.compared += look.against.len();
-        let under = look.context(self.today, self.shift);
-        let Ok(report) = guard_calls::judge(&self.engine.guard, &look.ours, &look.against, under) else {
+    fn judge(&mut self, comparison: ClaimComparison, pairs: &mut BTreeMap<CardId, FoundPair>) -> Result<(), ApiError> {
+        self.outcome.compared += comparison.against.len();
+        let under = comparison.context(self.today, self.shift);
+        let Ok(report) = guard_calls::judge(&self.engine.guard, &comparison.ours, &comparison.against, under) else {
             return Ok(());
         };
-        if look.row.kind.is_guarded() {
-            let infers = look.scores.iter().any(|scores| scores.inference.is_some() || scores.gate_inference.is_some());
+        if comparison.row.kind.is_guarded() {
+            let infers =
+                comparison.scores.iter().any(|scores| scores.inference.is_some() || scores.gate_inference.is_some());
             let doubts = guard_calls::doubts(
                 &self.engine.guard,
-                &look.ours,
-                &look.against,
-                JudgeContext { infers, ..look.context(self.today, self.shift) },
+                &comparison.ours,
+                &comparison.against,
+                JudgeContext { infers, ..comparison.context(self.today, self.shift) },
             );
             let found = |id: ClaimId| report.findings.iter().any(|one| one.claim == id && one.tier == Tier::Block);
-            let doubts = doubts.iter().map(|pair| (&look.rows[pair.at], pair.band));
+            let doubts = doubts.iter().map(|pair| (&comparison.rows[pair.at], pair.band));
             let doubts: Vec<_> = doubts
                 .filter(|(other, _)| !found(other.id))
                 .map(|(other, band)| (ClaimRow::clone(other), band))
                 .collect();
             if !doubts.is_empty() {
-                self.doubts.push((ClaimRow::clone(&look.row), doubts));
+                self.doubts.push((ClaimRow::clone(&comparison.row), doubts));
             }
         }
         for mut finding in report.findings {
-            let Some(theirs) = look.rows.iter().find(|other| other.id == finding.claim) else { continue };
-            let fact = !(look.row.kind.is_guarded() && theirs.kind.is_guarded());
-            // A fact refuses no write, but an audit tells of it what it tells of any claim.
+            let Some(theirs) = comparison.rows.iter().find(|other| other.id == finding.claim) else { continue };
+            let fact = !(comparison.row.kind.is_guarded() && theirs.kind.is_guarded());
+            // A fact never makes the guard refuse a write, but an audit reports its contradictions like those of any
+            // claim.
             if fact && finding.evidence.relation == Relation::Contradiction {
                 finding.tier = Tier::Block;
             }
             if finding.tier != Tier::Block {
                 continue;
             }
-            if found_cards::known(self.reader, look.row.id, theirs.id)? {
+            if found_cards::known(self.reader, comparison.row.id, theirs.id)? {
                 self.outcome.known += 1;
             } else {
-                let id = CardId::of_members(&[look.row.id, theirs.id]);
+                let id = CardId::of_members(&[comparison.row.id, theirs.id]);
                 pairs.insert(
                     id,
-                    FoundPair { ours: ClaimRow::clone(&look.row), theirs: ClaimRow::clone(theirs), finding },
+                    FoundPair { ours: ClaimRow::clone(&comparison.row), theirs: ClaimRow::clone(theirs), finding },
                 );
             }
         }
         Ok(())
     }
 
-    /// The claim with a number; `None` if it cannot be parsed.
-    fn at(&mut self, place: i64) -> Result<Option<ReadClaim>, ApiError> {
-        if let Some(known) = self.claims.get(&place) {
+    /// Returns the claim with a number; `None` if it cannot be parsed.
+    fn cached_claim(&mut self, number: i64) -> Result<Option<ReadClaim>, ApiError> {
+        if let Some(known) = self.claims.get(&number) {
             return Ok(known.clone());
         }
-        let Some(row) = self.reader.bare_claims(&[place])?.pop() else { return Ok(None) };
-        self.keep(place, row)
+        let Some(row) = self.reader.bare_claims(&[number])?.pop() else { return Ok(None) };
+        self.parse_cached(number, row)
     }
 
-    /// Parses a claim, unless it was parsed before, and keeps it.
-    fn keep(&mut self, place: i64, row: ClaimRow) -> Result<Option<ReadClaim>, ApiError> {
-        if let Some(known) = self.claims.get(&place) {
+    /// Parses a claim and caches it, or returns it from the cache.
+    fn parse_cached(&mut self, number: i64, row: ClaimRow) -> Result<Option<ReadClaim>, ApiError> {
+        if let Some(known) = self.claims.get(&number) {
             return Ok(known.clone());
         }
-        let parsed = guard_calls::parse(self.fresh(&row)?).ok();
+        let parsed = guard_calls::parse(self.with_current_norms(&row)?).ok();
         let claim = parsed.map(|parsed| (Arc::new(row), parsed));
         if self.claims.len() >= MAX_PARSED {
             self.claims.clear();
         }
-        self.claims.insert(place, claim.clone());
+        self.claims.insert(number, claim.clone());
         Ok(claim)
     }
 
-    /// A claim as the present normaliser reads it, and the language model if it was asked.
-    fn fresh(&self, row: &ClaimRow) -> Result<NormedClaim, ApiError> {
-        let stored = || refine::as_read(self.reader, row, self.second.as_deref());
-        // To normalise is to parse: a claim that has the norms of the present rules is not parsed for them once more.
+    /// Returns a claim with the norms of the present normaliser, and of the language model if it was asked.
+    fn with_current_norms(&self, row: &ClaimRow) -> Result<NormedClaim, ApiError> {
+        let stored = || refine::as_read(self.reader, row, self.llm_normaliser.as_deref());
+        // Normalising parses the statement, so a claim that has the norms of the present rules is not normalised again.
         if row.normaliser.as_deref().is_some_and(llm::is_current) {
             return stored();
         }

@@ -14,8 +14,8 @@ use crate::{
     store::{ClaimRow, EventDraft, Ref},
 };
 
-/// How many claims a search for a circle looks at.
-const MAX_WALK: usize = 10_000;
+/// The greatest number of claims that the search for a cycle visits.
+const MAX_CYCLE_SEARCH: usize = 10_000;
 
 /// `POST /depend`.
 pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Result<WriteOutcome, ApiError> {
@@ -43,7 +43,7 @@ pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Res
             if let Some(stale) = context.stale(&premise, None)? {
                 return Ok(stale);
             }
-            if premise.id == claim.id || rests_on(context, &premise, claim.id)? {
+            if premise.id == claim.id || depends_on_claim(context, &premise, claim.id)? {
                 return Err(circular("premises", claim.id, premise.id));
             }
             if !claim.premises.contains(&premise.id) && !news.iter().any(|row| row.id == premise.id) {
@@ -63,21 +63,21 @@ pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Res
     })
 }
 
-/// The error if a claim would depend on itself, through a premise.
+/// Returns the error for a claim that would depend on itself through a premise.
 pub(super) fn circular(field: &str, claim: ClaimId, premise: ClaimId) -> ApiError {
     let (claim, premise) = (claim.short(), premise.short());
     ApiError::field(field, format!("this would be circular: claim {claim} depends on itself, through {premise}"))
 }
 
 /// Returns whether `claim` depends on `on`, directly or through others.
-pub(super) fn rests_on(context: &ActContext<'_>, claim: &ClaimRow, on: ClaimId) -> Result<bool, ApiError> {
+pub(super) fn depends_on_claim(context: &ActContext<'_>, claim: &ClaimRow, on: ClaimId) -> Result<bool, ApiError> {
     let mut seen = BTreeSet::new();
     let mut queue = claim.premises.clone();
     while let Some(id) = queue.pop() {
         if id == on {
             return Ok(true);
         }
-        if seen.len() < MAX_WALK && seen.insert(id) {
+        if seen.len() < MAX_CYCLE_SEARCH && seen.insert(id) {
             queue.extend(context.reader().claim(&id)?.map(|row| row.premises).unwrap_or_default());
         }
     }

@@ -1,4 +1,4 @@
-//! Cards for contradictions between stored claims that an audit or the deep stage found; on this machine only.
+//! Local cards for contradictions between stored claims that an audit or the deep stage found.
 
 use super::refuse::report_data;
 use crate::{
@@ -15,13 +15,13 @@ pub(in crate::engine) struct FoundPair {
     pub(in crate::engine) finding: Finding,
 }
 
-/// Whether this pair was settled, or stands on a card.
+/// Whether a person settled this pair, or a card shows it.
 pub(in crate::engine) fn known(reader: &Reader, one: ClaimId, other: ClaimId) -> Result<bool, ApiError> {
-    // A card that the present comparison computes settles by itself; a local one that a person settled stays settled.
+    // A card that the present comparison derives settles by itself; a local card that a person settled stays settled.
     Ok(reader.is_settled_pair(&one, &other)? || reader.share_a_card(&one, &other)?)
 }
 
-/// The pairs that nothing changed about while the audit ran.
+/// Returns the pairs whose claims are still active and that no card shows yet.
 pub(in crate::engine) fn still_there(
     context: &ActContext<'_>,
     pairs: Vec<FoundPair>,
@@ -43,7 +43,7 @@ impl FoundPair {
         vec![self.ours.id, self.theirs.id]
     }
 
-    /// The event that opens the card.
+    /// Returns the event that opens the card.
     pub(in crate::engine) fn draft(&self) -> EventDraft {
         let report = GuardReport {
             tier: self.finding.tier,
@@ -56,7 +56,7 @@ impl FoundPair {
         draft
     }
 
-    /// The card that would be opened.
+    /// Returns the summary of the card that would be opened.
     pub(in crate::engine) fn summary(&self, now: u64, who: &str) -> CardSummary {
         let (ours, theirs) = (view::claim(self.ours.clone(), ""), view::claim(self.theirs.clone(), ""));
         let evidence = std::slice::from_ref(&self.finding.evidence);

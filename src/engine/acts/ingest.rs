@@ -19,8 +19,8 @@ use crate::{
     store::{ChunkMark, EventDraft, Ref, StoredChunk},
 };
 
-/// How many chunks one event takes out: their ids stand in its header, which is bounded.
-const AT_ONCE: usize = 500;
+/// The greatest number of chunks that one event removes: their ids are in its header, whose size is limited.
+const MAX_REMOVED_PER_EVENT: usize = 500;
 
 /// `POST /ingest`.
 pub(in crate::engine) fn ingest(engine: &Engine, request: &IngestRequest) -> Result<Ingested, ApiError> {
@@ -48,8 +48,9 @@ pub(in crate::engine) fn ingest(engine: &Engine, request: &IngestRequest) -> Res
             drafts.push(draft(&path, chunk, request.share)?);
         }
         for (gone, kind) in gone.iter().zip([EventKind::Local(local::CHUNK_GONE.into()), EventKind::ChunkGone]) {
-            let acts =
-                gone.chunks(AT_ONCE).map(|some| EventDraft::new(kind.clone(), some.iter().copied().map(Ref::Id)));
+            let acts = gone
+                .chunks(MAX_REMOVED_PER_EVENT)
+                .map(|some| EventDraft::new(kind.clone(), some.iter().copied().map(Ref::Id)));
             drafts.extend(acts);
         }
         let summary = format!("Ingested {path}: {} chunks added, {} removed", answer.added, answer.retired);
@@ -58,7 +59,7 @@ pub(in crate::engine) fn ingest(engine: &Engine, request: &IngestRequest) -> Res
     })
 }
 
-/// The answer to a retry.
+/// Returns the answer to a retry.
 fn done_before(context: &ActContext<'_>, path: &str, found: &[Chunk<'_>]) -> Result<Option<Ingested>, ApiError> {
     let events = context.done_before()?;
     let Some(first) = events.first() else { return Ok(None) };
@@ -76,7 +77,7 @@ fn mark(chunk: &Chunk<'_>) -> ChunkMark {
     ChunkMark::new(chunk.first, chunk.last, chunk.text)
 }
 
-/// A file's name, checked.
+/// Checks the name of a file.
 fn path(given: &str) -> Result<String, ApiError> {
     let path = given.trim();
     if path.is_empty() {
@@ -91,22 +92,23 @@ fn path(given: &str) -> Result<String, ApiError> {
     Ok(path.to_owned())
 }
 
-/// What a file says now beside what is stored of it.
+/// The difference between a file and its stored chunks.
 struct Difference<'a> {
     new: Vec<&'a Chunk<'a>>,
     kept: usize,
-    /// What it no longer says: of this machine alone, and shared.
+    /// Stored chunks that the file no longer contains: local ones, and shared ones.
     gone: [Vec<EventId>; 2],
 }
 
-/// Compares. What is shared changes only where the file is shared again; what is shared already is not kept here a second time.
+/// Compares a file with its stored chunks. Shared chunks change only if the file is shared again; a chunk that is
+/// already shared is not stored locally as well.
 fn difference<'a>(found: &'a [Chunk<'a>], stored: Vec<StoredChunk>, request: &IngestRequest) -> Difference<'a> {
-    let mut there: HashMap<ChunkMark, Vec<StoredChunk>> = HashMap::new();
+    let mut unmatched: HashMap<ChunkMark, Vec<StoredChunk>> = HashMap::new();
     for chunk in stored {
-        there.entry(chunk.mark.clone()).or_default().push(chunk);
+        unmatched.entry(chunk.mark.clone()).or_default().push(chunk);
     }
-    // The shared one is the one to keep.
-    for same in there.values_mut() {
+    // `pop_if` takes the last one, so that a shared chunk is kept rather than a local one.
+    for same in unmatched.values_mut() {
         same.sort_by_key(|chunk| chunk.shared);
     }
     let mut seen = HashSet::new();
@@ -118,19 +120,19 @@ fn difference<'a>(found: &'a [Chunk<'a>], stored: Vec<StoredChunk>, request: &In
             continue;
         }
         let serves = |stored: &mut StoredChunk| stored.shared || !request.share;
-        match there.get_mut(&mark).and_then(|same| same.pop_if(serves)) {
+        match unmatched.get_mut(&mark).and_then(|same| same.pop_if(serves)) {
             Some(_) => difference.kept += 1,
             None => difference.new.push(chunk),
         }
     }
-    for chunk in there.into_values().flatten() {
-        // That a file is not here does not say that it is gone where another device shared it from.
+    for chunk in unmatched.into_values().flatten() {
+        // A file that is missing here may still exist on the device that shared it.
         let gone = !chunk.shared || request.share && (chunk.own || request.text.is_some());
         if gone {
             difference.gone[usize::from(chunk.shared)].push(chunk.id);
         }
     }
-    // So that the same file leads to the same acts.
+    // Sorted, so that the same file leads to the same events.
     difference.gone.iter_mut().for_each(|gone| gone.sort_unstable());
     difference
 }

@@ -1,4 +1,4 @@
-//! Verdicts on pairs of the queue of doubts: those of a person take effect, those of an agent or a model become cards.
+//! Verdicts on pairs of the queue of doubts: those of a person take effect, those of an agent or a model open cards.
 
 use std::collections::BTreeSet;
 
@@ -32,14 +32,14 @@ pub(in crate::engine) fn judge_pairs(engine: &Engine, request: &JudgePairsReques
     })
 }
 
-/// One verdict of a request, checked.
-struct PairOrder {
+/// One checked verdict of a request.
+struct CheckedVerdict {
     pair: String,
     verdict: PairVerdict,
     because: Option<String>,
 }
 
-fn checked(request: &JudgePairsRequest) -> Result<Vec<PairOrder>, ApiError> {
+fn checked(request: &JudgePairsRequest) -> Result<Vec<CheckedVerdict>, ApiError> {
     if request.verdicts.is_empty() {
         return Err(ApiError::field("verdicts", "`verdicts` is empty").hint("`GET /doubts` lists the pairs that wait"));
     }
@@ -54,12 +54,16 @@ fn checked(request: &JudgePairsRequest) -> Result<Vec<PairOrder>, ApiError> {
             return Err(ApiError::field("because", "an agent's verdicts need a `because`")
                 .hint("say why in one sentence; it stays on the record"));
         }
-        checked.push(PairOrder { pair: validate::id("verdicts", &verdict.pair)?, verdict: verdict.verdict, because });
+        checked.push(CheckedVerdict {
+            pair: validate::id("verdicts", &verdict.pair)?,
+            verdict: verdict.verdict,
+            because,
+        });
     }
     Ok(checked)
 }
 
-/// The answer to a retry.
+/// Returns the answer to a retry.
 fn done_before(context: &ActContext<'_>) -> Result<Option<JudgedPairs>, ApiError> {
     let events = context.done_before()?;
     let Some(first) = events.first() else { return Ok(None) };
@@ -71,32 +75,32 @@ fn done_before(context: &ActContext<'_>) -> Result<Option<JudgedPairs>, ApiError
         scope: first.scope.clone(),
         summary: "Already judged by an earlier request with this `op_id`".to_owned(),
         pairs: Vec::new(),
-        left: left(context, &first.scope)?,
+        left: pairs_left(context, &first.scope)?,
         replayed: true,
     }))
 }
 
-/// How many pairs of a scope still wait.
-fn left(context: &ActContext<'_>, scope: &crate::domain::Scope) -> Result<usize, ApiError> {
+/// Returns how many pairs of a scope still wait.
+fn pairs_left(context: &ActContext<'_>, scope: &crate::domain::Scope) -> Result<usize, ApiError> {
     let queued = context.reader().doubts(Some(scope), 1)?;
     Ok(queued.scopes.iter().map(|(_, pairs)| pairs).sum())
 }
 
 impl ActContext<'_> {
-    fn judge_pairs(&mut self, orders: &[PairOrder], model: Option<&str>) -> Result<JudgedPairs, ApiError> {
+    fn judge_pairs(&mut self, verdicts: &[CheckedVerdict], model: Option<&str>) -> Result<JudgedPairs, ApiError> {
         let mut scope = None;
         let mut drafts = Vec::new();
         let mut pairs: Vec<JudgedPair> = Vec::new();
-        // Claims that give way by this very act.
-        let mut gone: BTreeSet<ClaimId> = BTreeSet::new();
-        for order in orders {
-            let (id, waiting) = self.pair(&order.pair)?;
+        // Claims that an earlier verdict of this act replaces.
+        let mut replaced: BTreeSet<ClaimId> = BTreeSet::new();
+        for given in verdicts {
+            let (id, waiting) = self.pair(&given.pair)?;
             if pairs.iter().any(|known| known.pair == id) {
                 return Err(ApiError::field("verdicts", format!("pair {} has two verdicts", id.short()))
                     .hint("name each pair once"));
             }
-            let waiting = waiting.filter(|row| !gone.contains(&row.newer) && !gone.contains(&row.older));
-            let mut judged = JudgedPair { pair: id, verdict: order.verdict, effect: PairEffect::Stale, card_id: None };
+            let waiting = waiting.filter(|row| !replaced.contains(&row.newer) && !replaced.contains(&row.older));
+            let mut judged = JudgedPair { pair: id, verdict: given.verdict, effect: PairEffect::Stale, card_id: None };
             if let Some(row) = waiting {
                 let scope = scope.get_or_insert_with(|| row.scope.clone());
                 if *scope != row.scope {
@@ -108,10 +112,10 @@ impl ActContext<'_> {
                     .hint("send the verdicts on each scope in a request of their own"));
                 }
                 let (newer, older) = (find::row(self.reader(), &row.newer)?, find::row(self.reader(), &row.older)?);
-                let (effect, gives_way) = self.judge_pair(order, &newer, &older, model, &mut drafts);
+                let (effect, gives_way) = self.judge_pair(given, &newer, &older, model, &mut drafts);
                 judged.effect = effect;
                 judged.card_id = (effect == PairEffect::Card).then_some(id);
-                gone.extend(gives_way);
+                replaced.extend(gives_way);
             }
             pairs.push(judged);
         }
@@ -121,10 +125,10 @@ impl ActContext<'_> {
         };
         let summary = summary(&pairs);
         self.commit(&WriteScope::at(&scope), drafts, "judged", summary.clone())?;
-        Ok(JudgedPairs { op_id: self.op, left: left(self, &scope)?, scope, summary, pairs, replayed: false })
+        Ok(JudgedPairs { op_id: self.op, left: pairs_left(self, &scope)?, scope, summary, pairs, replayed: false })
     }
 
-    /// The pair with an id or prefix, and its row if it still waits.
+    /// Finds the pair with an id or prefix, and its row if the pair still waits.
     fn pair(&self, prefix: &str) -> Result<(CardId, Option<DoubtRow>), ApiError> {
         match self.reader().find_doubt(prefix)? {
             Lookup::One(row) => Ok((row.id, Some(row))),
@@ -135,7 +139,7 @@ impl ActContext<'_> {
                 Err(error)
             }
             Lookup::None => {
-                // Somebody else may have judged it meanwhile.
+                // Another request may have judged the pair in the meantime.
                 let known = self.reader().known_doubt(prefix)?;
                 known.map(|id| (id, None)).ok_or_else(|| {
                     find::missing("verdicts", prefix, "pair to judge", "`ergo judge` shows the pairs to judge")
@@ -144,34 +148,37 @@ impl ActContext<'_> {
         }
     }
 
-    /// Adds the events of one verdict. Returns what follows from it, and the claim that gives way.
+    /// Adds the events of one verdict. Returns its effect, and the claim that it replaces.
     fn judge_pair(
         &self,
-        order: &PairOrder,
+        given: &CheckedVerdict,
         newer: &ClaimRow,
         older: &ClaimRow,
         model: Option<&str>,
         drafts: &mut Vec<EventDraft>,
     ) -> (PairEffect, Option<ClaimId>) {
         let by = self.actor.agent.clone().unwrap_or_else(|| self.actor.who.clone());
-        let because = order.because.clone();
-        // Of claims of two projects, the judgement names the other project's by its words alone.
+        let because = given.because.clone();
+        // If the claims are of two projects, the judgement names the other project's claim by the hash of its words
+        // only.
         let apart = newer.scope.is_apart_from(&older.scope);
         let older_id = Some(Ref::Id(older.id)).filter(|_| !apart);
         let targets = std::iter::once(Ref::Id(newer.id)).chain(older_id);
-        let mut judgement = EventDraft::new(EventKind::Judgement(order.verdict), targets);
-        // Nor does it quote that project: an agent's reason about two scopes stays on the card, which is on this machine only.
-        let may_quote = newer.scope != older.scope && self.actor.agent.is_some();
-        judgement.body.reason = because.clone().filter(|_| !may_quote);
+        let mut judgement = EventDraft::new(EventKind::Judgement(given.verdict), targets);
+        // Nor does it quote that project: an agent's reason about two scopes stays on the card, which is on this device
+        // only.
+        let keeps_reason_local = newer.scope != older.scope && self.actor.agent.is_some();
+        judgement.body.reason = because.clone().filter(|_| !keeps_reason_local);
         let data = JudgementData::new(words_of(newer), words_of(older), model.map(str::to_owned));
         judgement.body.data = serde_json::to_string(&data).ok();
         drafts.push(judgement);
         let reason = || because.clone().unwrap_or_else(|| format!("{by} judged it when comparing the two"));
-        // A project does not change its organisation's claims, nor the other way round: of two levels a card tells what can be done.
+        // A project does not change claims of its organisation, nor the other way round: a card says what a person can
+        // do.
         let takes_effect = self.actor.agent.is_none() && newer.scope == older.scope;
-        match order.verdict {
+        match given.verdict {
             PairVerdict::Compatible => (PairEffect::Kept, None),
-            // Each project keeps its own words; they are one insight since.
+            // Each project keeps its own words, and the two claims count as one insight from now on.
             PairVerdict::Same if apart => (PairEffect::Kept, None),
             PairVerdict::Replaces if takes_effect => {
                 drafts.push(replaced_by(std::slice::from_ref(older), newer.id, reason()));
@@ -184,7 +191,7 @@ impl ActContext<'_> {
             }
             verdict => {
                 let (reported, relation) = match verdict {
-                    // A project replaces no claim of another one.
+                    // A project cannot replace a claim of another project.
                     PairVerdict::Replaces if apart => (PairVerdict::Contradicts, Relation::Contradiction),
                     PairVerdict::Contradicts => (verdict, Relation::Contradiction),
                     verdict => (verdict, Relation::Uncertain),
@@ -202,7 +209,7 @@ impl ActContext<'_> {
     }
 }
 
-/// What a card says that a verdict opens.
+/// Returns the sentence on the card that a verdict opens.
 fn sentence(verdict: PairVerdict, by: &str, older: &ClaimRow, apart: bool, because: Option<&str>) -> String {
     let old = if apart {
         format!("{} in {}", wording::quote(&older.statement), older.scope)

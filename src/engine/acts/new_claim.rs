@@ -1,4 +1,4 @@
-//! Stores a new claim: by `remember`, `learn`, `supersede` with a text, or from a card.
+//! Stores a new claim, whether from `remember`, `learn`, `supersede` with a text, or a card.
 
 use std::collections::BTreeSet;
 
@@ -18,30 +18,28 @@ use crate::{
     store::{ClaimRow, Committed, EventDraft, Ref},
 };
 
-/// How many projects a warning names.
-const NAMED: usize = 5;
+/// The greatest number of projects that a warning names.
+const MAX_NAMED_PROJECTS: usize = 5;
 
 /// A claim that is about to be stored.
 #[derive(Clone, Debug)]
 pub(in crate::engine) struct NewClaim {
     pub(in crate::engine) draft: validate::ClaimDraft,
     pub(in crate::engine) normalised: NormalisedStatement,
-    /// Active claims that give way to it.
+    /// Active claims that the new one replaces.
     pub(in crate::engine) replaces: Vec<ClaimRow>,
-    /// Its premises.
     pub(in crate::engine) premises: Vec<ClaimId>,
     /// The active claims that the caller names as the rule to which it is an exception.
     pub(in crate::engine) rules: Vec<ClaimRow>,
-    /// Why the others give way, if that is another reason than the claim's own.
+    /// Why the new claim replaces the others, if that differs from its own reason.
     pub(in crate::engine) change_reason: Option<String>,
-    /// Its writer is there to be asked about claims that it may contradict.
+    /// Whether the writer can answer questions about claims that the new one may contradict.
     pub(in crate::engine) consider: bool,
-    /// The claims of projects that it is made of, at the organisation's level.
+    /// For a claim of the organisation's level: the claims of projects from which it was made.
     pub(in crate::engine) promotes: Vec<ClaimRow>,
 }
 
 impl NewClaim {
-    /// The claim as the guard compares it.
     pub(in crate::engine) fn incoming<'a>(
         &'a self,
         write_scope: &'a WriteScope,
@@ -53,12 +51,13 @@ impl NewClaim {
         IncomingClaim { scope, kind, statement, source, normalised, exclude, consider }
     }
 
-    /// The ids of the claims that give way.
+    /// Returns the ids of the claims that the new one replaces.
     pub(in crate::engine) fn replaced(&self) -> Vec<ClaimId> {
         self.replaces.iter().map(|row| row.id).collect()
     }
 
-    /// The key of a fact: the one given, that of the only fact it replaces, or a derived one; `None` for guarded kinds.
+    /// Returns the key of a fact: the given one, that of the only fact it replaces, or a derived one; `None` for
+    /// guarded kinds.
     pub(in crate::engine) fn key(&self) -> Option<String> {
         if self.draft.kind.is_guarded() {
             return None;
@@ -76,7 +75,7 @@ impl NewClaim {
         )
     }
 
-    /// The redactable part of its event.
+    /// Returns the part of the claim's event that can be redacted.
     pub(in crate::engine) fn body(&self) -> Body {
         Body {
             statement: Some(self.draft.statement.clone()),
@@ -90,11 +89,12 @@ impl NewClaim {
         }
     }
 
-    /// Its events: the claim itself first, as draft `at` of the act, then what it rests on. `heads` are the present facts of its key.
+    /// Returns the events of the claim: first the claim itself, as draft `at` of the act, then its premises and what it
+    /// promotes. `heads` are the present facts of its key.
     pub(in crate::engine) fn drafts(&self, at: usize, heads: &[ClaimId]) -> Vec<EventDraft> {
         let mut targets = self.replaced();
         targets.extend(heads.iter().filter(|head| !self.replaces.iter().any(|row| row.id == **head)));
-        // One event has one reason: where the change has another than the claim, it is an event of its own.
+        // An event has one reason. If the change has another reason than the claim, the change is an event of its own.
         let change = self.change_reason.as_ref().filter(|reason| {
             !self.replaces.is_empty() && self.draft.kind.is_guarded() && self.draft.reason.as_ref() != Some(*reason)
         });
@@ -128,7 +128,7 @@ impl NewClaim {
 }
 
 impl ActContext<'_> {
-    /// Normalises a text that is only known under the lock: a card's new claim, narrowed or merged.
+    /// Normalises a text that is only known under the lock: the new claim of a card, narrowed or merged.
     pub(in crate::engine) fn normalise(
         &self,
         kind: ClaimKind,
@@ -138,7 +138,7 @@ impl ActContext<'_> {
         guard_calls::normalise(&self.engine.guard, kind, statement, qualifiers)
     }
 
-    /// The active facts that a fact with this key replaces.
+    /// Returns the active facts that a fact with this key replaces.
     pub(in crate::engine) fn fact_heads(
         &self,
         write_scope: &WriteScope,
@@ -153,8 +153,8 @@ impl ActContext<'_> {
         }
     }
 
-    /// Stores a claim unless it is stored already or the guard refuses it; a refusal opens a card. Every write of a new claim
-    /// passes here.
+    /// Stores a claim unless it is stored already or the guard refuses it; a refusal opens a card. Every new claim is
+    /// written by this function, except those that settle a card.
     pub(in crate::engine) fn store_claim(
         &mut self,
         write_scope: &WriteScope,
@@ -169,7 +169,7 @@ impl ActContext<'_> {
             return self.store_claim(write_scope, &keyed, dry_run);
         }
 
-        // What the caller names as the rule is known to oppose it.
+        // The claims that the caller names as the rule oppose the new one by definition, so they are not compared.
         let named = if self.may_except() { claim.rules.iter().map(|row| row.id).collect() } else { Vec::new() };
         let mut judged = self.judge(&claim.incoming(write_scope, &union(&replaced, &named)))?;
         let words = words_hash(claim.draft.kind, &claim.draft.statement, &claim.draft.qualifiers);
@@ -183,7 +183,7 @@ impl ActContext<'_> {
         let answered = self.answered.as_ref().is_some_and(Answered::is_judged);
         let excepts = claim.draft.exception.is_some();
         let proposed = judged.blocks() && excepts && !self.may_except();
-        // Who names the rule means that one alone.
+        // A caller that names the rule asks for an exception to this rule only.
         let forced = judged.blocks() && excepts && !proposed && named.is_empty();
         if judged.blocks() && !forced {
             if !dry_run {
@@ -227,7 +227,7 @@ impl ActContext<'_> {
                 drafts.extend(notice::of_card(self, Ref::Draft(0), rules.iter().copied(), false));
             }
         }
-        // A warning that became the exception's rule is settled by it.
+        // The exception settles the warning about the claim that became its rule.
         let settled = !forced && named.is_empty() && !rules.is_empty();
         if !settled {
             drafts.extend(notice::of_write(self, &judged, forced));
@@ -236,7 +236,7 @@ impl ActContext<'_> {
         if let Some(settled) = self.settle_refused_card(write_scope, claim, act)? {
             drafts.push(settled);
         }
-        // The same write waits for verdicts: by this one it is in force.
+        // If the same write waits for verdicts, this write settles its question, because the claim is now in force.
         if claim.draft.kind.is_guarded()
             && self.answered.is_none()
             && let Some(card) = self.held_card(&write_scope.scope, words)?
@@ -258,7 +258,8 @@ impl ActContext<'_> {
         stored(&committed, superseded, warnings, doubts)
     }
 
-    /// What became of an exception that was asked for: `rules` are the claims to which it is one, on the record.
+    /// Tells the writer what became of an exception. `rules` are the claims to which the claim is recorded as an
+    /// exception.
     pub(super) fn exception_warning(
         &self,
         claim: &NewClaim,
@@ -294,7 +295,8 @@ impl ActContext<'_> {
         Ok(Some(Warning { claims: views, ..Warning::new("exception", message) }))
     }
 
-    /// Says in which projects a claim of the organisation's level opened cards: what is decided there, no write elsewhere refuses.
+    /// Names the projects in which a claim of the organisation's level opened cards. The write itself is not refused
+    /// because of claims of projects.
     fn projects_warning(&self, write_scope: &WriteScope, committed: &Committed) -> Result<Option<Warning>, ApiError> {
         if write_scope.scope.level().is_project() {
             return Ok(None);
@@ -308,8 +310,9 @@ impl ActContext<'_> {
                 cards += 1;
             }
         }
-        let named: Vec<String> = projects.iter().take(NAMED).map(|project| sanitize_line(project)).collect();
-        let more = if projects.len() > NAMED { ", …" } else { "" };
+        let named: Vec<String> =
+            projects.iter().take(MAX_NAMED_PROJECTS).map(|project| sanitize_line(project)).collect();
+        let more = if projects.len() > MAX_NAMED_PROJECTS { ", …" } else { "" };
         let what = if cards == 1 { "a claim".to_owned() } else { format!("{cards} claims") };
         let message = format!(
             "it contradicts {what} of projects ({}{more}): a card was opened in each, and the claims stay active until it is settled",
@@ -318,19 +321,19 @@ impl ActContext<'_> {
         Ok((cards > 0).then(|| Warning::new("projects", message)))
     }
 
-    /// Says that the last day of a claim has passed.
+    /// Warns that the last day of a claim has passed.
     fn expired_warning(&self, qualifiers: &Qualifiers) -> Option<Warning> {
         let until = qualifiers.valid_until.as_deref().filter(|until| *until < self.today.as_str())?;
         Some(Warning::new(Warning::EXPIRED, format!("the claim has already expired: its last day was {until}")))
     }
 
-    /// Whether the caller may store past a block.
+    /// Whether the caller may store a claim that the guard blocks.
     pub(in crate::engine) fn may_except(&self) -> bool {
         !self.may_only_propose()
     }
 }
 
-/// The event by which a claim stands beside its rules.
+/// Returns the event that records a claim as an exception to `rules`.
 pub(in crate::engine) fn exception(claim: Ref, rules: &[ClaimId], justification: &str) -> EventDraft {
     let members = std::iter::once(claim).chain(rules.iter().copied().map(Ref::Id));
     let mut draft = EventDraft::new(EventKind::Resolve(crate::domain::ResolveAct::Exception), members);
@@ -338,7 +341,7 @@ pub(in crate::engine) fn exception(claim: Ref, rules: &[ClaimId], justification:
     draft
 }
 
-/// What needs a second look since an act.
+/// Warns about the claims that need review because of an act.
 pub(in crate::engine) fn review_warning(committed: &Committed) -> Option<Warning> {
     let ids: Vec<String> = committed.needs_review.iter().take(5).map(|id| id.short()).collect();
     let count = committed.needs_review.len();
@@ -350,7 +353,7 @@ pub(in crate::engine) fn review_warning(committed: &Committed) -> Option<Warning
     Some(Warning::new("needs_review", message))
 }
 
-/// The answer to a stored write.
+/// Returns the answer to a stored write.
 pub(in crate::engine) fn stored(
     committed: &Committed,
     superseded: Vec<ClaimId>,

@@ -9,17 +9,17 @@ use crate::{
     store::{ClaimRow, EventDraft, Ref},
 };
 
-/// What a notice keeps of the guard's finding.
+/// The part of the guard's finding that a notice stores.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(in crate::engine) struct NoticeData {
-    /// The stage that spoke.
+    /// The stage of the guard that made the finding.
     pub(in crate::engine) stage: Option<Stage>,
-    /// The rule that fired.
+    /// The rule that made the finding.
     pub(in crate::engine) rule: Option<String>,
-    /// How strongly the two contradict, 0 to 1.
+    /// The probability of the contradiction, 0 to 1.
     pub(in crate::engine) score: Option<f32>,
-    /// That they contradict each other was denied, and no exception made.
+    /// The agent dismissed the contradiction rather than making an exception.
     pub(in crate::engine) dismissed: bool,
 }
 
@@ -30,7 +30,8 @@ fn draft(kind: &str, claim: Ref, against: impl IntoIterator<Item = ClaimId>, not
     draft
 }
 
-/// Of a claim that is about to be stored as the first draft of its act: past a block by an agent, or with a warning.
+/// Returns the notice about a claim that is stored as the first draft of its act: by an agent past a block, or with a
+/// warning.
 pub(in crate::engine) fn of_write(context: &ActContext<'_>, judged: &GuardResult, forced: bool) -> Option<EventDraft> {
     let kind = match judged.report.tier {
         Tier::Block if forced && context.actor.agent.is_some() => local::FORCED,
@@ -49,8 +50,8 @@ pub(in crate::engine) fn of_write(context: &ActContext<'_>, judged: &GuardResult
     Some(draft(kind, Ref::Draft(0), against.map(|conflict| conflict.claim.id), &note))
 }
 
-/// Of a claim that an agent is about to let stand beside others, by settling their card: as an exception, or since it sees no
-/// contradiction.
+/// Returns the notice about a claim that an agent keeps beside others by settling their card: as an exception, or
+/// because it sees no contradiction.
 pub(in crate::engine) fn of_card(
     context: &ActContext<'_>,
     claim: Ref,
@@ -61,7 +62,7 @@ pub(in crate::engine) fn of_card(
     Some(draft(local::FORCED, claim, against, &NoticeData { dismissed, ..NoticeData::default() }))
 }
 
-/// Of a person's claim that an agent is about to retract.
+/// Returns the notice about a person's claim that an agent retracts.
 pub(in crate::engine) fn of_retract(context: &ActContext<'_>, claim: &ClaimRow) -> Option<EventDraft> {
     let bold = context.actor.agent.is_some() && claim.agent.is_none();
     bold.then(|| draft(local::RETRACTED, Ref::Id(claim.id), [], &NoticeData::default()))

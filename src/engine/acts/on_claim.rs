@@ -1,4 +1,4 @@
-//! What the acts on one claim have in common.
+//! The common part of acts on one claim.
 
 use crate::{
     api::{ActRequest, ApiError, Done, Warning, WriteOutcome},
@@ -14,8 +14,8 @@ use crate::{
     store::{ClaimRow, Committed, EventDraft},
 };
 
-/// Runs an act on one claim: `plan` answers at once, or gives the events to commit. `verb` is the past tense for people,
-/// `act` the word of the event stream.
+/// Runs an act on one claim: `plan` returns an answer, or the events to commit. `verb` is the past tense for people,
+/// `act` the name in the event stream.
 pub(super) fn run(
     engine: &Engine,
     request: &ActRequest,
@@ -26,7 +26,7 @@ pub(super) fn run(
     run_with_models(engine, request, act, verb, |_| None, plan)
 }
 
-/// [`run`] with what models say of the claim: `ask_models` asks them before the write lock is taken.
+/// [`run`] with models: `ask_models` asks them about the claim before the write lock is taken.
 pub(super) fn run_with_models(
     engine: &Engine,
     request: &ActRequest,
@@ -38,7 +38,7 @@ pub(super) fn run_with_models(
     let target = validate::id("target", &request.target)?;
     let reason = validate::reason(request, act)?;
     validate::also(request, act)?;
-    // An error here comes again under the lock, where it is answered; the reader goes back before a model is asked.
+    // An error here occurs again under the lock, where it is reported. The reader is returned before a model is asked.
     let row = find::claim(&engine.readers.lend(), "target", &target);
     let model_results = row.ok().and_then(|row| ask_models(&row)).into_iter().collect();
     engine.act_with_models(&request.caller, request_hash(act, request), model_results, |context| {
@@ -71,22 +71,22 @@ pub(super) fn run_with_models(
     })
 }
 
-/// What an act on a claim comes to.
+/// The plan of an act on one claim.
 pub(super) enum ClaimActPlan {
-    /// These events.
+    /// Commit these events.
     Commit(Vec<EventDraft>),
-    /// These events, which are also about further claims: what those say.
+    /// Commit these events, which also concern further claims; their statements.
     CommitMany(Vec<EventDraft>, Vec<String>),
-    /// This event, by which the claim is active again: the background compares it. The guard's warnings.
+    /// Commit this event, which makes the claim active again, so the background compares it; the guard's warnings.
     Reinstate(Box<EventDraft>, Vec<Warning>),
-    /// Not the act, but this event, which proposes it.
+    /// Commit this event, which only proposes the act.
     Propose(Box<EventDraft>),
-    /// Nothing: this answer.
+    /// Write nothing and return this answer.
     Answer(Box<WriteOutcome>),
 }
 
 impl ActContext<'_> {
-    /// The answer to an act that is done.
+    /// Returns the answer to a committed act.
     pub(in crate::engine) fn done(&self, committed: Committed, summary: String) -> Result<Done, ApiError> {
         let claims = self.changed(&committed)?;
         Ok(Done {
@@ -102,7 +102,7 @@ impl ActContext<'_> {
         })
     }
 
-    /// The answer to an act that had nothing to do.
+    /// Returns the answer to an act that changes nothing.
     pub(in crate::engine) fn nothing_to_do(
         &self,
         scope: &Scope,

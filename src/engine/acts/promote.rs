@@ -25,12 +25,12 @@ use crate::{
 };
 
 impl Engine {
-    /// Makes one claim of the organisation's level of claims of its projects, which stay as sightings of it.
+    /// Makes one claim of the organisation's level from claims of its projects, which stay as its sightings.
     pub fn promote(&self, request: PromoteRequest) -> Result<WriteOutcome, ApiError> {
         promote(self, &request)
     }
 
-    /// Withdraws a claim that was promoted; those of the projects stand for themselves again.
+    /// Withdraws a promoted claim. The claims of the projects count on their own again.
     pub fn demote(&self, request: ActRequest) -> Result<WriteOutcome, ApiError> {
         demote(self, &request)
     }
@@ -47,12 +47,12 @@ fn promote(engine: &Engine, request: &PromoteRequest) -> Result<WriteOutcome, Ap
         reason: validate::worded("reason", request.reason.as_deref())?,
         ..Rewording::default()
     };
-    // An error here comes again under the lock, where it is answered; the reader goes back before a model is asked.
+    // An error here occurs again under the lock, where it is reported. The reader is returned before a model is asked.
     let named: Vec<ClaimRow> = {
         let reader = engine.readers.lend();
         ids.iter().map_while(|id| find::claim(&reader, "claims", id).ok()).collect()
     };
-    let alike = said_alike(engine, &named)?;
+    let equivalent = equivalent_claims(engine, &named)?;
     let model_results = named.into_iter().take(1).map(|row| {
         let statement = text.statement.as_deref().unwrap_or(&row.statement);
         let normalised = guard_calls::normalise(&engine.guard, row.kind, statement, &row.qualifiers);
@@ -80,7 +80,7 @@ fn promote(engine: &Engine, request: &PromoteRequest) -> Result<WriteOutcome, Ap
         let mut rows: Vec<ClaimRow> = Vec::new();
         for id in &ids {
             let row = context.find("claims", id)?;
-            must_be_a_projects(&row, rows.first())?;
+            must_be_promotable(&row, rows.first())?;
             if let Some(stale) = context.stale(&row, None)? {
                 return Ok(stale);
             }
@@ -91,7 +91,7 @@ fn promote(engine: &Engine, request: &PromoteRequest) -> Result<WriteOutcome, Ap
         let Some(first) = rows.first() else { return Err(ApiError::internal("a promotion has no claim")) };
         let write_scope = WriteScope::at(&first.scope.organisation());
         let claim = NewClaim {
-            promotes: promoted(context.reader(), &rows, alike)?,
+            promotes: promoted(context.reader(), &rows, equivalent)?,
             ..context.reword(first, Vec::new(), Vec::new(), text)?
         };
         context.store_claim(&write_scope, &claim, false)
@@ -117,19 +117,19 @@ fn demote(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiErro
     })
 }
 
-/// What says the same as one of these claims in other projects, in its words or others. All claims of the organisation are read for that, so it is
-/// done before the lock is taken.
-fn said_alike(engine: &Engine, named: &[ClaimRow]) -> Result<Vec<ClaimRow>, ApiError> {
+/// Returns the claims of other projects that say the same as one of `named`, in its words or in others. This reads all
+/// claims of the organisation, so it is done before the lock is taken.
+fn equivalent_claims(engine: &Engine, named: &[ClaimRow]) -> Result<Vec<ClaimRow>, ApiError> {
     let Some(first) = named.first() else { return Ok(Vec::new()) };
     let book = engine.notes_book(&first.scope.org_id)?;
     Ok(named.iter().flat_map(|row| agreement::alike(&book, &row.id)).collect())
 }
 
-/// The claims of which a new one of the organisation's level is made: those that are named, and those of other projects that say the same, as far
-/// as they are still active.
-fn promoted(reader: &Reader, rows: &[ClaimRow], alike: Vec<ClaimRow>) -> Result<Vec<ClaimRow>, ApiError> {
+/// Returns the claims from which a claim of the organisation's level is made: `rows`, and one active claim of each
+/// other project that says the same.
+fn promoted(reader: &Reader, rows: &[ClaimRow], equivalent: Vec<ClaimRow>) -> Result<Vec<ClaimRow>, ApiError> {
     let mut all = rows.to_vec();
-    for other in alike {
+    for other in equivalent {
         let active = || -> Result<bool, ApiError> {
             let now = reader.claim(&other.id)?;
             Ok(now.is_some_and(|row| row.status == Status::Active && !row.flags.undone && !row.flags.redacted))
@@ -142,7 +142,8 @@ fn promoted(reader: &Reader, rows: &[ClaimRow], alike: Vec<ClaimRow>) -> Result<
     Ok(all)
 }
 
-/// The event by which a claim of the organisation's level is made of claims of its projects, each with the same weight.
+/// Returns the event that makes a claim of the organisation's level from claims of its projects, each with the same
+/// weight.
 pub(super) fn promotion(claim: Ref, of: &[ClaimRow]) -> EventDraft {
     let targets = std::iter::once(claim).chain(of.iter().map(|row| Ref::Id(row.id)));
     let mut draft = EventDraft::new(EventKind::Promote, targets);
@@ -152,7 +153,7 @@ pub(super) fn promotion(claim: Ref, of: &[ClaimRow]) -> EventDraft {
     draft
 }
 
-fn must_be_a_projects(row: &ClaimRow, first: Option<&ClaimRow>) -> Result<(), ApiError> {
+fn must_be_promotable(row: &ClaimRow, first: Option<&ClaimRow>) -> Result<(), ApiError> {
     let id = row.id.short();
     if !row.scope.level().is_project() {
         return Err(ApiError::field(
@@ -175,7 +176,7 @@ fn must_be_a_projects(row: &ClaimRow, first: Option<&ClaimRow>) -> Result<(), Ap
 }
 
 impl ActContext<'_> {
-    /// Of the claims that are promoted those that are not recorded yet as sightings of a claim.
+    /// Returns the promoted claims that are not yet recorded as sightings of the claim `known`.
     pub(in crate::engine) fn new_sightings(
         &self,
         claim: &NewClaim,
@@ -189,18 +190,18 @@ impl ActContext<'_> {
     }
 }
 
-/// Adds to an answer what agreement between projects led to: a claim that was promoted by the rule, or a proposal to do so.
+/// Adds to an answer the effect of agreement between projects: an automatic promotion, or a suggestion to promote.
 pub(in crate::engine) fn after_write(engine: &Engine, caller: &Caller, mut outcome: WriteOutcome) -> WriteOutcome {
-    note_agreement(engine, caller, &mut outcome);
+    add_agreement_warning(engine, caller, &mut outcome);
     outcome
 }
 
-fn note_agreement(engine: &Engine, caller: &Caller, outcome: &mut WriteOutcome) {
+fn add_agreement_warning(engine: &Engine, caller: &Caller, outcome: &mut WriteOutcome) {
     let WriteOutcome::Stored(stored) = outcome else { return };
     let levels = engine.config.levels;
     let agent = caller.agent.is_some() && engine.config.agents_may == AgentPolicy::Propose;
     let auto = levels.promote == PromoteMode::Auto && !agent;
-    // Who says it again has been told before; the rule takes effect if it could not then.
+    // A writer who repeats the claim got the suggestion before; an automatic promotion that failed then is tried again.
     let again = stored.duplicate && !auto;
     if again || stored.replayed || stored.dry_run || levels.promote == PromoteMode::Never {
         return;

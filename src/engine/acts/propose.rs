@@ -1,4 +1,4 @@
-//! `guard.agents_may = propose`: what an agent may not do by itself waits on a card until a person decides.
+//! `guard.agents_may = propose`: an act that an agent may not do by itself waits on a card until a person decides.
 
 use super::{on_claim::ClaimActPlan, refuse, retract};
 use crate::{
@@ -26,7 +26,7 @@ impl ActContext<'_> {
         !self.may_only_propose() || claim.agent.is_some()
     }
 
-    /// Proposes what [`plan_retract`] planned, and answers with the card.
+    /// Commits the proposal that [`plan_retract`] planned, and answers with its card.
     pub(in crate::engine) fn propose(&mut self, claim: &ClaimRow, draft: EventDraft) -> Result<WriteOutcome, ApiError> {
         let summary = wording::summary("Proposed to retract", &[&claim.statement]);
         let committed = self.commit(&WriteScope::at(&claim.scope), vec![draft], "proposed", summary)?;
@@ -35,7 +35,7 @@ impl ActContext<'_> {
         self.proposed(claim, CardId::of_members(&[event]), false)
     }
 
-    /// The answer to a proposal. `known`: it waited before this call.
+    /// Returns the answer to a proposal. `known`: the proposal existed before this call.
     pub(in crate::engine) fn proposed(
         &self,
         claim: &ClaimRow,
@@ -58,15 +58,15 @@ impl ActContext<'_> {
     }
 }
 
-/// What becomes of an agent's wish to retract a person's claim: a new proposal, or the answer that one waits already. What
-/// a person has turned down is not proposed again.
+/// Plans an agent's request to retract a person's claim: a new proposal, or the answer that one is already open. A
+/// proposal that a person dismissed is not repeated.
 pub(super) fn plan_retract(
     context: &ActContext<'_>,
     claim: &ClaimRow,
     reason: String,
 ) -> Result<ClaimActPlan, ApiError> {
     let cards = context.reader().cards_of(&claim.id)?;
-    // Open ones first, then the latest.
+    // Open cards come first, then the latest ones.
     if let Some(card) = cards.iter().find(|card| card.kind == CardKind::Proposed) {
         if card.open {
             return context.proposed(claim, card.id, true).map(|answer| ClaimActPlan::Answer(Box::new(answer)));
@@ -78,7 +78,7 @@ pub(super) fn plan_retract(
                 by.who,
                 claim.id.short()
             ))
-            .hint(way_on(claim)));
+            .hint(ask_writer_hint(claim)));
         }
     }
     let mut draft = EventDraft::new(EventKind::Local(local::PROPOSED.into()), [Ref::Id(claim.id)]);
@@ -86,7 +86,7 @@ pub(super) fn plan_retract(
     Ok(ClaimActPlan::Propose(Box::new(draft)))
 }
 
-/// The agent's reason on a card of a proposal.
+/// Returns the agent's reason on the card of a proposal.
 pub(in crate::engine) fn proposed_reason(reader: &Reader, card: &CardId) -> Result<Option<String>, ApiError> {
     let events = reader.events_of_card(card)?;
     let proposal = events.into_iter().find(|event| event.kind == EventKind::Local(local::PROPOSED.into()));
@@ -103,7 +103,9 @@ pub(super) fn settle(
     let id = card.members.first().ok_or_else(|| ApiError::internal("a proposal names no claim"))?;
     let claim = find::row(context.reader(), id)?;
     if !context.may_retract(&claim) {
-        return Err(needs_person(format!("only a person may settle card {}", card.id.short())).hint(way_on(&claim)));
+        return Err(
+            needs_person(format!("only a person may settle card {}", card.id.short())).hint(ask_writer_hint(&claim))
+        );
     }
     let settled = refuse::settled(card, act.as_str(), None, Some(reason.to_owned()));
     match act {
@@ -116,11 +118,11 @@ pub(super) fn settle(
     }
 }
 
-/// What an agent may not do here.
+/// Returns the error for an act that needs a person here.
 pub(in crate::engine) fn needs_person(message: String) -> ApiError {
     ApiError::new(ErrorCode::NeedsPerson, message)
 }
 
-fn way_on(claim: &ClaimRow) -> String {
+fn ask_writer_hint(claim: &ClaimRow) -> String {
     format!("ask {} to look at it: `ergo tui --claim {}`", claim.who, claim.id.short())
 }

@@ -13,7 +13,7 @@ use crate::{
     store::{EventDraft, Lookup, Ref},
 };
 
-/// `POST /redact`: of a claim, of the new claim on a card, or, by its full id, of any event.
+/// `POST /redact`: redacts a claim, the new claim on a card, or any event, by its full id.
 pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
     let target = validate::id("target", &request.target)?;
     let reason = validate::reason(request, "redact")?;
@@ -43,23 +43,24 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
                 format!("{} is already redacted; nothing was done", found.event.short()),
             ));
         }
-        // The store drops every copy of the text with it: the refused write that a claim came from, verdicts that quote it.
+        // The store also removes every copy of the text: in the refused write that a claim came from, and in verdicts
+        // that quote it.
         let kind = if is_local { EventKind::Local(local::REDACT.into()) } else { EventKind::Redact };
         let mut draft = EventDraft::new(kind, [Ref::Id(found.event)]);
         draft.body.reason = Some(reason);
-        // The summary never quotes what is to be forgotten.
+        // The summary must not quote the text that is removed.
         let summary = format!("Redacted {}", found.event.short());
         let committed = context.commit(&WriteScope::at(&found.scope), vec![draft], "redact", summary.clone())?;
         context.done(committed, summary).map(WriteOutcome::Done)
     });
-    // Afterwards: until it is committed, the background may keep the text anew.
+    // Only now: before the commit, the background could cache the text again.
     engine.forget_texts();
     outcome
 }
 
 impl Engine {
-    /// Forgets the texts of claims that are kept in memory and in the copy of the past: one of them was redacted. Waits for a read of
-    /// the past that is under way.
+    /// Removes the texts of claims from the caches in memory and from the copy of the past, because a text was
+    /// redacted. Waits for a read of the past in progress.
     pub(in crate::engine) fn forget_texts(&self) {
         self.story_texts.forget();
         self.held_results.forget();

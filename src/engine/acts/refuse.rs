@@ -19,24 +19,24 @@ use crate::{
     store::{CardRow, EventDraft, Reader, Ref},
 };
 
-/// The most bytes of a report that is kept with a card.
+/// The greatest size of a stored report, in bytes.
 const MAX_REPORT: usize = 16 * 1024;
 
-/// What a refused write was to do besides storing its text; kept beside the report.
+/// The effects that a refused write should have had besides storing its text; stored beside the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(in crate::engine) struct WriteIntent {
-    /// Claims that it was to replace.
+    /// Claims that the write was to replace.
     pub(in crate::engine) supersedes: Vec<ClaimId>,
-    /// The premises that it would have had.
+    /// The premises of the new claim.
     pub(in crate::engine) depends_on: Vec<ClaimId>,
-    /// The justification with which an agent, who may only propose, asked for an exception.
+    /// The justification of an exception that an agent requested but may only propose.
     pub(in crate::engine) exception: Option<String>,
 }
 
 impl ActContext<'_> {
-    /// Answers a refusal, and keeps the new claim on a card, as it was said last: the open one it has, or a new one. If a
-    /// person has dropped this very write before, the answer names that decision instead.
+    /// Answers a refusal, and keeps the new claim in its latest form on a card: the open one it has, or a new one. If a
+    /// person has discarded the same write before, the answer names that decision instead.
     pub(in crate::engine) fn refuse(
         &mut self,
         write_scope: &WriteScope,
@@ -54,10 +54,10 @@ impl ActContext<'_> {
         let known = self.reader().refused_card(&write_scope.scope, claim.draft.kind, &claim.draft.statement)?;
         let mut opposed = claim.replaced();
         opposed.extend(judged.blocking());
-        // Beside these it is to stand, too, once a person settles the card.
+        // The new claim will also stand beside these once a person settles the card.
         opposed.extend(claim.rules.iter().map(|row| row.id).filter(|id| !judged.blocking().contains(id)));
         if let Some(card) = known.as_ref().filter(|card| !card.open)
-            && let Some(word) = self.dropped_before(card, &judged.blocking())?
+            && let Some(word) = self.discarded_before(card, &judged.blocking())?
         {
             refused.card_id = Some(card.id);
             refused.ways_on.insert(0, word);
@@ -70,7 +70,7 @@ impl ActContext<'_> {
             return Ok(WriteOutcome::Conflict(refused));
         }
 
-        let wanted = WriteIntent {
+        let intent = WriteIntent {
             supersedes: claim.replaced(),
             depends_on: claim.premises.clone(),
             exception: proposed.then(|| claim.draft.exception.clone()).flatten(),
@@ -81,7 +81,7 @@ impl ActContext<'_> {
         let known = match &open {
             Some(card) => {
                 same && opposed.iter().all(|id| card.members.contains(id))
-                    && write_intent(self.reader(), &card.id)? == wanted
+                    && write_intent(self.reader(), &card.id)? == intent
             }
             None => false,
         };
@@ -92,7 +92,7 @@ impl ActContext<'_> {
             draft.seen = new_claim.into_iter().collect();
             draft.claim_kind = Some(claim.draft.kind);
             draft.body = claim.body();
-            draft.body.data = Some(unstored_data(&judged.report, &wanted, None));
+            draft.body.data = Some(unstored_data(&judged.report, &intent, None));
             let summary = wording::refused_summary(&claim.draft.statement, &judged.conflicts);
             let committed = self.commit(write_scope, vec![draft], "refused", summary)?;
             let id = new_claim.or(committed.events.first().copied());
@@ -101,7 +101,7 @@ impl ActContext<'_> {
         Ok(WriteOutcome::Conflict(refused))
     }
 
-    /// Puts the answer to a question on the record, where the refusal that follows from it needs no event of its own.
+    /// Records the answer to a question, if the refusal that follows from it has no event of its own.
     fn commit_answer(
         &mut self,
         write_scope: &WriteScope,
@@ -115,7 +115,7 @@ impl ActContext<'_> {
         Ok(())
     }
 
-    /// The event that settles the card on which this very write waits, now that it is stored.
+    /// Returns the event that settles the open card of the same refused write, now that it is stored.
     pub(in crate::engine) fn settle_refused_card(
         &self,
         write_scope: &WriteScope,
@@ -132,8 +132,8 @@ impl ActContext<'_> {
         }))
     }
 
-    /// What to say if a person dropped this write before, and nothing stands against it now that did not then.
-    fn dropped_before(&self, card: &CardRow, blocking: &[ClaimId]) -> Result<Option<String>, ApiError> {
+    /// Returns a text about the earlier decision if a person discarded this write and no other claim blocks it now.
+    fn discarded_before(&self, card: &CardRow, blocking: &[ClaimId]) -> Result<Option<String>, ApiError> {
         let Some(by) = &card.settled else { return Ok(None) };
         if !blocking.iter().all(|id| card.members.contains(id)) {
             return Ok(None);
@@ -147,7 +147,7 @@ impl ActContext<'_> {
     }
 }
 
-/// The event that settles a local card.
+/// Returns the event that settles a local card.
 pub(in crate::engine) fn settled(card: &CardRow, act: &str, became: Option<Ref>, reason: Option<String>) -> EventDraft {
     let targets: Vec<Ref> = match card.new_claim {
         Some(new_claim) => vec![Ref::Id(new_claim)],
@@ -161,7 +161,7 @@ pub(in crate::engine) fn settled(card: &CardRow, act: &str, became: Option<Ref>,
     draft
 }
 
-/// What the refused write on a card wanted besides its text: its last word counts.
+/// Returns the intent of the refused write on a card. The latest one counts.
 pub(in crate::engine) fn write_intent(reader: &Reader, card: &CardId) -> Result<WriteIntent, ApiError> {
     let mut proposals = reader.events_of_card(card)?.into_iter().rev().filter_map(|event| {
         let data: RefusedData = serde_json::from_str(&event.body?.data?).ok()?;
@@ -170,26 +170,26 @@ pub(in crate::engine) fn write_intent(reader: &Reader, card: &CardId) -> Result<
     Ok(proposals.next().unwrap_or_default())
 }
 
-/// What is kept with a refused write besides its report.
+/// The part of a refused write's stored data that is read here; the rest is its report.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RefusedData {
     proposal: Option<WriteIntent>,
 }
 
-/// The report, and beside it what else was wanted and what is in question, as JSON.
+/// Returns the report, with the intent and the question beside it, as JSON.
 pub(in crate::engine) fn unstored_data(
     report: &GuardReport,
-    wanted: &WriteIntent,
+    intent: &WriteIntent,
     question: Option<&HeldQuestion>,
 ) -> String {
-    let Ok(wanted) = serde_json::to_value(wanted) else { return "{}".into() };
+    let Ok(intent) = serde_json::to_value(intent) else { return "{}".into() };
     let question = question.and_then(|question| serde_json::to_value(question).ok());
-    let beside = [("proposal", wanted)].into_iter().chain(question.map(|question| ("question", question)));
+    let beside = [("proposal", intent)].into_iter().chain(question.map(|question| ("question", question)));
     report_data_with(report, beside).unwrap_or_else(|| "{}".into())
 }
 
-/// [`report_data`] with entries beside the report's own; `None` if it cannot be written.
+/// [`report_data`] with further entries; `None` if the report is not a JSON object.
 pub(in crate::engine) fn report_data_with(
     report: &GuardReport,
     beside: impl IntoIterator<Item = (&'static str, serde_json::Value)>,
@@ -199,7 +199,7 @@ pub(in crate::engine) fn report_data_with(
     Some(serde_json::Value::Object(data).to_string())
 }
 
-/// A report as JSON that fits an event: the strongest findings first, as many as there is room for.
+/// Returns a report as JSON of at most `MAX_REPORT` bytes: the strongest findings, as many as fit.
 pub(in crate::engine) fn report_data(report: &GuardReport) -> String {
     let mut report = report.clone();
     loop {
@@ -213,7 +213,7 @@ pub(in crate::engine) fn report_data(report: &GuardReport) -> String {
         } else if let Some(finding) =
             report.findings.first_mut().filter(|finding| finding.evidence.rule != RuleId::None)
         {
-            // One finding with overlong norms: its sentence and rule are what a person needs.
+            // One finding with very long norms: a person needs its sentence most.
             let sentence: String = finding.evidence.sentence.chars().take(400).collect();
             let mut kept = Evidence { sentence, ..Default::default() };
             kept.stage = finding.evidence.stage;

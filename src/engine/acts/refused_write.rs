@@ -18,23 +18,22 @@ use crate::{
 
 /// The card of a refused write.
 pub(super) struct RefusedWrite {
-    /// The scope of the card.
     scope: Scope,
-    /// The new claim, in the form of a claim.
+    /// The new claim.
     pub(super) row: ClaimRow,
     /// The claims on the card that are still active.
     pub(super) opposed: Vec<ClaimRow>,
-    /// What the write was to do besides.
+    /// The effects that the write should have had besides.
     pub(super) proposal: WriteIntent,
 }
 
 impl RefusedWrite {
-    /// The active claims that it was to replace.
+    /// Returns the active claims that the write was to replace.
     pub(super) fn wanted(&self) -> Vec<ClaimRow> {
         self.opposed.iter().filter(|row| self.proposal.supersedes.contains(&row.id)).cloned().collect()
     }
 
-    /// The active claims on the card that it was not to replace: what really opposes it.
+    /// Returns the active claims on the card that the write was not to replace: those that oppose it.
     pub(super) fn against(&self) -> Vec<ClaimId> {
         self.opposed.iter().map(|row| row.id).filter(|id| !self.proposal.supersedes.contains(id)).collect()
     }
@@ -58,7 +57,8 @@ impl ActContext<'_> {
         Ok(RefusedWrite { scope: card.scope.clone(), row, opposed, proposal })
     }
 
-    /// The new claim as a new claim that replaces `replaces`: its own text, kind and source, unless others are given.
+    /// Returns the refused write as a new claim that replaces `replaces`. It keeps its text, kind and source, except
+    /// for what `text` changes.
     pub(super) fn claim_from_refused(
         &self,
         refused_write: &RefusedWrite,
@@ -69,8 +69,8 @@ impl ActContext<'_> {
         self.reword(&refused_write.row, replaces, premises, text)
     }
 
-    /// Those of some premises that a claim of this scope, which replaces `replaces`, can depend on: each once. One that is no longer
-    /// active would make it need review at once.
+    /// Keeps the premises on which a claim of this scope that replaces `replaces` can depend, each once. A premise that
+    /// is no longer active would make the claim need review at once.
     pub(super) fn kept_premises<'a>(
         &self,
         scope: &Scope,
@@ -87,7 +87,7 @@ impl ActContext<'_> {
         Ok(kept)
     }
 
-    /// A claim like `row`, with the texts that are given in place of its own.
+    /// Returns a new claim like `row`, with the given texts in place of its own.
     pub(super) fn reword(
         &self,
         row: &ClaimRow,
@@ -138,14 +138,14 @@ impl ActContext<'_> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rewording {
     pub(super) statement: Option<String>,
-    /// Why it is so, in place of the claim's own reason.
+    /// The reason of the claim, in place of its own.
     pub(super) reason: Option<String>,
-    /// Why what it replaces gives way.
+    /// Why the claim replaces others.
     pub(super) change_reason: Option<String>,
     pub(super) qualifiers: Qualifiers,
 }
 
-/// Qualifiers, with those that are said now in place of the earlier ones.
+/// Returns `base` with the values of `over` where they are set.
 fn overlay(base: &Qualifiers, over: Qualifiers) -> Qualifiers {
     Qualifiers {
         env: over.env.or_else(|| base.env.clone()),
@@ -156,11 +156,11 @@ fn overlay(base: &Qualifiers, over: Qualifiers) -> Qualifiers {
     }
 }
 
-/// Checks that narrowing says something new about `row`.
+/// Checks that narrowing changes the statement or the qualifiers of `row`.
 pub(super) fn must_narrow(row: &ClaimRow, text: &Rewording) -> Result<(), ApiError> {
     let reworded = text.statement.as_ref().is_some_and(|statement| *statement != row.statement);
     let qualified = overlay(&row.qualifiers, text.qualifiers.clone()) != row.qualifiers;
-    // The windows of the two together must still make sense.
+    // The combined validity period must be valid too.
     validate::qualifiers(&overlay(&row.qualifiers, text.qualifiers.clone()))?;
     if reworded || qualified {
         return Ok(());

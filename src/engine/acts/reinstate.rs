@@ -34,7 +34,7 @@ pub(in crate::engine) fn reinstate(engine: &Engine, request: &ActRequest) -> Res
     })
 }
 
-/// The event that makes a claim active again.
+/// Returns the event that makes a claim active again.
 pub(super) fn event(claim: &ClaimRow, reason: String) -> EventDraft {
     let mut draft = EventDraft::new(EventKind::Reinstate, [Ref::Id(claim.id)]);
     draft.seen.clone_from(&claim.live_acts);
@@ -42,7 +42,7 @@ pub(super) fn event(claim: &ClaimRow, reason: String) -> EventDraft {
     draft
 }
 
-/// A claim's norms as its event carries them.
+/// Returns the norms of a claim as stored in its event.
 fn as_stored(claim: &ClaimRow) -> NormalisedStatement {
     NormalisedStatement {
         norms: claim.norms.clone(),
@@ -51,15 +51,15 @@ fn as_stored(claim: &ClaimRow) -> NormalisedStatement {
     }
 }
 
-/// Whether a claim can be made active again.
+/// The result of checking whether a claim can be made active again.
 pub(super) enum Reinstatement {
-    /// It cannot: the answer that says why.
+    /// The claim cannot be reinstated; the answer says why.
     Refused(Box<WriteOutcome>),
-    /// It can, with these warnings of the guard.
+    /// The claim can be reinstated, with these warnings of the guard.
     Possible(Vec<Warning>),
 }
 
-/// Checks whether a claim can be made active again. `gone`: claims that the same act retracts.
+/// Checks whether a claim can be made active again. `gone`: claims that the same act retracts or replaces.
 pub(super) fn check(
     context: &ActContext<'_>,
     claim: &ClaimRow,
@@ -99,7 +99,7 @@ pub(super) fn check(
         consider: false,
     };
     let judged = context.judge(&incoming)?;
-    // A pair that was settled before stays so.
+    // A pair that was settled before stays settled.
     let settled = |conflict: &Conflict| context.reader().is_settled_pair(&claim.id, &conflict.claim.id);
     let mut conflicts = Vec::new();
     for conflict in judged.conflicts {

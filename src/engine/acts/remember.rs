@@ -1,4 +1,4 @@
-//! `remember` and `learn`: a new claim.
+//! `remember` and `learn`: store a new claim.
 
 use super::{new_claim::NewClaim, replay, supersede::Targets};
 use crate::{
@@ -66,7 +66,7 @@ fn store(engine: &Engine, request: &RememberRequest, asks: bool) -> Result<Write
     })
 }
 
-/// `POST /learn`: with a source.
+/// `POST /learn`: [`remember`] with a required source.
 pub(in crate::engine) fn learn(engine: &Engine, request: &RememberRequest) -> Result<WriteOutcome, ApiError> {
     if validate::optional("source", request.source.as_deref())?.is_none() {
         return Err(ApiError::field("source", "`learn` needs a `source`")
@@ -75,16 +75,16 @@ pub(in crate::engine) fn learn(engine: &Engine, request: &RememberRequest) -> Re
     remember(engine, request)
 }
 
-/// Premises as they were asked for.
+/// The result of looking up the premises of a request.
 pub(in crate::engine) enum Premises {
     /// Active claims of the same scope.
     Found(Vec<ClaimId>),
-    /// One of them is no longer active.
+    /// A premise is no longer active.
     Stale(Box<WriteOutcome>),
 }
 
 impl ActContext<'_> {
-    /// Returns the premises of a new claim: active, of its scope, none of those that it replaces.
+    /// Looks up the premises of a new claim: active claims of its scope that it does not replace.
     pub(in crate::engine) fn premises(
         &self,
         write_scope: &WriteScope,

@@ -1,4 +1,4 @@
-//! Answers a retry with a known `op_id` as the first time, and does nothing.
+//! Answers a retry with a known `op_id` like the first request, and changes nothing.
 
 use super::verdicts;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     store::{ClaimRow, EventRow, Reader},
 };
 
-/// The answer to a `remember`, `learn` or `supersede` that was done before.
+/// Returns the answer to a retry of `remember`, `learn` or `supersede`; `None` if the `op_id` is new.
 pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, ApiError> {
     let events = context.done_before()?;
     let Some(first) = events.first() else { return Ok(None) };
@@ -23,7 +23,8 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
     {
         return Ok(Some(stored(context, &events, made, successor)));
     }
-    // The claim was stored before: the act recorded only what the write added to it. Its first target is that claim.
+    // The claim was already stored, and the act recorded only what the write added to it. Its first target is that
+    // claim.
     if let Some(made) = events.iter().find(|event| adds_to_claim(event))
         && let Some(claim) = made.targets.first()
     {
@@ -47,7 +48,7 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
             verdicts::answered_already(context, &card).map(Some)
         };
     }
-    // The answer to a question, which may have no verdict on the record. Other cards are settled by other requests.
+    // The answer to a question, which may have recorded no verdict. Other cards are settled by other requests.
     if let Some(settled) = local("settled")
         && let Some(new_claim) = settled.targets.first()
         && let Some(card) = context.reader().card(&CardId::of_members(&[*new_claim]))?
@@ -65,7 +66,7 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
     Err(other_act(first))
 }
 
-/// The answer to any other act that was done before.
+/// Returns the answer to a retry of any other act; `None` if the `op_id` is new.
 pub(super) fn act(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, ApiError> {
     let events = context.done_before()?;
     let Some(first) = events.first() else { return Ok(None) };
@@ -102,7 +103,7 @@ pub(super) fn act(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, ApiE
     })))
 }
 
-/// An act in one sentence, from its events.
+/// Describes an act in one sentence, from its events.
 pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Result<String, ApiError> {
     let cards = cards_settled(events);
     if cards > 1 {
@@ -170,7 +171,7 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
     })
 }
 
-/// An act by which two claims hold side by side, in one sentence: what it stored is only a part of it. `None` for any other act.
+/// Describes an act after which two claims hold side by side, including what it stored. `None` for any other act.
 fn let_both_hold(reader: &Reader, events: &[EventRow]) -> Result<Option<String>, ApiError> {
     let settled = events.iter().find_map(|event| match &event.kind {
         EventKind::Resolve(act @ (ResolveAct::Narrow | ResolveAct::Exception | ResolveAct::Dismiss)) => {
@@ -198,7 +199,7 @@ fn let_both_hold(reader: &Reader, events: &[EventRow]) -> Result<Option<String>,
     Ok(Some(format!("{}{stored}", wording::summary(verb, &statements))))
 }
 
-/// The claims of these ids that are known.
+/// Returns the known claims among these ids.
 fn claims<'a>(reader: &Reader, ids: impl Iterator<Item = &'a ClaimId>) -> Result<Vec<ClaimRow>, ApiError> {
     let mut found = Vec::new();
     for id in ids {
@@ -207,7 +208,8 @@ fn claims<'a>(reader: &Reader, ids: impl Iterator<Item = &'a ClaimId>) -> Result
     Ok(found)
 }
 
-/// How many cards an act settled, at least: each leaves one event in the log that keeps such cards, and may leave one in the other.
+/// Returns how many cards an act settled, at least. Each card leaves one event in the log to which it belongs, and
+/// possibly one in the other log.
 fn cards_settled(events: &[EventRow]) -> usize {
     let count = |of: fn(&EventKind) -> bool| events.iter().filter(|event| of(&event.kind)).count();
     let shared = count(|kind| matches!(kind, EventKind::Resolve(_)));
@@ -218,7 +220,7 @@ fn cards_settled(events: &[EventRow]) -> usize {
     shared.max(own)
 }
 
-/// Which event of an act says best what the act was.
+/// Orders the events of an act: the one with the lowest rank describes the act best.
 fn rank(kind: &EventKind) -> u8 {
     match kind {
         EventKind::Supersede => 0,
@@ -268,7 +270,7 @@ fn refused(context: &ActContext<'_>, new_claim: &ClaimId) -> Result<WriteOutcome
     let card = find::card_row(reader, &CardId::of_members(&[*new_claim]))?;
     let mut conflicts: Vec<Conflict> = Vec::new();
     for finding in card.report.findings {
-        // A peer's claim may have left the log since.
+        // A peer's claim may have left the log in the meantime.
         if let Some(row) = reader.claim(&finding.claim)? {
             conflicts.push(view::conflict(finding, view::claim(row, &context.today)));
         }
@@ -283,7 +285,7 @@ fn refused(context: &ActContext<'_>, new_claim: &ClaimId) -> Result<WriteOutcome
     }))
 }
 
-/// The error if the `op_id` of a request belongs to an act of another kind, whose first event this is.
+/// Returns the error if the `op_id` belongs to another kind of act, whose first event is `first`.
 pub(super) fn other_act(first: &EventRow) -> ApiError {
     ApiError::op_id_reused(format!("this `op_id` was used for another request ({})", first.kind))
 }

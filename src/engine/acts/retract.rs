@@ -27,7 +27,6 @@ pub(in crate::engine) fn retract(engine: &Engine, request: &ActRequest) -> Resul
     })
 }
 
-/// The event.
 pub(in crate::engine) fn event(claim: &ClaimRow, reason: String) -> EventDraft {
     let mut draft = EventDraft::new(EventKind::Retract, [Ref::Id(claim.id)]);
     draft.body.reason = Some(reason);

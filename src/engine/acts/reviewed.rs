@@ -11,8 +11,8 @@ use crate::{
 /// `POST /reviewed`.
 pub(in crate::engine) fn reviewed(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
     on_claim::run(engine, request, "reviewed", "Confirmed after review:", |context, claim, reason| {
-        let mut drafts = looked_at(context, claim, &reason)?;
-        // A notice may be about a claim that is out already.
+        let mut drafts = review_events(context, claim, &reason)?;
+        // A notice may be about a claim that is no longer active.
         let noted = drafts.iter().any(|draft| matches!(draft.kind, EventKind::Local(_)));
         if (claim.status == Status::Active || !noted)
             && let Some(stale) = context.stale(claim, request.expect_rev)?
@@ -37,7 +37,7 @@ pub(in crate::engine) fn reviewed(engine: &Engine, request: &ActRequest) -> Resu
                 );
             }
             if !seen.contains(&other.id) {
-                let more = looked_at(context, &other, &reason)?;
+                let more = review_events(context, &other, &reason)?;
                 statements.extend((!more.is_empty()).then_some(other.statement));
                 drafts.extend(more);
                 seen.push(other.id);
@@ -47,8 +47,8 @@ pub(in crate::engine) fn reviewed(engine: &Engine, request: &ActRequest) -> Resu
     })
 }
 
-/// The events which say that a claim was looked at; none if nothing of it waits for that.
-fn looked_at(context: &ActContext<'_>, claim: &ClaimRow, reason: &str) -> Result<Vec<EventDraft>, ApiError> {
+/// Returns the events that confirm a claim; none if it needs no review and has no unread notice.
+fn review_events(context: &ActContext<'_>, claim: &ClaimRow, reason: &str) -> Result<Vec<EventDraft>, ApiError> {
     let notices = context.reader().notices_of(&claim.id)?;
     let mut drafts = Vec::new();
     if !claim.causes.is_empty() {

@@ -1,5 +1,5 @@
-//! `supersede`: replaces a claim because something changed: by a new text, which the guard compares with all claims
-//! but its targets, or by a stored claim.
+//! `supersede`: replaces claims because something changed, either by a new text, which the guard compares with all
+//! claims but its targets, or by a stored claim.
 
 use super::{
     new_claim::{NewClaim, review_warning},
@@ -33,7 +33,7 @@ pub(in crate::engine) fn supersede(engine: &Engine, request: &SupersedeRequest) 
 }
 
 fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> Result<WriteOutcome, ApiError> {
-    // The kind is that of the first target unless it is named, and decides what else is required.
+    // The kind is that of the first target unless the request names one. It decides which fields are required.
     let kind = {
         let reader = engine.readers.lend();
         find::claim(&reader, "targets", &targets[0])?.kind
@@ -54,7 +54,7 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
             Targets::Active(rows) => rows,
             Targets::Stale(answer) => return Ok(*answer),
         };
-        not_by_a_fact(draft.kind, &replaces)?;
+        must_not_replace_guarded(draft.kind, &replaces)?;
         let premises = match context.premises(&write_scope, &premises, &replaces)? {
             Premises::Found(ids) => ids,
             Premises::Stale(answer) => return Ok(*answer),
@@ -107,7 +107,7 @@ fn by_claim(
         if let Some(stale) = context.stale(&successor, None)? {
             return Ok(stale);
         }
-        not_by_a_fact(successor.kind, &replaces)?;
+        must_not_replace_guarded(successor.kind, &replaces)?;
         let superseded: Vec<ClaimId> = replaces.iter().map(|row| row.id).collect();
         let mut outcome = Stored {
             claim_id: successor.id,
@@ -135,7 +135,7 @@ fn by_claim(
     })
 }
 
-/// The event by which an existing claim takes the place of others.
+/// Returns the event by which an existing claim replaces others.
 pub(in crate::engine) fn replaced_by(replaces: &[ClaimRow], successor: ClaimId, reason: String) -> EventDraft {
     let mut draft = EventDraft::new(EventKind::Supersede, replaces.iter().map(|row| Ref::Id(row.id)));
     draft.successor = Some(Ref::Id(successor));
@@ -143,14 +143,18 @@ pub(in crate::engine) fn replaced_by(replaces: &[ClaimRow], successor: ClaimId, 
     draft
 }
 
-/// What happened, in one sentence.
+/// Summarises the act in one sentence.
 pub(in crate::engine) fn summary(replaces: &[ClaimRow], successor: &ClaimRow) -> String {
     let old: Vec<&str> = replaces.iter().map(|row| row.statement.as_str()).collect();
     format!("{} with {}", wording::summary("Replaced", &old), wording::quote(&successor.statement))
 }
 
-/// A fact passes no guard and may change at any time: were it to replace a decision, that would be a way around both.
-pub(in crate::engine) fn not_by_a_fact(kind: crate::domain::ClaimKind, replaces: &[ClaimRow]) -> Result<(), ApiError> {
+/// Refuses to replace a guarded claim by a fact: facts pass no guard and may change at any time, so this would be a way
+/// around both.
+pub(in crate::engine) fn must_not_replace_guarded(
+    kind: crate::domain::ClaimKind,
+    replaces: &[ClaimRow],
+) -> Result<(), ApiError> {
     match replaces.iter().find(|row| row.kind.is_guarded() && !kind.is_guarded()) {
         Some(row) => {
             Err(ApiError::field("kind", format!("a fact cannot replace {}, which is a {}", row.id.short(), row.kind))
@@ -160,16 +164,16 @@ pub(in crate::engine) fn not_by_a_fact(kind: crate::domain::ClaimKind, replaces:
     }
 }
 
-/// Targets as they were asked for.
+/// The result of looking up the targets of a request.
 pub(in crate::engine) enum Targets {
-    /// All are active, of the scope, as they were shown; each once.
+    /// All are active, belong to the scope and have the expected revision; each occurs once.
     Active(Vec<ClaimRow>),
-    /// One of them is not.
+    /// One of the targets is not active, or has changed.
     Stale(Box<WriteOutcome>),
 }
 
 impl ActContext<'_> {
-    /// The claims that are to give way. `expect_rev` is the first one's.
+    /// Looks up the claims to replace. `expect_rev` is the expected revision of the first one.
     pub(in crate::engine) fn targets(
         &self,
         write_scope: &WriteScope,
@@ -179,7 +183,8 @@ impl ActContext<'_> {
         self.active("targets", write_scope, prefixes, expect_rev, WriteScope::require_same_scope)
     }
 
-    /// The claims to which a new one is an exception, of its scope or of its organisation's level: none of those that it replaces.
+    /// Looks up the claims to which a new one is an exception: claims of its scope or of its organisation's level that
+    /// it does not replace.
     pub(in crate::engine) fn rules(
         &self,
         write_scope: &WriteScope,

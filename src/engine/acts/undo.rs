@@ -22,19 +22,19 @@ pub(in crate::engine) fn undo(engine: &Engine, request: &UndoRequest) -> Result<
             return Ok(answer);
         }
         if let Some(op) = request.target_op {
-            return take_back(context, op, None);
+            return undo_act(context, op, None);
         }
         let scope = match &named {
             Some(scope) => Some(context.reader().scope_for(scope, identity.as_deref())?),
             None => None,
         };
-        let target = last_of(context, scope.as_ref())?;
-        take_back(context, target, scope.as_ref())
+        let target = latest_act(context, scope.as_ref())?;
+        undo_act(context, target, scope.as_ref())
     })
 }
 
-/// The caller's last act in a scope, or in all of them.
-fn last_of(context: &ActContext<'_>, scope: Option<&Scope>) -> Result<OpId, ApiError> {
+/// Returns the caller's latest act in a scope, or in all scopes.
+fn latest_act(context: &ActContext<'_>, scope: Option<&Scope>) -> Result<OpId, ApiError> {
     let (reader, actor) = (context.reader(), &context.actor);
     let last = |scope: Option<&Scope>| reader.last_op(&actor.who, actor.agent.as_deref(), scope);
     if let Some(op) = last(scope)? {
@@ -51,8 +51,9 @@ fn last_of(context: &ActContext<'_>, scope: Option<&Scope>) -> Result<OpId, ApiE
     })
 }
 
-/// Undoes an act. The summary names its scope if it is another than the one that was `asked` for: the organisation's level.
-fn take_back(context: &mut ActContext<'_>, target: OpId, asked: Option<&Scope>) -> Result<UndoOutcome, ApiError> {
+/// Undoes an act. The summary names the act's scope if it differs from the `asked` one, which happens for the
+/// organisation's level.
+fn undo_act(context: &mut ActContext<'_>, target: OpId, asked: Option<&Scope>) -> Result<UndoOutcome, ApiError> {
     let events = context.reader().op(&target)?;
     let Some(first) = events.first() else {
         return Err(ApiError::not_found(format!("there is no change {target}")).hint("`ergo log` lists changes"));
@@ -76,8 +77,8 @@ fn take_back(context: &mut ActContext<'_>, target: OpId, asked: Option<&Scope>) 
     let later = context.reader().built_on(&target)?;
     if !later.is_empty() {
         let all = later.len();
-        // In the order in which they are to be undone; thousands may build on one.
-        let latest = later.into_iter().rev().take(NAMED).collect();
+        // In the order in which they must be undone; thousands may depend on one act.
+        let latest = later.into_iter().rev().take(MAX_NAMED_EVENTS).collect();
         return Err(wording::built_on(&named(context, latest)?, all));
     }
 
@@ -89,7 +90,7 @@ fn take_back(context: &mut ActContext<'_>, target: OpId, asked: Option<&Scope>) 
             drafts.push(EventDraft::new(kind, events.iter().map(|event| Ref::Id(event.id))));
         }
     }
-    let (root, redo) = undone_by(context.reader(), events.clone())?;
+    let (root, redo) = undo_root(context.reader(), events.clone())?;
     let what = replay::describe(context.reader(), &root)?;
     let place =
         if asked.is_some_and(|scope| *scope != first.scope) { format!(" in {}", first.scope) } else { String::new() };
@@ -98,7 +99,7 @@ fn take_back(context: &mut ActContext<'_>, target: OpId, asked: Option<&Scope>) 
     Ok(UndoOutcome { undone: target, op_id: committed.op, summary, redo, claims: context.changed(&committed)? })
 }
 
-/// The error of an act that is undone already: by whom, and how to redo it.
+/// Returns the error for an act that is already undone: by whom, and how to redo it.
 fn undone_already(reader: &Reader, event: &EventRow) -> Result<ApiError, ApiError> {
     let Some(undo) = reader.undo_of(&event.id)? else {
         return Ok(ApiError::new(ErrorCode::Stale, "this change was undone already; nothing was done"));
@@ -111,8 +112,8 @@ fn undone_already(reader: &Reader, event: &EventRow) -> Result<ApiError, ApiErro
     .hint(format!("to redo it, undo the undo: `ergo undo {}`", undo.op.short())))
 }
 
-/// The most acts that are named of those that have to be undone first.
-const NAMED: usize = 20;
+/// The greatest number of events that an error names among those to undo first.
+const MAX_NAMED_EVENTS: usize = 20;
 
 fn is_undo(events: &[EventRow]) -> bool {
     events.iter().all(|event| match &event.kind {
@@ -122,8 +123,9 @@ fn is_undo(events: &[EventRow]) -> bool {
     })
 }
 
-/// What undoing an act comes to: the events of the first act that is no undo, and whether that one is in force again afterwards.
-fn undone_by(reader: &Reader, events: Vec<EventRow>) -> Result<(Vec<EventRow>, bool), ApiError> {
+/// Follows a chain of undos to the first act that is not an undo. Returns its events, and whether undoing `events` puts
+/// it in force again.
+fn undo_root(reader: &Reader, events: Vec<EventRow>) -> Result<(Vec<EventRow>, bool), ApiError> {
     let (mut root, mut redo) = (events, false);
     while let Some(target) = root.first().filter(|_| is_undo(&root)).and_then(|event| event.targets.first()) {
         let Some(event) = reader.event(target)? else { break };
@@ -133,15 +135,16 @@ fn undone_by(reader: &Reader, events: Vec<EventRow>) -> Result<(Vec<EventRow>, b
     Ok((root, redo))
 }
 
-/// What an undo took back, in one sentence, and whether that was an undo itself; `None` for any other act.
+/// Describes in one sentence the act that an undo reversed, and whether the undo was a redo; `None` for any other
+/// event.
 pub(in crate::engine) fn taken_back(reader: &Reader, event: &EventRow) -> Result<Option<(String, bool)>, ApiError> {
     let Some(target) = event.targets.first().filter(|_| is_undo(std::slice::from_ref(event))) else { return Ok(None) };
     let Some(target) = reader.event(target)? else { return Ok(None) };
-    let (root, redo) = undone_by(reader, reader.op(&target.op)?)?;
+    let (root, redo) = undo_root(reader, reader.op(&target.op)?)?;
     Ok(Some((replay::describe(reader, &root)?, redo)))
 }
 
-/// The events that stand in the way, each with what it did.
+/// Describes the events that must be undone first.
 fn named(context: &ActContext<'_>, events: Vec<EventRow>) -> Result<Vec<(crate::domain::EventId, String)>, ApiError> {
     events
         .into_iter()
@@ -160,7 +163,7 @@ fn done_before(context: &ActContext<'_>) -> Result<Option<UndoOutcome>, ApiError
         _ => None,
     };
     let undone = undone.ok_or_else(|| replay::other_act(first))?;
-    let (_, redo) = undone_by(context.reader(), context.reader().op(&undone)?)?;
+    let (_, redo) = undo_root(context.reader(), context.reader().op(&undone)?)?;
     let summary = format!("{} by an earlier request with this `op_id`", if redo { "Redone" } else { "Undone" });
     Ok(Some(UndoOutcome { undone, op_id: context.op, summary, redo, claims: vec![] }))
 }

@@ -30,13 +30,13 @@ use crate::{
     store::{CardRow, ClaimRow, EventDraft, Reader, Ref},
 };
 
-/// The most verdicts of one request: no question has more claims.
+/// The greatest number of verdicts in one request. No question has more claims.
 const MAX_VERDICTS: usize = 16;
 
 /// `POST /judge`.
 pub(in crate::engine) fn judge(engine: &Engine, request: &JudgeRequest) -> Result<WriteOutcome, ApiError> {
     validate::actor(&request.caller)?;
-    let order = Order::checked(request)?;
+    let given = GivenVerdicts::checked(request)?;
     let token = validate::id("token", &request.token)?;
     let results = ask_models(engine, &request.caller, &token).unwrap_or_default();
     engine.act_with_models(&request.caller, request_hash("judge", request), results, |context| {
@@ -45,23 +45,23 @@ pub(in crate::engine) fn judge(engine: &Engine, request: &JudgeRequest) -> Resul
         }
         let card = find::card(context.reader(), "token", &token)?;
         if card.kind != CardKind::Held {
-            return Err(no_question(&token));
+            return Err(not_a_question(&token));
         }
         if !card.open {
             return answered_already(context, &card);
         }
         let question = HeldQuestion::of(context.reader(), &card)?;
         let active = question.stored(context.reader())?.into_iter().filter(|one| one.row.status == Status::Active);
-        let verdicts = order.verdicts(&question, &active.map(|one| one.row.id).collect())?;
+        let verdicts = given.by_claim(&question, &active.map(|one| one.row.id).collect())?;
         let id = card.id;
-        let answer = context.answer(card, &question, verdicts, &order)?;
-        // Only now: after an answer with a mistake comes another one.
+        let answer = context.answer(card, &question, verdicts, &given)?;
+        // Removed last: after an invalid answer the writer may send another one, which needs the results.
         engine.held_results.remove(&id);
         Ok(answer)
     })
 }
 
-/// Stores one held write whose time is over, with a card for a person; whether there was one.
+/// Stores one held write whose writer did not answer in time, with a card for a person. Returns whether there was one.
 pub(in crate::engine) fn store_unanswered(engine: &Engine) -> Result<bool, ApiError> {
     let now = (engine.config.clock)();
     let due = {
@@ -92,7 +92,7 @@ pub(in crate::engine) fn store_unanswered(engine: &Engine) -> Result<bool, ApiEr
             return Ok(None);
         }
         let question = HeldQuestion::of(context.reader(), &row)?;
-        context.answer(row, &question, BTreeMap::new(), &Order::default()).map(Some)
+        context.answer(row, &question, BTreeMap::new(), &GivenVerdicts::default()).map(Some)
     })?;
     engine.held_results.remove(&card.id);
     if let Some(stored) = stored {
@@ -101,7 +101,7 @@ pub(in crate::engine) fn store_unanswered(engine: &Engine) -> Result<bool, ApiEr
     Ok(true)
 }
 
-/// When the next held write is to be stored, in milliseconds since the Unix epoch.
+/// Returns when the next held write must be stored, in milliseconds since the Unix epoch.
 pub(in crate::engine) fn next_unanswered(engine: &Engine) -> Result<Option<u64>, ApiError> {
     let reader = engine.readers.lend();
     let mut next = None;
@@ -113,8 +113,8 @@ pub(in crate::engine) fn next_unanswered(engine: &Engine) -> Result<Option<u64>,
     Ok(next)
 }
 
-/// Until when a held write waits for its writer. What somebody answered and took back waits for a person instead, and of a redacted one there is
-/// nothing to store.
+/// Returns the time until which a held write waits for its writer. `None` if its settlement was undone, since it then
+/// waits for a person, and if it is redacted, since nothing can be stored.
 fn waits_until(reader: &Reader, card: &CardRow) -> Result<Option<u64>, ApiError> {
     let new_claim = card.new_claim.map(|id| reader.new_claim(&id)).transpose()?.flatten();
     if new_claim.is_none_or(|row| row.flags.redacted) || reader.was_settled(card)? {
@@ -123,15 +123,15 @@ fn waits_until(reader: &Reader, card: &CardRow) -> Result<Option<u64>, ApiError>
     Ok(Some(HeldQuestion::of(reader, card)?.until))
 }
 
-/// The 404 for a token that names another card.
-fn no_question(token: &str) -> ApiError {
+/// Returns the 404 error for a token that names a card which is not a question.
+fn not_a_question(token: &str) -> ApiError {
     let mut error = ApiError::not_found(format!("{} names no question", find::named(token)))
         .hint("send the `token` of the answer `consider`");
     error.field = Some("token".to_owned());
     error
 }
 
-/// The answer if somebody was faster: what came of it.
+/// Returns the answer if the question was answered before: what came of it.
 pub(super) fn answered_already(context: &ActContext<'_>, card: &CardRow) -> Result<WriteOutcome, ApiError> {
     let claim = find::stored_as(context.reader(), card)?;
     let became = match &claim {
@@ -154,8 +154,9 @@ pub(super) fn answered_already(context: &ActContext<'_>, card: &CardRow) -> Resu
     }))
 }
 
-/// What models say of a held write, before the lock is taken: what they said when it was held, if that is still known. What was stored since, the
-/// rules compare, and the models in the background. Nothing if the request was done before.
+/// Asks the models about a held write before the lock is taken, or returns their results from the time when it was
+/// held, if they are still in memory. Claims stored since then are compared by the rules, and by the models in the
+/// background. Asks nothing if the act is a retry.
 fn ask_models(engine: &Engine, caller: &Caller, token: &str) -> Result<Vec<ModelResults>, ApiError> {
     let (scope, row) = {
         let reader = engine.readers.lend();
@@ -182,15 +183,15 @@ fn ask_models(engine: &Engine, caller: &Caller, token: &str) -> Result<Vec<Model
     })])
 }
 
-/// A request to judge, checked. Without verdicts nobody answered.
+/// A checked request to judge. Without verdicts, nobody answered the question.
 #[derive(Default)]
-struct Order {
+struct GivenVerdicts {
     verdicts: BTreeMap<String, PairVerdict>,
     because: Option<String>,
     model: Option<String>,
 }
 
-impl Order {
+impl GivenVerdicts {
     fn checked(request: &JudgeRequest) -> Result<Self, ApiError> {
         if request.unanswered && !request.verdicts.is_empty() {
             return Err(ApiError::field("unanswered", "`unanswered` and `verdicts` exclude each other"));
@@ -214,8 +215,9 @@ impl Order {
         Ok(Self { verdicts, because, model: validate::optional_name("model", request.model.as_deref())? })
     }
 
-    /// Returns the verdict on each claim in question. A claim that is no longer active needs none: whoever reads the question now does not see it.
-    fn verdicts(
+    /// Returns the verdict on each claim in question. A claim that is no longer active needs none, because the question
+    /// no longer shows it.
+    fn by_claim(
         &self,
         question: &HeldQuestion,
         active: &BTreeSet<ClaimId>,
@@ -258,22 +260,22 @@ impl Order {
     }
 }
 
-/// An answered question: what the act that follows from it says on the record, besides its own events.
+/// An answered question: the events that it adds to the act that follows from it.
 pub(in crate::engine) struct Answered {
     card: CardRow,
     verdicts: BTreeMap<ClaimId, PairVerdict>,
-    /// The claims in question that nobody judged; each gets a card.
+    /// The claims in question without a verdict; each gets a card.
     unjudged: Vec<ClaimRow>,
-    /// The hash of what each claim in question says.
+    /// The hash of the words of each claim in question.
     words: BTreeMap<ClaimId, EventId>,
-    /// The hash of what the held write says.
+    /// The hash of the words of the held write.
     new: EventId,
     source: Option<String>,
     because: Option<String>,
     model: Option<String>,
-    /// How the card is settled.
+    /// The outcome in the event that settles the card.
     outcome: &'static str,
-    /// The claim that the held write turned out to be.
+    /// The stored claim that the held write was found to repeat.
     pub(in crate::engine) became: Option<ClaimId>,
 }
 
@@ -283,12 +285,11 @@ impl Answered {
         self.words.contains_key(id)
     }
 
-    /// Whether somebody gave a verdict.
     pub(in crate::engine) fn is_judged(&self) -> bool {
         !self.verdicts.is_empty()
     }
 
-    /// Its events. `stores`: the first draft of the act is the claim that is stored.
+    /// Returns the events of the answer. `stores`: the first draft of the act is the claim that is stored.
     pub(in crate::engine) fn drafts(self, stores: bool) -> Vec<EventDraft> {
         let became = if stores { Some(Ref::Draft(0)) } else { self.became.map(Ref::Id) };
         let mut drafts = Vec::new();
@@ -302,15 +303,15 @@ impl Answered {
             drafts.push(draft);
         }
         if stores {
-            drafts.extend(self.unjudged.iter().map(unjudged));
+            drafts.extend(self.unjudged.iter().map(unjudged_card));
         }
         drafts.push(refuse::settled(&self.card, self.outcome, became, self.because));
         drafts
     }
 }
 
-/// Opens a card for a person: no verdict says how the stored claim relates to this one.
-fn unjudged(row: &ClaimRow) -> EventDraft {
+/// Opens a card for a person about a claim whose relation to the stored one has no verdict.
+fn unjudged_card(row: &ClaimRow) -> EventDraft {
     let sentence = format!("Not judged yet: this may contradict {}.", wording::quote(&row.statement));
     let evidence = Evidence {
         stage: Stage::Judge,
@@ -327,27 +328,28 @@ fn unjudged(row: &ClaimRow) -> EventDraft {
     draft
 }
 
-/// What becomes of a held write by the verdicts on claims that are in force.
+/// The consequence of verdicts on active claims for a held write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Consequence {
-    /// It is refused.
+    /// The write is refused.
     Refuse,
-    /// It is what a stored claim says.
+    /// The write repeats a stored claim.
     Observe,
-    /// It waits on a card until a person agrees that it replaces a person's claim.
+    /// The write waits on a card until a person agrees that it replaces a person's claim.
     Propose,
-    /// It is stored, and replaces what it replaces.
+    /// The write is stored, and replaces the claims that the verdicts name.
     Store,
 }
 
-/// What follows from some verdicts. `proposes`: the judge is an agent that may not replace a person's claim, and one is to be replaced.
+/// Returns the consequence of some verdicts. `proposes`: they replace a person's claim, but the judge is an agent that
+/// may only propose this.
 pub(in crate::engine) fn consequence(verdicts: impl IntoIterator<Item = PairVerdict>, proposes: bool) -> Consequence {
-    let given: BTreeSet<PairVerdict> = verdicts.into_iter().collect();
-    if given.contains(&PairVerdict::Contradicts) {
+    let distinct: BTreeSet<PairVerdict> = verdicts.into_iter().collect();
+    if distinct.contains(&PairVerdict::Contradicts) {
         Consequence::Refuse
     } else if proposes {
         Consequence::Propose
-    } else if given.contains(&PairVerdict::Same) {
+    } else if distinct.contains(&PairVerdict::Same) {
         Consequence::Observe
     } else {
         Consequence::Store
@@ -360,7 +362,7 @@ impl ActContext<'_> {
         card: CardRow,
         question: &HeldQuestion,
         mut verdicts: BTreeMap<ClaimId, PairVerdict>,
-        order: &Order,
+        given: &GivenVerdicts,
     ) -> Result<WriteOutcome, ApiError> {
         let write_scope = WriteScope::at(&card.scope);
         let held: RefusedWrite = self.refused_write(&card)?;
@@ -369,7 +371,7 @@ impl ActContext<'_> {
         for ClaimInDoubt { row, band } in question.stored(self.reader())? {
             words.insert(row.id, words_of(&row));
             if row.status == Status::Active {
-                // What holds in other projects, too, is not replaced from one of them: here the write contradicts it.
+                // A project cannot replace a claim that holds in other projects too: the write contradicts it here.
                 if row.scope != card.scope
                     && let Some(verdict @ PairVerdict::Replaces) = verdicts.get_mut(&row.id)
                 {
@@ -384,19 +386,20 @@ impl ActContext<'_> {
         };
         let [contradicted, replaced, same] =
             [PairVerdict::Contradicts, PairVerdict::Replaces, PairVerdict::Same].map(of);
-        let persons = replaced.iter().find(|row| row.agent.is_none()).filter(|_| self.may_only_propose()).cloned();
+        let persons_claim =
+            replaced.iter().find(|row| row.agent.is_none()).filter(|_| self.may_only_propose()).cloned();
         let in_force = in_question.iter().filter_map(|(row, _)| verdicts.get(&row.id).copied());
-        let consequence = consequence(in_force, persons.is_some());
+        let consequence = consequence(in_force, persons_claim.is_some());
 
         let mut replaces = held.wanted();
         replaces.extend(replaced.iter().filter(|row| !held.proposal.supersedes.contains(&row.id)).cloned());
-        let change_reason = order.because.clone().filter(|_| !replaced.is_empty());
+        let change_reason = given.because.clone().filter(|_| !replaced.is_empty());
         let claim = self.claim_from_refused(&held, replaces, Rewording { change_reason, ..Rewording::default() })?;
-        let nobody = verdicts.is_empty();
-        let asked = in_question.iter().filter(|(_, band)| nobody && *band == DoubtBand::Ask);
+        let unanswered = verdicts.is_empty();
+        let asked = in_question.iter().filter(|(_, band)| unanswered && *band == DoubtBand::Ask);
         let mut on_record = verdicts.clone();
         if consequence == Consequence::Propose {
-            // A person decides: until then nothing is said about what it replaces.
+            // A person decides, so until then no verdict `replaces` is recorded.
             on_record.retain(|_, verdict| *verdict != PairVerdict::Replaces);
         }
         self.answered = Some(Answered {
@@ -404,10 +407,10 @@ impl ActContext<'_> {
             words,
             new: words_of(&held.row),
             source: held.row.source.clone(),
-            because: order.because.clone(),
-            model: order.model.clone(),
+            because: given.because.clone(),
+            model: given.model.clone(),
             outcome: match consequence {
-                _ if nobody => "unanswered",
+                _ if unanswered => "unanswered",
                 Consequence::Refuse => PairVerdict::Contradicts.as_str(),
                 Consequence::Observe => PairVerdict::Same.as_str(),
                 Consequence::Propose => "proposed",
@@ -418,15 +421,15 @@ impl ActContext<'_> {
             became: None,
             card,
         });
-        let because = order.because.as_deref().unwrap_or_default();
-        match (consequence, same.first(), persons) {
+        let because = given.because.as_deref().unwrap_or_default();
+        match (consequence, same.first(), persons_claim) {
             (Consequence::Refuse, ..) => self.refuse_by(&write_scope, &claim, &contradicted, because),
             (Consequence::Propose, _, Some(theirs)) => self.propose_to_replace(&write_scope, &claim, &theirs, because),
             (Consequence::Observe, Some(same), _) => self.store_duplicate(&write_scope, &claim, same.id, false),
             _ => {
                 let mut outcome = self.store_claim(&write_scope, &claim, false)?;
                 if let WriteOutcome::Stored(stored) = &mut outcome
-                    && nobody
+                    && unanswered
                 {
                     let message =
                         "stored without an answer: a person is asked how it relates to the claims in question";
@@ -437,7 +440,7 @@ impl ActContext<'_> {
         }
     }
 
-    /// Refuses a write that its judge says contradicts others, as the guard would.
+    /// Refuses a write that contradicts other claims by its judge's verdict, as the guard would.
     fn refuse_by(
         &mut self,
         write_scope: &WriteScope,
@@ -454,7 +457,7 @@ impl ActContext<'_> {
         self.refuse(write_scope, claim, judged, false, false)
     }
 
-    /// Keeps a write that an agent says replaces a person's claim, until a person decides.
+    /// Keeps a write that replaces a person's claim by an agent's verdict, until a person decides.
     fn propose_to_replace(
         &mut self,
         write_scope: &WriteScope,
@@ -471,7 +474,7 @@ impl ActContext<'_> {
                 let Some(card_id) = refused.card_id else {
                     return Err(ApiError::internal("the card of a proposal is missing"));
                 };
-                // A person discarded the same write before, as the answer says: nothing waits.
+                // A person discarded the same write before, and the answer says so: there is no open card.
                 if !find::card_row(self.reader(), &card_id)?.open {
                     return Ok(WriteOutcome::Conflict(refused));
                 }

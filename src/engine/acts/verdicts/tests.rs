@@ -24,18 +24,18 @@ fn every_claim_to_be_asked_about_needs_a_verdict_and_no_other_has_one() {
     let doubt = |n: u8, band| question::QuestionDoubt { id: EventId([n; 32]), band };
     let question =
         HeldQuestion { doubts: vec![doubt(0x1a, DoubtBand::Ask), doubt(0x2b, DoubtBand::Mention)], until: 0 };
-    let order = |verdicts: &[(&str, PairVerdict)]| Order {
+    let given = |verdicts: &[(&str, PairVerdict)]| GivenVerdicts {
         verdicts: verdicts.iter().map(|(id, verdict)| ((*id).to_owned(), *verdict)).collect(),
-        ..Order::default()
+        ..GivenVerdicts::default()
     };
     let active = question.doubts.iter().map(|doubt| doubt.id).collect();
-    let found = order(&[("1a1a", Same)]).verdicts(&question, &active).unwrap();
+    let found = given(&[("1a1a", Same)]).by_claim(&question, &active).unwrap();
     assert_eq!(found, [(EventId([0x1a; 32]), Same)].into());
-    let error = order(&[("1a1a", Same), ("ffff", Compatible)]).verdicts(&question, &active).unwrap_err();
+    let error = given(&[("1a1a", Same), ("ffff", Compatible)]).by_claim(&question, &active).unwrap_err();
     assert!(error.message.contains("ffff") && error.candidates.len() == 2, "{error:?}");
-    let error = order(&[("2b2b", Same)]).verdicts(&question, &active).unwrap_err();
+    let error = given(&[("2b2b", Same)]).by_claim(&question, &active).unwrap_err();
     assert!(error.message.contains("1a1a1a1a1a"), "{error:?}");
-    assert!(order(&[("1a1a", Same), ("1a1a1a", Same)]).verdicts(&question, &active).is_err());
+    assert!(given(&[("1a1a", Same), ("1a1a1a", Same)]).by_claim(&question, &active).is_err());
     let gone = [EventId([0x2b; 32])].into();
-    assert!(order(&[("2b2b", Same)]).verdicts(&question, &gone).is_ok(), "the other one is no longer active");
+    assert!(given(&[("2b2b", Same)]).by_claim(&question, &gone).is_ok(), "the other one is no longer active");
 }
