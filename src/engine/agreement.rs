@@ -13,19 +13,20 @@ use crate::{
     store::{ClaimRow, Reader},
 };
 
-/// The most proposals of a list.
-const LISTED: usize = 100;
+/// The greatest number of proposals in a list.
+const MAX_PROPOSALS: usize = 100;
 
 /// Claims of different projects that say the same.
 #[derive(Clone, Debug)]
 pub(super) struct Agreement {
-    /// One of each project at least, the oldest first.
+    /// At least one claim of each project, oldest first.
     pub(super) claims: Vec<ClaimRow>,
-    /// How many projects there are.
+    /// The number of projects.
     pub(super) projects: usize,
 }
 
-/// The claims that say the same as one of a project, if at least `least` projects do and their organisation's level does not yet.
+/// Returns the claims that say the same as one of a project, if at least `least` projects do and the organisation's
+/// level has no such claim.
 pub(super) fn of_claim(reader: &Reader, claim: &ClaimId, least: usize) -> Result<Option<Agreement>, ApiError> {
     let row = find::row(reader, claim)?;
     if !row.kind.is_guarded() || !row.scope.level().is_project() || row.status != Status::Active {
@@ -35,14 +36,14 @@ pub(super) fn of_claim(reader: &Reader, claim: &ClaimId, least: usize) -> Result
     for id in reader.same_in_projects(&row.scope, row.kind, &row.statement, &row.qualifiers)? {
         claims.push(find::row(reader, &id)?);
     }
-    if claims.len() < least || decided(reader, &claims)? {
+    if claims.len() < least || is_decided(reader, &claims)? {
         return Ok(None);
     }
     Ok(Some(Agreement { projects: claims.len(), claims }))
 }
 
-/// Whether the organisation's level says it already, or said it until a person demoted it.
-fn decided(reader: &Reader, claims: &[ClaimRow]) -> Result<bool, ApiError> {
+/// Whether the organisation's level has such a claim, or had one that a person demoted.
+fn is_decided(reader: &Reader, claims: &[ClaimRow]) -> Result<bool, ApiError> {
     let Some(first) = claims.first() else { return Ok(true) };
     let level = first.scope.organisation();
     if reader.duplicate(&level, first.kind, &first.statement, &first.qualifiers, None)?.is_some() {
@@ -57,7 +58,7 @@ fn decided(reader: &Reader, claims: &[ClaimRow]) -> Result<bool, ApiError> {
 }
 
 impl Engine {
-    /// What enough projects of an organisation agree on, and nobody has decided about.
+    /// Lists the claims on which enough projects of an organisation agree, and about which nobody has decided.
     pub fn promotions(&self, query: &PromotionsQuery) -> Result<Promotions, ApiError> {
         promotions(self, query)
     }
@@ -71,12 +72,12 @@ fn promotions(engine: &Engine, query: &PromotionsQuery) -> Result<Promotions, Ap
     let groups = groups(&engine.notes_book(&scope.org_id)?);
     let items = groups
         .into_iter()
-        .take(LISTED)
+        .take(MAX_PROPOSALS)
         .map(|group| Promotable { projects: group.projects, claims: view::claims(group.claims, &today) });
     Ok(Promotions { items: items.collect(), promote_at: engine.config.levels.promote_at })
 }
 
-/// The claims of projects that say the same as one, in its words or others: one of each project, the oldest.
+/// Returns the claims of projects that say the same as one, in its words or in others: the oldest one of each project.
 pub(super) fn alike(book: &NotesBook, claim: &ClaimId) -> Vec<ClaimRow> {
     let insights = book.insights();
     let insight = insights.iter().find(|insight| {
@@ -91,7 +92,8 @@ fn one_of_each(book: &NotesBook, insight: &Insight) -> Vec<ClaimRow> {
     members.filter(|row| row.scope.level().is_project() && seen.insert(row.scope.clone())).cloned().collect()
 }
 
-/// Leaves out the claims of a project that its organisation's level says in its place: those that it was seen in, and equal ones.
+/// Removes the claims of a project that a claim of its organisation's level replaces in a list: its sightings, and
+/// claims equal to it.
 pub(super) fn once<T>(
     reader: &Reader,
     project: &Scope,
@@ -114,7 +116,7 @@ pub(super) fn once<T>(
     Ok(())
 }
 
-/// What makes claims equal.
+/// The parts of claims that must be equal for the claims to be equal.
 type Words = (ClaimKind, String, String);
 
 fn words(row: &ClaimRow) -> Words {
@@ -122,7 +124,8 @@ fn words(row: &ClaimRow) -> Words {
     (row.kind, words.join(" "), serde_json::to_string(&row.qualifiers).unwrap_or_default())
 }
 
-/// The groups of equal claims that enough projects have, and about which nothing was decided: the most projects first.
+/// Returns the groups of equal claims that enough projects have and about which nobody has decided, most projects
+/// first.
 fn groups(book: &NotesBook) -> Vec<Agreement> {
     let proposed = book.insights().into_iter().filter(|insight| book.is_proposed(insight));
     let mut found: Vec<Agreement> = proposed

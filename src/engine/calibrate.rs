@@ -23,19 +23,19 @@ use crate::{
     store::{EVER, Reader},
 };
 
-/// The newest claims that are read.
-const READ: usize = 20_000;
+/// The greatest number of claims that are read, newest first.
+const MAX_CLAIMS: usize = 20_000;
 
-/// The maximum number of words in one call of the embedder.
-const BATCH: usize = 64;
+/// The greatest number of words in one call of the embedder.
+const EMBED_BATCH: usize = 64;
 
-/// The deadline of such a call.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// The deadline of one call of the embedder.
+const EMBED_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How long all questions to the language model may take together.
-const ASKING: Duration = Duration::from_mins(2);
+/// The deadline of all questions to the language model together.
+const LLM_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The vocabularies of the scopes that were searched, each with the stored text it was made from.
+/// Cached vocabularies of scopes, each with the stored text from which it was built.
 #[derive(Default)]
 pub(super) struct Vocabularies(Mutex<HashMap<Scope, (String, Arc<Vocabulary>)>>);
 
@@ -46,7 +46,7 @@ impl Engine {
     /// Learns the word pairs of a scope again and measures its unrelated baseline. Stores both, unless `dry_run` is set.
     ///
     /// # Errors
-    /// If the store fails, or if a claim was redacted meanwhile. If the embedder fails, pairs are learned from
+    /// `stale` if a claim was redacted meanwhile. A failing embedder is no error: pairs are then learned from
     /// co-occurrence alone, and the answer's note says so.
     pub fn calibrate(&self, request: &CalibrateRequest) -> Result<Calibrated, ApiError> {
         let scope = validate::named(&request.org_id, &request.project)
@@ -62,7 +62,7 @@ impl Engine {
             Ok((plain, terms)) => {
                 let cosine = |from: usize, to: usize| Some(dot(plain.get(from)?, terms.get(to)?));
                 let mut bridges = calibrate::bridges(&words, cosine);
-                let (confirmed, note) = self.confirmed(calibrate::hints(&words, cosine), &claims);
+                let (confirmed, note) = self.confirmed_bridges(calibrate::hints(&words, cosine), &claims);
                 bridges.extend(confirmed);
                 (bridges, note)
             }
@@ -80,7 +80,8 @@ impl Engine {
                 bridges.iter().map(|one| (one.from.stem.as_str(), one.to.stem.as_str())).collect();
             let text = serde_json::to_string(&pairs).map_err(|error| ApiError::internal(error.to_string()))?;
             let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-            // The pairs are words of claims, and the language model may have taken minutes.
+            // The pairs contain words of claims, and a claim may have been redacted during the minutes that the
+            // language model took.
             if read_at.lost_words(&writer.reader().past_mark(Some(&scope), EVER)?) {
                 let message =
                     format!("a claim of {scope} was redacted while word pairs were learned; none were stored");
@@ -114,12 +115,13 @@ impl Engine {
         })
     }
 
-    /// Returns the pairs that the local language model confirms, none without a model, and a note if not all were asked about.
-    fn confirmed(&self, hints: Vec<Bridge>, claims: &[ClaimText]) -> (Vec<Bridge>, Option<String>) {
+    /// Returns the pairs that the local language model confirms, none without a model, and a note if it was not asked
+    /// about all of them.
+    fn confirmed_bridges(&self, hints: Vec<Bridge>, claims: &[ClaimText]) -> (Vec<Bridge>, Option<String>) {
         if self.models.info().role(ModelRole::Llm).is_none() {
             return (Vec::new(), None);
         }
-        let (until, all) = (Instant::now() + ASKING, hints.len());
+        let (until, all) = (Instant::now() + LLM_TIMEOUT, hints.len());
         let mut confirmed = Vec::new();
         for (asked, bridge) in hints.into_iter().enumerate() {
             let call = Call::background(until.saturating_duration_since(Instant::now()));
@@ -137,9 +139,6 @@ impl Engine {
     }
 
     /// Whether word pairs of a scope are stored.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn calibrated(&self, scope: &Scope) -> Result<bool, ApiError> {
         Ok(self.readers.lend().calibration(scope)?.is_some())
     }
@@ -170,9 +169,9 @@ impl Engine {
 
     fn embed_words(&self, words: &[Word]) -> Result<WordVectors, InferError> {
         let mut all = Vec::with_capacity(words.len());
-        for some in words.chunks(BATCH) {
+        for some in words.chunks(EMBED_BATCH) {
             let texts: Vec<String> = some.iter().map(|word| word.form.clone()).collect();
-            all.extend(self.models.embed(&texts, Call::background(PATIENCE))?);
+            all.extend(self.models.embed(&texts, Call::background(EMBED_TIMEOUT))?);
         }
         Ok(all)
     }
@@ -180,7 +179,7 @@ impl Engine {
 
 /// Returns the texts of the newest active claims of a scope.
 fn claims(reader: &Reader, scope: &Scope) -> Result<Vec<ClaimText>, ApiError> {
-    let (rows, _) = reader.newest_active(scope, READ)?;
+    let (rows, _) = reader.newest_active(scope, MAX_CLAIMS)?;
     let claims =
         rows.into_iter().map(|row| ClaimText { statement: row.statement, reason: row.reason.unwrap_or_default() });
     Ok(claims.collect())

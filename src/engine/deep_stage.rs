@@ -1,9 +1,10 @@
-//! The background pass: claims that were stored are compared once more, the newest first, with more time than a write has.
+//! The background pass: stored claims are compared once more, newest first, with more time than a write has.
 //!
-//! It has four tiers, each for what the one before left open. An index finds the claims about the same things, by their words and their meaning. The
-//! rules judge each pair, numbers and units included. The cross-encoder is asked about the pairs of which the rules are not sure. What is still
-//! uncertain goes to judges: the deep stage, in which a language model checks the pairs that the cross-encoder found likely and the judge let pass,
-//! opens cards on this machine, and the gate queues the pairs that nobody was asked about, for whoever judges them ([`super::doubt_pass`]).
+//! It has four stages, each for what the one before left open. An index finds the claims about the same things, by
+//! words and by meaning. The rules judge each pair, including numbers and units. The cross-encoder is asked about the
+//! pairs of which the rules are not sure. Pairs that are still uncertain go to judges: in the deep stage, a language
+//! model checks the pairs that the cross-encoder found likely and the judge let pass, and opens cards on this device;
+//! the gate queues the pairs that nobody was asked about for a later verdict ([`super::doubt_pass`]).
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -30,62 +31,63 @@ use crate::{
     store::ClaimRow,
 };
 
-/// When the language model judges.
+/// When the language model is asked about pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeepMode {
     /// Never.
     Off,
-    /// After the write; what it finds opens a card.
+    /// After the write; a contradiction opens a card.
     #[default]
     Background,
-    /// Before the write, which waits for it.
+    /// Before the write, which waits for the answer.
     Inline,
 }
 
-/// How long a write waits for the language model if it is asked before the write.
-pub(super) const BEFORE: Duration = Duration::from_secs(10);
+/// The deadline of a write for the language model if it is asked before the write.
+pub(super) const INLINE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the background waits for one answer: a busy machine is no failure.
-const AFTER: Duration = Duration::from_mins(2);
+/// The deadline of the background for one answer. Long, because a busy machine is not a failure.
+const BACKGROUND_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Claims that wait for the deep stage, at most; beyond this the oldest is left to an audit.
-const QUEUE: usize = 10_000;
+/// The greatest number of claims in the queue. If it is full, the oldest one is left to an audit.
+const MAX_QUEUE: usize = 10_000;
 
-/// After so many failures in a row to read a claim, it is left to an audit.
-const TRIES: u32 = 3;
+/// The number of consecutive failures to compare a claim after which it is left to an audit.
+const MAX_FAILURES: u32 = 3;
 
-/// After so many claims it is noted how far the background pass has come, and whenever none waits.
-const MARK_EACH: usize = 16;
+/// The progress of the pass is stored after this many claims, and when the queue is empty.
+const PROGRESS_INTERVAL: usize = 16;
 
-/// Up to this many waiting claims, those that arrive from peers join the queue: minutes of work. A larger first exchange is left to
-/// `ergo audit`.
-const ARRIVED: usize = 500;
+/// Claims that arrive from peers join the queue while it is shorter than this: minutes of work. A larger first exchange
+/// is left to `ergo audit`.
+const MAX_QUEUE_FOR_ARRIVALS: usize = 500;
 
-/// A claim that waits for the background pass.
+/// A claim in the queue of the background pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct WaitingClaim {
     id: ClaimId,
-    /// Its writer was asked, and told of what is less likely. Not known after a restart.
+    /// Whether the writer was asked about likely contradictions and told of less likely ones. Unknown, so false, after
+    /// a restart.
     asked: bool,
 }
 
 impl WaitingClaim {
-    /// A claim whose writer was asked nothing, as far as is known.
+    /// Creates an entry for a claim whose writer was not asked, as far as is known.
     fn unasked(id: ClaimId) -> Self {
         Self { id, asked: false }
     }
 }
 
-/// Claims that wait for the background pass.
+/// The queue of the background pass.
 #[derive(Debug, Default)]
 pub(super) struct DeepQueue {
-    /// The oldest first.
+    /// Oldest first.
     waiting: Mutex<VecDeque<WaitingClaim>>,
-    /// How often in a row the reading of a claim has failed.
+    /// The number of consecutive failures to compare each claim.
     failures: Mutex<HashMap<ClaimId, u32>>,
-    /// The number of the newest claim that was read; 0 for none.
+    /// The number of the newest claim that was compared; 0 for none.
     newest_read: AtomicI64,
-    /// Whether the store knows that the pass has begun.
+    /// Whether the start of the pass is recorded in the store.
     begun: AtomicBool,
 }
 
@@ -94,54 +96,56 @@ impl DeepQueue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a claim back whose reading failed, unless that happened too often. It is read after all others, which it does not hold up.
+    /// Returns a claim to the queue after a failure, unless it has failed too often. It becomes the last one to be
+    /// compared, so that it does not delay the others.
     fn put_back(&self, claim: WaitingClaim) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = failures.entry(claim.id).or_default();
         *failed += 1;
-        if *failed < TRIES {
+        if *failed < MAX_FAILURES {
             self.lock().push_front(claim);
         } else {
             failures.remove(&claim.id);
         }
     }
 
-    /// How many wait.
+    /// Returns how many claims wait.
     pub(super) fn len(&self) -> usize {
         self.lock().len()
     }
 }
 
 impl Engine {
-    /// Whether there is a language model to ask, and the settings let it be asked.
-    fn deepens(&self, when: DeepMode) -> bool {
+    /// Whether there is a language model and the settings allow to ask it at this point.
+    fn asks_language_model(&self, when: DeepMode) -> bool {
         self.config.deep == when && self.models.info().role(ModelRole::Llm).is_some()
     }
 
-    /// What waited when the store was last closed waits again; claims from before the background pass was there are left to an audit.
+    /// Fills the queue with the claims that waited when the store was last closed. Claims from before the background
+    /// pass existed are left to an audit.
     pub(super) fn resume_deepening(&self) -> Result<(), ApiError> {
-        let waiting = self.readers.lend().deep_stage_waits(QUEUE)?;
+        let waiting = self.readers.lend().deep_stage_waits(MAX_QUEUE)?;
         self.deep_queue.lock().extend(waiting.into_iter().map(WaitingClaim::unasked));
         Ok(())
     }
 
-    /// Notes a claim that was stored, for the background pass. `asked`: its writer was asked about it, if there was a doubt. `answered`: that
-    /// was earlier, and claims may have been stored since.
+    /// Queues a stored claim for the background pass. `asked`: its writer was asked about it, if there was a doubt.
+    /// `answered`: the writer answered a question, so claims may have been stored since it was asked.
     pub(super) fn deepen_later(&self, id: ClaimId, asked: bool, answered: bool) {
-        if !asked || self.deepens(DeepMode::Background) {
+        if !asked || self.asks_language_model(DeepMode::Background) {
             let mut queue = self.deep_queue.lock();
-            if queue.len() == QUEUE {
+            if queue.len() == MAX_QUEUE {
                 queue.pop_front();
             }
             queue.push_back(WaitingClaim { id, asked: asked || answered });
         }
     }
 
-    /// Notes claims that arrived from peers: nobody judged them against what is here.
+    /// Queues claims that arrived from peers, because nobody has compared them with the claims of this store.
     pub(super) fn judge_later(&self, claims: impl IntoIterator<Item = ClaimId>) {
         let claims: Vec<ClaimId> = claims.into_iter().collect();
         let mut queue = self.deep_queue.lock();
-        let skipped = claims.len().saturating_sub(ARRIVED.saturating_sub(queue.len()));
+        let skipped = claims.len().saturating_sub(MAX_QUEUE_FOR_ARRIVALS.saturating_sub(queue.len()));
         queue.extend(claims.into_iter().skip(skipped).map(WaitingClaim::unasked));
     }
 
@@ -150,10 +154,10 @@ impl Engine {
         self.deep_queue.len() > 0
     }
 
-    /// Reads the newest claim that waits for the background pass. Returns whether there was one.
+    /// Compares the newest claim in the queue. Returns whether there was one.
     ///
     /// # Errors
-    /// If the store cannot be read or written; the claim waits again, a few times.
+    /// Fails if the store fails; the claim is then tried again a few times.
     pub fn deepen_next(&self) -> Result<bool, ApiError> {
         let DeepQueue { newest_read, begun, .. } = &self.deep_queue;
         if !begun.load(Ordering::Relaxed) {
@@ -173,16 +177,16 @@ impl Engine {
             let queue = self.deep_queue.lock();
             (queue.len(), queue.back().map(|claim| claim.id))
         };
-        // The mark waits for the disk under the write lock: after a crash, a few claims are looked at again.
-        if waiting.is_multiple_of(MARK_EACH) {
+        // Storing the progress waits for the disk under the write lock. After a crash, a few claims are compared again.
+        if waiting.is_multiple_of(PROGRESS_INTERVAL) {
             self.writer.lock().unwrap_or_else(PoisonError::into_inner).note_deep_stage(newest, next.as_ref())?;
         }
         Ok(true)
     }
 
-    /// Reads one stored claim deeply. Returns how many cards it opened.
+    /// Compares one stored claim. Returns how many cards it opened.
     fn deepen(&self, claim: WaitingClaim) -> Result<usize, ApiError> {
-        let call = Call::background(AFTER);
+        let call = Call::background(BACKGROUND_TIMEOUT);
         let Some(row) = self.readers.lend().claim(&claim.id)? else { return Ok(0) };
         if row.status != Status::Active || !row.kind.is_guarded() {
             return Ok(0);
@@ -204,11 +208,11 @@ impl Engine {
             exclude: &exclude,
             consider: true,
         };
-        let deeply = self.deepens(DeepMode::Background) || self.deepens(DeepMode::Inline);
+        let deeply = self.asks_language_model(DeepMode::Background) || self.asks_language_model(DeepMode::Inline);
         let mut results = self.ask_models_within(&incoming, call, deeply.then_some(call));
-        let mut rows = self.near_again(&incoming, &results)?;
+        let mut rows = self.nearby_claims_now(&incoming, &results)?;
         if rows.is_empty() {
-            // Without models, words alone say what is near.
+            // Without models, nearby claims are found by words only.
             rows = incoming.by_words(&self.readers.lend())?;
         }
         let Ok(ours) = results.parse(incoming.new_claim()) else { return Ok(0) };
@@ -227,7 +231,8 @@ impl Engine {
         let Ok(report) = self.judge_in((&self.readers.lend(), &row.scope), &ours, &against, under)? else {
             return Ok(0);
         };
-        // Of what was only mentioned to its writer, since questions were in vain, nobody else is asked either.
+        // If the writer was only told of a claim, because earlier questions were in vain, nobody else is asked about it
+        // either.
         let doubts = if claim.asked {
             let written_by = (&row.scope, row.agent.as_deref());
             self.doubts_to_ask(&self.readers.lend(), written_by, &ours, &against, under)?
@@ -261,8 +266,8 @@ impl Engine {
         })
     }
 
-    /// The nearby claims of a write as they are now.
-    fn near_again(
+    /// Returns the nearby claims of a write as they are now.
+    fn nearby_claims_now(
         &self,
         incoming: &IncomingClaim<'_>,
         results: &super::model_results::ModelResults,
@@ -272,7 +277,7 @@ impl Engine {
         Ok(rows)
     }
 
-    /// [`odds`] of a pair, counted.
+    /// [`odds`] of a pair, counted for `GET /diagnose`.
     pub(super) fn ask_deeply(&self, stored: &str, incoming: &str, call: Call) -> Result<f32, InferError> {
         let odds = odds(&*self.models, stored, incoming, call)?;
         self.counters.deepened.fetch_add(1, Ordering::Relaxed);
@@ -280,10 +285,8 @@ impl Engine {
     }
 }
 
-/// The log-odds of a contradiction by the language model: each question in both orders, together. A pair is (stored, incoming).
-///
-/// # Errors
-/// Those of the model.
+/// Returns the language model's log-odds of a contradiction: the mean over all questions, each in both orders. A pair
+/// is (stored, incoming).
 pub fn odds(models: &dyn Models, stored: &str, incoming: &str, call: Call) -> Result<f32, InferError> {
     let (mut sum, mut count) = (0.0, 0);
     for question in deep::questions() {
@@ -305,7 +308,7 @@ mod tests {
         let [broken, other] = [1, 2].map(|n| WaitingClaim::unasked(crate::domain::EventId([n; 32])));
         let queue = DeepQueue::default();
         queue.lock().push_back(other);
-        for _ in 1..TRIES {
+        for _ in 1..MAX_FAILURES {
             queue.put_back(broken);
             assert_eq!(queue.lock().pop_front(), Some(broken));
         }

@@ -22,41 +22,43 @@ use crate::{
     store::{ClaimRow, DoubtRow, Reader},
 };
 
-/// How many pairs the background gives a judge at once: few, so that it stops soon.
-const FEW: usize = 5;
+/// The default number of pairs in one batch. Small, so that background work stops soon.
+const BATCH_PAIRS: usize = 5;
 
-/// The most pairs that an estimate counts: no scope has more.
-const MOST_LEFT: usize = 1_000;
+/// The greatest number of pairs that an estimate counts. No scope has more.
+const MAX_ESTIMATED_PAIRS: usize = 1_000;
 
-/// How many prompts the local model reads for a pair besides that of the verdict: the deep stage's question in both orders.
-const LOCAL_PROMPTS: usize = 2;
+/// Prompts that the local model reads for a pair besides the prompt for the verdict: the deep stage's question in both
+/// orders.
+const EXTRA_LOCAL_PROMPTS: usize = 2;
 
-/// About how long the local model takes for a pair before it was measured here, in milliseconds: two prompts of some 50 new tokens, of which it
-/// reads 25 a second (docs/speed.md), and an answer.
-const LOCAL_MILLIS: f64 = 7_000.0;
+/// Milliseconds a pair of the local model before it was measured on this device: two prompts of about 50 new tokens, of
+/// which the model reads 25 a second (docs/speed.md), and an answer.
+const INITIAL_LOCAL_MILLIS: f64 = 7_000.0;
 
-/// The same for a model behind an address or a command, if it is asked about several at once.
-const PROMPT_MILLIS: f64 = 1_500.0;
+/// Milliseconds a pair of a model behind an address or a command before it was measured, if several pairs are in one
+/// prompt.
+const INITIAL_REMOTE_MILLIS: f64 = 1_500.0;
 
-/// So many of the last pairs make up the measured time of a pair.
-const RATE_OVER: usize = 20;
+/// The number of latest pairs over which the time of a pair is averaged.
+const RATE_WINDOW: usize = 20;
 
-/// What a judge takes for a pair, measured on this device.
+/// The time of a judge for one pair, measured on this device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct JudgingRate {
-    /// The judge's name: another model of the same kind takes another time.
+    /// The judge's name. The time of one model says nothing about another model of the same kind.
     judge: String,
     /// Milliseconds a pair.
     millis: f64,
-    /// Pairs that were measured.
+    /// The number of measured pairs.
     pairs: usize,
 }
 
 impl JudgingRate {
-    /// The rate with so many pairs more, which took `millis` together.
+    /// Returns the rate after `pairs` further pairs, which took `millis` in total.
     fn with(known: Option<Self>, judge: String, pairs: usize, millis: f64) -> Self {
         let old = known.filter(|known| known.judge == judge);
-        let (before, weight) = old.map_or((0.0, 0), |old| (old.millis, old.pairs.min(RATE_OVER)));
+        let (before, weight) = old.map_or((0.0, 0), |old| (old.millis, old.pairs.min(RATE_WINDOW)));
         let all = weight + pairs;
         Self { judge, millis: (before * weight as f64 + millis) / all.max(1) as f64, pairs: all }
     }
@@ -65,32 +67,27 @@ impl JudgingRate {
 /// The claims of a pair, the newer one first, and its row.
 type PairRows = (ClaimRow, ClaimRow, DoubtRow);
 
-/// What became of some pairs.
+/// The result of judging some pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JudgedBatch {
-    /// Pairs that a judge was asked about.
     pub asked: usize,
-    /// Pairs on which it gave a verdict.
+    /// Pairs on which the judge gave a verdict.
     pub judged: usize,
-    /// Cards that were opened.
     pub cards: usize,
 }
 
 impl Engine {
-    /// The judges that can be asked now, in their order.
+    /// Returns the judges that can be asked now, in their order.
     pub(super) fn judges(&self) -> impl Iterator<Item = &ModelJudge> {
         let local = self.config.deep != DeepMode::Off;
         let is_there = move |judge: &&ModelJudge| judge.is_there() && (local || judge.kind() != JudgeKind::Local);
         self.config.judges.iter().filter(is_there)
     }
 
-    /// Has language models judge the next pairs of a scope, or estimates what all of them take.
-    ///
-    /// # Errors
-    /// Those of [`Engine::judge_next`].
+    /// Has language models judge the next pairs of a scope, or estimates the cost of judging all of them.
     pub fn judge_for(&self, request: &JudgeNextRequest) -> Result<JudgedNext, ApiError> {
         let scope = validate::scope(&request.caller)?;
-        let limit = request.limit.unwrap_or(FEW);
+        let limit = request.limit.unwrap_or(BATCH_PAIRS);
         if !(1..=MAX_PROMPT_PAIRS).contains(&limit) {
             let message = format!("invalid `limit` {limit}: expected 1 to {MAX_PROMPT_PAIRS}");
             return Err(ApiError::field("limit", message));
@@ -110,16 +107,16 @@ impl Engine {
         })
     }
 
-    /// How many pairs of a scope still wait for a model, and about how many tokens and seconds they take.
+    /// Returns how many pairs of a scope wait for a model, and about how many tokens and seconds they take.
     fn judging_left(&self, scope: &Scope) -> Result<(usize, usize, u64), ApiError> {
         let reader = self.readers.lend();
         let (mut left, mut tokens, mut millis) = (0, 0, 0.0);
         let mut judges = Vec::new();
         for judge in self.judges() {
-            let usual = if judge.kind() == JudgeKind::Local { LOCAL_MILLIS } else { PROMPT_MILLIS };
+            let usual = if judge.kind() == JudgeKind::Local { INITIAL_LOCAL_MILLIS } else { INITIAL_REMOTE_MILLIS };
             judges.push((judge.kind(), Self::judging_rate(&reader, judge)?.map_or(usual, |rate| rate.millis)));
         }
-        for pair in reader.doubts(Some(scope), MOST_LEFT)?.items {
+        for pair in reader.doubts(Some(scope), MAX_ESTIMATED_PAIRS)?.items {
             let untried = |(kind, _): &&(JudgeKind, f64)| pair.tried & kind.bit() == 0;
             let Some((kind, millis_a_pair)) = judges.iter().find(untried) else { continue };
             left += 1;
@@ -127,21 +124,21 @@ impl Engine {
             let letters: usize =
                 texts.iter().map(|row| row.statement.len() + row.reason.as_ref().map_or(0, String::len)).sum();
             let each = letters / 4 + pair_prompt::ANSWER_TOKENS;
-            tokens += if *kind == JudgeKind::Local { LOCAL_PROMPTS * letters / 4 + each } else { each };
+            tokens += if *kind == JudgeKind::Local { EXTRA_LOCAL_PROMPTS * letters / 4 + each } else { each };
             millis += millis_a_pair;
         }
         Ok((left, tokens, (millis / 1_000.0).ceil() as u64))
     }
 
-    /// What a judge takes for a pair, if it was measured.
+    /// Returns the measured time of a judge for one pair, if there is one.
     fn judging_rate(reader: &Reader, judge: &ModelJudge) -> Result<Option<JudgingRate>, ApiError> {
         let kept = reader.judging_rate(judge.kind().bit())?;
         let rate: Option<JudgingRate> = kept.and_then(|text| serde_json::from_str(&text).ok());
         Ok(rate.filter(|rate| rate.judge == judge.name()))
     }
 
-    /// Notes what a judge took for some pairs.
-    fn note_rate(&self, judge: &ModelJudge, pairs: usize, took: Duration) -> Result<(), ApiError> {
+    /// Records how long a judge took for some pairs.
+    fn record_rate(&self, judge: &ModelJudge, pairs: usize, took: Duration) -> Result<(), ApiError> {
         if pairs == 0 {
             return Ok(());
         }
@@ -152,14 +149,15 @@ impl Engine {
         Ok(writer.put_judging_rate(judge.kind().bit(), &text)?)
     }
 
-    /// Has the next few pairs judged, the newest first, by the first judge that has not tried them; `None` if none is left to be judged by a model.
+    /// Has the first judge that has not tried them judge the next few pairs, newest first; `None` if no pair is left
+    /// for a model.
     ///
     /// # Errors
-    /// `unavailable` if the judge cannot be asked; else if the store cannot be read or written.
+    /// `unavailable` if the judge cannot be asked.
     pub fn judge_next(&self, scope: Option<&Scope>, most: usize) -> Result<Option<JudgedBatch>, ApiError> {
         let most = most.clamp(1, MAX_PROMPT_PAIRS);
         let mut bits: u32 = self.judges().map(|judge| judge.kind().bit()).sum();
-        // A judge that cannot be asked now keeps its turn, and the next one is asked meanwhile.
+        // A judge that cannot be asked now is asked about the same pairs later; meanwhile the next one is asked.
         let mut failed = None;
         while let Some((judge, pairs)) = self.next_pairs(scope, bits, most)? {
             let started = Instant::now();
@@ -171,7 +169,7 @@ impl Engine {
                 Err(error) if error.code == ErrorCode::Unavailable => failed = Some(error),
                 judged => {
                     let batch = judged?;
-                    self.note_rate(judge, batch.asked, started.elapsed())?;
+                    self.record_rate(judge, batch.asked, started.elapsed())?;
                     return Ok(Some(batch));
                 }
             }
@@ -180,7 +178,7 @@ impl Engine {
         failed.map_or(Ok(None), Err)
     }
 
-    /// The next pairs for some judges, by their bits, and the first of these judges that has not tried them.
+    /// Returns the next pairs for the judges whose bits are set, and the first of these judges that has not tried them.
     fn next_pairs(
         &self,
         scope: Option<&Scope>,
@@ -192,7 +190,8 @@ impl Engine {
         let untried = |judge: &&ModelJudge| bits & judge.kind().bit() & !first.tried != 0;
         let Some(judge) = self.judges().find(untried) else { return Ok(None) };
         let bit = judge.kind().bit();
-        // One prompt, hence one scope: its verdicts are one act. The judges before it have tried all of them.
+        // A prompt has pairs of one scope only, because its verdicts are one act. All judges before this one have tried
+        // all of its pairs.
         let before = bits & (bit - 1);
         let alike = |pair: &DoubtRow| pair.id != first.id && pair.tried & bit == 0 && pair.tried & before == before;
         let others = reader.doubts(Some(&first.scope), 4 * MAX_PROMPT_PAIRS)?.items;
@@ -204,7 +203,7 @@ impl Engine {
         Ok(Some((judge, pairs)))
     }
 
-    /// Stops the judges when the daemon ends: a command that runs is killed.
+    /// Stops the judges when the daemon ends. A running command is killed.
     pub fn stop_judges(&self) {
         self.config.judges.iter().for_each(ModelJudge::stop);
     }
@@ -214,7 +213,7 @@ impl Engine {
         if self.config.judge_budget == 0 {
             return Ok(false);
         }
-        Ok(self.judge_next(None, FEW)?.is_some())
+        Ok(self.judge_next(None, BATCH_PAIRS)?.is_some())
     }
 
     fn judge_by_prompt(&self, judge: &ModelJudge, pairs: &[PairRows]) -> Result<JudgedBatch, ApiError> {
@@ -222,7 +221,7 @@ impl Engine {
         let call = Call::background(self.config.judge_timeout);
         let answers = match self.ask_judge(judge, |judge| judge.verdicts(&prompts, call)) {
             Ok(answers) => answers,
-            // Together they may be too long for the model.
+            // All pairs together may be too long for the model.
             Err(JudgeError::Refused(_)) if pairs.len() > 1 => {
                 let (first, second) = pairs.split_at(pairs.len() / 2);
                 let (first, second) = (self.judge_by_prompt(judge, first)?, self.judge_by_prompt(judge, second)?);
@@ -260,11 +259,11 @@ impl Engine {
         Ok(batch)
     }
 
-    /// The verdict of the local language model on each pair, as far as the guard's probability bears it out.
+    /// Records the verdict of the local language model on each pair whose verdict the guard's probability supports.
     fn judge_locally(&self, judge: &ModelJudge, pairs: &[PairRows]) -> Result<JudgedBatch, ApiError> {
         let mut batch = JudgedBatch::default();
         let call = Call::background(self.config.judge_timeout);
-        // One question after the other about all pairs: the model keeps the examples of one in mind.
+        // All pairs of one kind of question first: the model keeps the examples of that question cached.
         let mut weighed = Vec::with_capacity(pairs.len());
         for (newer, older, pair) in pairs {
             weighed.push(self.weigh_pair(newer, older, &pair.scope)?);
@@ -284,7 +283,7 @@ impl Engine {
                             None
                         }
                     };
-                    borne_out(&weighed, answer)
+                    supported_verdict(&weighed, answer)
                 }
                 None => None,
             };
@@ -300,8 +299,9 @@ impl Engine {
         Ok(batch)
     }
 
-    /// What rules, cross-encoder and the deep stage's question make of two stored claims together; `None` if there is no cross-encoder, with which
-    /// the deep stage was measured, or if a model refuses the question: the claims are too long for it.
+    /// Combines rules, cross-encoder and the deep stage's question for two stored claims. `None` if there is no
+    /// cross-encoder, with which the deep stage was measured, or if a model refuses the question because the claims are
+    /// too long for it.
     fn weigh_pair(&self, newer: &ClaimRow, older: &ClaimRow, scope: &Scope) -> Result<Option<WeighedPair>, ApiError> {
         let call = Call::background(self.config.judge_timeout);
         let read = self.as_read(&self.readers.lend(), &[newer.clone(), older.clone()])?;
@@ -310,7 +310,7 @@ impl Engine {
         let inference = match self.infer(&pair, &[], call) {
             Ok(all) => all.into_iter().next(),
             Err(InferError::NoModel { .. } | InferError::Refused(_)) => None,
-            // Asked later, it may answer: the pair keeps its turn.
+            // The model may answer later: the pair is not marked as tried.
             Err(error) => {
                 let message = format!("the cross-encoder cannot be asked: {error}");
                 return Err(ApiError::new(ErrorCode::Unavailable, message));
@@ -349,7 +349,8 @@ impl Engine {
         Ok(writer.note_tried(&pair.id, judge.kind().bit())?)
     }
 
-    /// Records the verdicts of a model, and returns how many cards they opened. What somebody else judged meanwhile is left as it is.
+    /// Records the verdicts of a model, and returns how many cards they opened. Pairs that another judge has judged in
+    /// the meantime stay as they are.
     fn record_verdicts(
         &self,
         (newer, _, pair): &PairRows,
@@ -370,40 +371,43 @@ impl Engine {
     }
 }
 
-/// What the guard makes of a pair.
+/// The guard's assessment of one pair of claims.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct WeighedPair {
-    /// Whether it is a contradiction by the threshold of the deep stage.
+    /// Whether the deep stage's threshold makes the pair a contradiction.
     contradicts: bool,
     /// The probability of a contradiction.
     probability: f32,
-    /// Whether each claim follows from the other, by the cross-encoder.
+    /// Whether each claim follows from the other, according to the cross-encoder.
     entails: bool,
-    /// Why it may contradict.
+    /// Why the claims may contradict each other.
     because: String,
 }
 
-/// The greatest probability of a contradiction at which the local model's `compatible` is believed, and the least at which its `replaces` is.
+/// The probability of a contradiction below which the local model's `compatible` counts.
 const COMPATIBLE_BELOW: f32 = 0.1;
+/// The probability of a contradiction from which the local model's `replaces` counts.
 const REPLACES_FROM: f32 = 0.3;
 
-/// Returns the verdict of the local model if the guard bears it out, with the reason; a contradiction that the deep stage finds is one whatever
-/// the model says.
-fn borne_out(weighed: &WeighedPair, answer: Option<PairAnswer>) -> Option<(PairVerdict, String)> {
+/// Returns the verdict of the local model, with its reason, if the guard supports it. What the deep stage finds to be a
+/// contradiction is one, whatever the model says, unless it says `replaces`.
+fn supported_verdict(weighed: &WeighedPair, answer: Option<PairAnswer>) -> Option<(PairVerdict, String)> {
     let word = answer.as_ref().map(|answer| answer.verdict);
-    let its = answer.map(|answer| answer.because).unwrap_or_default();
+    let its_reason = answer.map(|answer| answer.because).unwrap_or_default();
     match word {
         Some(PairVerdict::Replaces) if weighed.contradicts || weighed.probability >= REPLACES_FROM => {
-            Some((PairVerdict::Replaces, its))
+            Some((PairVerdict::Replaces, its_reason))
         }
         _ if weighed.contradicts => Some((PairVerdict::Contradicts, weighed.because.clone())),
-        Some(PairVerdict::Same) if weighed.entails => Some((PairVerdict::Same, its)),
-        Some(PairVerdict::Compatible) if weighed.probability < COMPATIBLE_BELOW => Some((PairVerdict::Compatible, its)),
+        Some(PairVerdict::Same) if weighed.entails => Some((PairVerdict::Same, its_reason)),
+        Some(PairVerdict::Compatible) if weighed.probability < COMPATIBLE_BELOW => {
+            Some((PairVerdict::Compatible, its_reason))
+        }
         _ => None,
     }
 }
 
-/// How long the background rests after it has worked, so that it works `percent` of the time at most.
+/// Returns how long background work pauses after it has worked, so that it uses at most `percent` of the time.
 pub fn rest_after(worked: Duration, percent: u8) -> Duration {
     match percent {
         0 => Duration::MAX,
@@ -450,7 +454,7 @@ mod tests {
         };
         let verdict = |weighed: &WeighedPair, verdict: Option<PairVerdict>| {
             let answer = verdict.map(|verdict| PairAnswer { verdict, because: "read".to_owned() });
-            borne_out(weighed, answer).map(|(verdict, because)| (verdict, because == "read"))
+            supported_verdict(weighed, answer).map(|(verdict, because)| (verdict, because == "read"))
         };
         let (sure, open, apart, alike) = (
             weighed(true, 0.9, false),

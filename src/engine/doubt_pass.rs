@@ -11,9 +11,10 @@ use crate::{
 };
 
 impl Engine {
-    /// Queues pairs that may contradict each other, unless they are judged, settled or on a card. `scope`: that of the pass; a pair with a claim of
-    /// its organisation's level is judged there. Only pairs that their writer would be asked about wait: one that is worth a mention only is not
-    /// worth a reader's time later. Returns how many are new.
+    /// Queues pairs that may contradict each other, unless they are judged, settled or on a card. `scope` is the scope
+    /// of the pass; a pair with a claim of its organisation's level is judged there. Only pairs about which the writer
+    /// would be asked are queued: one that is only worth a mention is not worth a judge's time later. Returns how many
+    /// are new.
     pub(in crate::engine) fn queue_doubts(
         &self,
         scope: &Scope,

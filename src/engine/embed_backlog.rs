@@ -1,4 +1,4 @@
-//! Background work of the engine: missing vectors, and the deep stage.
+//! Background work of the engine: computes missing vectors.
 
 use std::{
     collections::HashSet,
@@ -14,26 +14,26 @@ use crate::{
     store::{Reader, Store, StoreError, VectorModel},
 };
 
-/// Claims that are embedded in one go: a few hundred milliseconds of one core.
-const BATCH: usize = 16;
+/// Claims that are embedded in one call: a few hundred milliseconds of one core.
+const CLAIM_BATCH: usize = 16;
 
-/// Chunks that are embedded in one go: they are longer, and a question waits for what is at work.
+/// Chunks that are embedded in one call. Fewer than claims: chunks are longer, and a question waits for a running call.
 const CHUNK_BATCH: usize = 4;
 
-/// Claims that are embedded with their reasons between two writes of what came out.
-const REASONS: usize = 8;
+/// Claims that are embedded with their reasons between two writes of the results.
+const REASON_BATCH: usize = 8;
 
-/// How long nobody waits.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// The deadline of one call of the embedder. Long, because nobody waits for it.
+const EMBED_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The most claims without a vector that are read to find some which the embedder takes.
-const MOST_READ: usize = 4096;
+/// The greatest number of claims without a vector that are read to find some that the embedder accepts.
+const MAX_READ: usize = 4096;
 
-/// Claims whose text the embedder refused: they are found by their words, and asked about again by the next daemon.
+/// Claims whose text the embedder refused. They are found by their words only; the next daemon tries them again.
 #[derive(Debug, Default)]
 pub(super) struct Unembeddable {
     refused: Mutex<HashSet<EventId>>,
-    /// Why nothing could be embedded the last time that it was tried.
+    /// Why no vector could be computed at the last attempt.
     problem: Mutex<Option<String>>,
 }
 
@@ -47,36 +47,36 @@ impl Unembeddable {
     }
 }
 
-/// Puts vectors where they belong; returns how many found their place.
+/// Stores vectors, and returns how many were stored.
 type Write<'a> = dyn Fn(&VectorModel, &[(EventId, Vec<f32>)]) -> Result<usize, StoreError> + 'a;
 
-/// What became of a few claims that were to be embedded.
+/// The result of embedding a few texts.
 enum EmbedResult {
-    /// So many got a vector.
+    /// The number of stored vectors.
     Stored(usize),
-    /// One of their texts, or its vector, is refused.
+    /// The embedder refuses one of the texts, or the store its vector.
     Refused(String),
-    /// The embedder or the store cannot at present.
+    /// The embedder or the store fails at present.
     Failed(String),
 }
 
-/// What became of the claims that wait for a vector.
+/// The result of embedding the claims that have no vector.
 enum ClaimVectors {
-    /// So many got one; there may be more.
+    /// The number of stored vectors; there may be more claims.
     Stored(usize),
-    /// None waits that the embedder takes.
+    /// No claim without a vector is left that the embedder accepts.
     NoneLeft,
-    /// There is no embedder, or it cannot at present.
+    /// There is no embedder, or it fails at present.
     Failed,
 }
 
 impl Engine {
-    /// Embeds a few claims that have no vector yet: after an import, or if the embedder failed. Returns how many got one; 0 is:
-    /// there is nothing to do.
+    /// Computes the vectors of a few claims that have none, after an import or a failure of the embedder. Returns how
+    /// many were stored; 0 means that there is nothing to do.
     ///
     /// # Errors
-    /// If the store cannot be read or written. That the model fails, or that the store's vectors are of another one, is no error: it
-    /// is logged, and there is nothing to do.
+    /// Fails only if the store fails. If the model fails, or the store's vectors are of another model, this is logged
+    /// and there is nothing to do.
     pub fn fill_vectors(&self) -> Result<usize, ApiError> {
         match self.fill_claim_vectors()? {
             ClaimVectors::Stored(stored) => Ok(stored),
@@ -85,7 +85,8 @@ impl Engine {
         }
     }
 
-    /// [`Engine::fill_vectors`] until no claim waits that the embedder takes: chunks of files stay for the background.
+    /// [`Engine::fill_vectors`] until no claim without a vector is left that the embedder accepts. Chunks of files are
+    /// left to the background.
     pub(super) fn fill_all_claim_vectors(&self) -> Result<(), ApiError> {
         while let ClaimVectors::Stored(_) = self.fill_claim_vectors()? {}
         Ok(())
@@ -97,25 +98,25 @@ impl Engine {
         }
         loop {
             let refused = self.unembeddable.lock().clone();
-            let most = (BATCH + refused.len()).min(MOST_READ);
+            let most = (CLAIM_BATCH + refused.len()).min(MAX_READ);
             let mut waiting = self.readers.lend().claims_without_vector(most)?;
             waiting.retain(|(id, _)| !refused.contains(id));
-            waiting.truncate(BATCH);
+            waiting.truncate(CLAIM_BATCH);
             let stored = self.embed_each(&waiting, &|model, vectors| self.write_vectors(model, vectors));
             if stored > 0 {
                 return Ok(ClaimVectors::Stored(stored));
             }
-            // Where all of these were refused, others may wait behind them.
+            // If all of these were refused, there may be others after them.
             if self.unembeddable.lock().len() == refused.len() {
                 return Ok(if waiting.is_empty() { ClaimVectors::NoneLeft } else { ClaimVectors::Failed });
             }
         }
     }
 
-    /// Embeds a few reference chunks that have no vector yet; claims go first.
+    /// Computes the vectors of a few chunks of references. Claims take precedence.
     fn fill_chunk_vectors(&self) -> Result<usize, ApiError> {
         let refused = self.unembeddable.lock().clone();
-        let most = (CHUNK_BATCH + refused.len()).min(MOST_READ);
+        let most = (CHUNK_BATCH + refused.len()).min(MAX_READ);
         let mut waiting = self.readers.lend().chunks_without_vector(most)?;
         waiting.retain(|(id, _)| !refused.contains(id));
         waiting.truncate(CHUNK_BATCH);
@@ -125,20 +126,20 @@ impl Engine {
         Ok(self.embed_each(&waiting, &|model, vectors| self.write_chunk_vectors(model, vectors)))
     }
 
-    /// Embeds a few claims together with their reasons, if that was not done: one after the other, since a question or a write waits for what is at
-    /// work. It is for when nothing changes. Returns whether it did anything.
+    /// Computes vectors of a few claims together with their reasons, one by one, because a question or a write waits
+    /// for a running call. To be called when nothing changes. Returns whether it did anything.
     ///
     /// # Errors
-    /// If the store cannot be read or written. That the model fails is none: it is asked again the next time.
+    /// Fails only if the store fails. If the model fails, it is asked again the next time.
     pub fn fill_reasons(&self) -> Result<bool, ApiError> {
         if !self.reasons_wait() {
             return Ok(false);
         }
-        let looked = self.write(|store| store.look_at_reasons(REASONS))?;
-        let (mut made, mut dimension) = (Vec::with_capacity(looked.waiting.len()), 0);
-        for (id, text) in looked.waiting {
-            let vector = match self.models.embed(&[text], Call::background(PATIENCE)) {
-                // One without a direction is as good as refused.
+        let batch = self.write(|store| store.look_at_reasons(REASON_BATCH))?;
+        let (mut made, mut dimension) = (Vec::with_capacity(batch.waiting.len()), 0);
+        for (id, text) in batch.waiting {
+            let vector = match self.models.embed(&[text], Call::background(EMBED_TIMEOUT)) {
+                // A zero vector has no direction, and counts as refused.
                 Ok(vectors) => vectors.into_iter().next().filter(|vector| vector.iter().any(|x| *x != 0.0)),
                 Err(InferError::Refused(_)) => None,
                 Err(_) => break,
@@ -147,12 +148,12 @@ impl Engine {
             made.push((id, vector));
         }
         if made.is_empty() {
-            return Ok(looked.done > 0);
+            return Ok(batch.done > 0);
         }
         let model = self.vector_model(dimension);
         match self.write(|store| store.put_reason_vectors(&model, &made)) {
             Ok(_) => Ok(true),
-            Err(StoreError::VectorModel { .. }) => Ok(looked.done > 0),
+            Err(StoreError::VectorModel { .. }) => Ok(batch.done > 0),
             Err(error) => Err(error.into()),
         }
     }
@@ -165,29 +166,29 @@ impl Engine {
     pub fn reasons_wait(&self) -> bool {
         let waits = || {
             let reader = self.readers.lend();
-            // With another embedder than the store's there is nothing to do but `reembed`, which is asked for elsewhere.
+            // If the store's vectors are of another embedder, only `reembed` can help, which a person runs.
             let ours = reader.vector_model()?.is_some_and(|model| model.name == self.vector_model(0).name);
             Ok::<_, StoreError>(ours && reader.reasons_wait()?)
         };
         self.models.info().role(ModelRole::Embedder).is_some() && waits().unwrap_or(false)
     }
 
-    /// Whether something waits for a vector since the embedder failed the last time.
+    /// Whether texts wait for a vector because the embedder failed at the last attempt.
     pub fn embedder_failed(&self) -> bool {
         self.unembeddable.problem.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// What waits for its vector.
+    /// Returns the numbers of claims and chunks without a vector, and the reason.
     pub(super) fn unembedded(&self, reader: &Reader) -> Result<Unembedded, ApiError> {
         let (claims, chunks) = reader.without_vector()?;
         let known = self.unembeddable.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // One is built in, and serves where another cannot: none is there by choice alone.
+        // There is a built-in embedder, also used if another one cannot run: having none is a choice.
         let off = self.models.info().role(ModelRole::Embedder).is_none();
         let problem = known.filter(|_| !off && claims + chunks > 0);
         Ok(Unembedded { claims, chunks, problem, off })
     }
 
-    /// Embeds texts together, and if one of them is refused each by itself. Returns how many got a vector.
+    /// Computes the vectors of texts together, or one by one if one of them is refused. Returns how many were stored.
     fn embed_each(&self, claims: &[(EventId, String)], write: &Write<'_>) -> usize {
         match self.try_embed(claims, write) {
             EmbedResult::Stored(stored) => {
@@ -218,7 +219,7 @@ impl Engine {
             return EmbedResult::Stored(0);
         }
         let texts: Vec<String> = claims.iter().map(|(_, statement)| statement.clone()).collect();
-        let vectors = match self.models.embed(&texts, Call::background(PATIENCE)) {
+        let vectors = match self.models.embed(&texts, Call::background(EMBED_TIMEOUT)) {
             Ok(vectors) if vectors.len() == texts.len() => vectors,
             Ok(vectors) => return EmbedResult::Failed(format!("{} vectors for {} texts", vectors.len(), texts.len())),
             Err(InferError::NoModel { .. }) => return EmbedResult::Stored(0),

@@ -1,5 +1,5 @@
-//! How many promotions are proposed in each organisation, for the inbox: kept in step with the log by the claims that new events name, so that the cost
-//! of an event does not grow with the claims.
+//! Counts the promotions that are proposed in each organisation, for the inbox. The counts follow the log by the claims
+//! that new events name, so that the cost of an event does not grow with the number of claims.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -20,28 +20,29 @@ use crate::{
 /// Milliseconds in a day.
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
-/// Of more new events, the claims are read anew as a whole.
-const MOST_EVENTS: usize = 500;
+/// The greatest number of new events that are followed one by one. After more, all claims are read again.
+const MAX_NEW_EVENTS: usize = 500;
 
-/// The organisations that were asked about.
+/// The organisations whose proposals were counted.
 #[derive(Default)]
 pub(super) struct ProposalCounts(Mutex<HashMap<String, OrganisationProposals>>);
 
-/// What decides in an organisation which promotions are proposed.
+/// The data of an organisation that determine which promotions are proposed.
 #[derive(Default)]
 struct OrganisationProposals {
-    /// The state of the log that it is of.
+    /// The position in the log up to which the data are current.
     at: (i64, i64),
     claims: HashMap<ClaimId, NotedClaim>,
-    /// The claims of each statement, by the hash of its words.
+    /// The claims with each statement, by the hash of its words.
     by_words: HashMap<EventId, BTreeSet<ClaimId>>,
-    /// The statements that say the same as one, both ways.
+    /// Statements that were judged to say the same, in both directions.
     same: HashMap<EventId, BTreeSet<EventId>>,
-    /// The claims that were promoted, whatever became of it.
+    /// Claims that were promoted, even if the promotion was withdrawn.
     promoted: HashSet<ClaimId>,
-    /// One statement of each group that is proposed.
+    /// One statement of each proposed group.
     proposed: BTreeSet<EventId>,
-    /// The day on which all groups were decided about, since 1970: confidence fades with the days without a sighting.
+    /// The day on which all groups were evaluated, counted from 1970. Confidence decreases with each day without a
+    /// sighting.
     day: u64,
     /// How often all claims were read.
     reads: usize,
@@ -60,13 +61,13 @@ impl OrganisationProposals {
             new.same.entry(one).or_default().insert(other);
             new.same.entry(other).or_default().insert(one);
         }
-        new.count_all(promote_at, book.now);
+        new.evaluate_all(promote_at, book.now);
         new
     }
 
-    /// Decides anew about all groups.
-    fn count_all(&mut self, promote_at: usize, now: u64) {
-        self.count_again(self.by_words.keys().copied().collect(), promote_at, now);
+    /// Evaluates all groups again.
+    fn evaluate_all(&mut self, promote_at: usize, now: u64) {
+        self.evaluate_groups(self.by_words.keys().copied().collect(), promote_at, now);
         self.day = now / DAY;
     }
 
@@ -75,8 +76,8 @@ impl OrganisationProposals {
         self.claims.insert(claim.id, claim);
     }
 
-    /// Forgets a claim; returns the hash of its words.
-    fn take(&mut self, id: &ClaimId) -> Option<EventId> {
+    /// Removes a claim, and returns the hash of its words.
+    fn remove(&mut self, id: &ClaimId) -> Option<EventId> {
         let claim = self.claims.remove(id)?;
         if let Some(alike) = self.by_words.get_mut(&claim.words) {
             alike.remove(id);
@@ -91,24 +92,24 @@ impl OrganisationProposals {
         self.same.get(one).is_some_and(|same| same.contains(other))
     }
 
-    /// Takes over what became of some claims: what is in force now, or nothing.
+    /// Replaces claims by their present state; `None` for a claim that is no longer in force.
     fn update(&mut self, claims: Vec<(ClaimId, Option<NotedClaim>)>, promote_at: usize, now: u64) {
         let mut changed = BTreeSet::new();
         for (id, claim) in claims {
-            changed.extend(self.take(&id));
+            changed.extend(self.remove(&id));
             if let Some(claim) = claim {
                 changed.insert(claim.words);
                 self.put(claim);
             }
         }
-        // A group may have fallen apart: its other statements are looked at, too.
+        // A group may have split, so its other statements are evaluated too.
         let beside: Vec<EventId> = changed.iter().filter_map(|words| self.same.get(words)).flatten().copied().collect();
         changed.extend(beside);
-        self.count_again(changed, promote_at, now);
+        self.evaluate_groups(changed, promote_at, now);
     }
 
-    /// Decides anew about the groups of these statements.
-    fn count_again(&mut self, mut statements: BTreeSet<EventId>, promote_at: usize, now: u64) {
+    /// Evaluates the groups of these statements again.
+    fn evaluate_groups(&mut self, mut statements: BTreeSet<EventId>, promote_at: usize, now: u64) {
         while let Some(first) = statements.pop_first() {
             self.proposed.remove(&first);
             if !self.by_words.contains_key(&first) {
@@ -140,7 +141,8 @@ impl OrganisationProposals {
 }
 
 impl Engine {
-    /// How many promotions are proposed: in the organisation of a scope, or in all. None if the settings say that nothing is promoted.
+    /// Counts the proposed promotions in the organisation of a scope, or in all. 0 if the settings switch promotions
+    /// off.
     pub(super) fn proposed_promotions(&self, reader: &Reader, scope: Option<&Scope>) -> Result<usize, ApiError> {
         let LevelPolicy { promote_at, promote } = self.config.levels;
         if promote == PromoteMode::Never {
@@ -161,20 +163,21 @@ impl Engine {
         Ok(sum)
     }
 
-    /// Brings what is known of an organisation up to the present state of the log.
+    /// Updates the data of an organisation to the present state of the log.
     fn follow_log(&self, reader: &Reader, org: &str, known: &mut OrganisationProposals) -> Result<(), ApiError> {
         let promote_at = self.config.levels.promote_at;
         let (at, now) = (reader.log_position()?, (self.config.clock)());
         if known.day != now / DAY {
-            known.count_all(promote_at, now);
+            known.evaluate_all(promote_at, now);
         }
         if known.at == at {
             return Ok(());
         }
         let same_log = known.reads > 0 && known.at.0 == at.0;
-        let news = if same_log { reader.claim_news(org, known.at.1, MOST_EVENTS)? } else { None };
+        let news = if same_log { reader.claim_news(org, known.at.1, MAX_NEW_EVENTS)? } else { None };
         let news = news.filter(|news| {
-            // Judgements that nobody made before join nothing, unless they say the same: what they join, or part, is read anew.
+            // A new judgement changes a group only if it says `same` or concerns a pair that was judged so; then all
+            // claims are read again.
             news.judged.iter().all(|(one, other)| !known.is_same(one, other)) && !news.says_same
         });
         if let Some(news) = news {
@@ -193,7 +196,7 @@ impl Engine {
     }
 }
 
-/// A claim, if it is a guarded one of the organisation that is in force.
+/// Returns a claim if it is guarded, belongs to the organisation, and is in force.
 fn in_force(reader: &Reader, org: &str, id: &ClaimId) -> Result<Option<NotedClaim>, ApiError> {
     let counts = |row: &ClaimRow| {
         row.scope.org_id == org
@@ -251,7 +254,7 @@ mod tests {
         ActRequest { caller: caller(project), target: claim.to_hex(), reason: "why".into(), ..ActRequest::default() }
     }
 
-    /// The count of the inbox, which has to be that of the list.
+    /// Counts the promotions in the list, and checks that the inbox has the same number.
     fn counted(engine: &Engine) -> usize {
         let list = engine.promotions(&PromotionsQuery { org_id: "acme".into() }).unwrap().items.len();
         assert_eq!(engine.inbox(&InboxQuery::default()).unwrap().promotions, list);
@@ -304,14 +307,14 @@ mod tests {
         assert_eq!(counted(&engine), 1, "two are left");
         let last = stored(engine.remember_by_rules(&rule("a", "Commits must be signed.")).unwrap());
         assert_eq!(counted(&engine), 2);
-        // A claim of the organisation that contradicts it stands on a card with each of them.
+        // A claim of the organisation that contradicts them is on a card with each of them.
         let against = stored(engine.remember_by_rules(&rule("*", "Commits must not be signed.")).unwrap());
         assert_eq!(counted(&engine), 1, "contested");
         engine.retract(on(against, "*")).unwrap();
         assert_eq!((counted(&engine), reads(&engine)), (2, 1));
         assert!(engine.observe(&caller("a"), &[last]).unwrap() == 1 && counted(&engine) == 2);
 
-        // What takes something back or promotes says nothing of what follows: all is read anew.
+        // Undoing an act or promoting says nothing about the consequences: all claims are read again.
         engine.undo(UndoRequest { caller: caller("a"), target_op: None }).unwrap();
         assert_eq!((counted(&engine), reads(&engine)), (2, 2));
         let request = PromoteRequest { caller: caller("a"), claims: vec![last.to_hex()], ..PromoteRequest::default() };

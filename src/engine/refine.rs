@@ -1,4 +1,4 @@
-//! Reads a statement a second time, with a language model, whose norm refines that of the rules.
+//! Reads a statement a second time with a language model, whose norm refines that of the rules.
 //!
 //! If the write may wait for the model, the refined norm goes into the event. Otherwise the model is asked after the
 //! write, and its reading is kept beside the projection: comparisons on this device use it, cards that sync never do.
@@ -20,30 +20,31 @@ use crate::{
     store::{ClaimRow, Reader},
 };
 
-/// A statement as it is read again.
+/// A statement to read with the language model.
 #[derive(Clone, Copy)]
 struct StatementToRead<'a> {
     scope: &'a Scope,
     kind: ClaimKind,
     statement: &'a str,
     qualifiers: &'a Qualifiers,
-    /// The norms that the store has of it: its own subject does not make a subject known.
+    /// The norms stored for it. A subject that only these norms name does not count as known.
     stored: &'a [Norm],
 }
 
-/// Whether a new reading is kept.
+/// Where a new reading is stored.
 #[derive(Clone, Copy)]
-enum Keep<'a> {
-    /// It is not: nothing is to be stored.
+enum StoreReading<'a> {
+    /// Nowhere, because nothing is stored.
     No,
-    /// With the statement of a write, which is about to be stored.
+    /// With the statement of a write that is about to be stored.
     ForWrite,
-    /// With a stored claim, unless its text is redacted meanwhile.
-    Of(&'a ClaimId),
+    /// With a stored claim, unless its text is redacted in the meantime.
+    OfClaim(&'a ClaimId),
 }
 
 impl Engine {
-    /// The version of the normaliser that the language model makes with the rules; `None` without one, or if it is not to be asked.
+    /// Returns the version of the normaliser that combines the rules with the language model; `None` without a model or
+    /// if it is switched off.
     pub(super) fn second_reader(&self) -> Option<String> {
         if self.config.deep == DeepMode::Off {
             return None;
@@ -52,12 +53,13 @@ impl Engine {
         local.or_else(|| self.remote_model().map(|judge| llm::version(&judge.name(), "")))
     }
 
-    /// The model at an address that the settings name, which reads and chooses if there is no local language model.
+    /// Returns the model at an address in the settings, which reads and chooses if there is no local language model.
     pub(super) fn remote_model(&self) -> Option<&ModelJudge> {
         self.config.judges.iter().find(|judge| judge.kind() == JudgeKind::Endpoint)
     }
 
-    /// Refines the norms of a write before it is judged. `keep` what the model answers, unless nothing is to be stored.
+    /// Refines the norms of a write before it is judged. `keep` stores the model's answer, and is false if nothing will
+    /// be stored.
     pub(super) fn refine(
         &self,
         scope: &Scope,
@@ -69,19 +71,20 @@ impl Engine {
         let (kind, statement, qualifiers) = claim;
         let asks = normalised.version == RULES_VERSION && llm::is_open(&normalised.norms);
         let Some(version) = self.second_reader().filter(|_| asks) else { return Ok(()) };
-        let keep = if keep { Keep::ForWrite } else { Keep::No };
-        let Some(reading) = self.read_again(statement, &version, keep, call)? else { return Ok(()) };
+        let keep = if keep { StoreReading::ForWrite } else { StoreReading::No };
+        let Some(reading) = self.reading(statement, &version, keep, call)? else { return Ok(()) };
         let read = StatementToRead { scope, kind, statement, qualifiers, stored: &[] };
         let norms = refined(&self.readers.lend(), &read, &reading);
-        *normalised = NormalisedStatement { norms: super::guard_calls::fitting(norms), version, warning: None };
+        *normalised = NormalisedStatement { norms: super::guard_calls::first_that_fit(norms), version, warning: None };
         Ok(())
     }
 
-    /// Asks the language model about a stored claim, unless it was asked before or the rules leave nothing open. A failure leaves the rules' norms, and is counted.
+    /// Asks the language model about a stored claim, unless it was asked before or the rules leave nothing open. On a
+    /// failure, which is counted, the rules' norms stay.
     pub(super) fn refine_later(&self, row: &ClaimRow, call: Call) {
         let asks = is_by_rules(row) && llm::is_open(&row.norms);
         let Some(version) = self.second_reader().filter(|_| asks) else { return };
-        if let Err(error) = self.read_again(&row.statement, &version, Keep::Of(&row.id), call)
+        if let Err(error) = self.reading(&row.statement, &version, StoreReading::OfClaim(&row.id), call)
             && !matches!(error, InferError::NoModel { .. })
         {
             self.counters.skipped.fetch_add(1, Ordering::Relaxed);
@@ -89,21 +92,23 @@ impl Engine {
         }
     }
 
-    /// Stored claims as they are compared on this machine: with what the language model read in them, if it was asked.
+    /// Returns stored claims as they are compared on this device: with their readings by the language model, if there
+    /// are any.
     pub(super) fn as_read(&self, reader: &Reader, rows: &[ClaimRow]) -> Result<Vec<NormedClaim>, ApiError> {
         let version = self.second_reader();
         rows.iter().map(|row| as_read(reader, row, version.as_deref())).collect()
     }
 
-    /// What the language model makes of a statement, asked once for each statement and normaliser. `None`: it is too long to be asked about.
-    fn read_again(
+    /// Returns the language model's reading of a statement, which is computed once for each statement and normaliser.
+    /// `None` if the statement is too long for the prompt.
+    fn reading(
         &self,
         statement: &str,
         version: &str,
-        keep: Keep<'_>,
+        keep: StoreReading<'_>,
         call: Call,
     ) -> Result<Option<Reading>, InferError> {
-        // A cache that cannot be read or written costs an answer, and no write.
+        // If the cache fails, the model is asked again, but the write does not fail.
         let kept = self.readers.lend().reading(statement, version).unwrap_or_default();
         if let Some(reading) = kept.and_then(|answer| Reading::parse(&answer).ok()) {
             return Ok(Some(reading));
@@ -120,9 +125,9 @@ impl Engine {
         self.counters.refined.fetch_add(1, Ordering::Relaxed);
         let writer = || self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = match keep {
-            Keep::No => Ok(()),
-            Keep::ForWrite => writer().put_reading(statement, version, &answer),
-            Keep::Of(claim) => writer().put_reading_of(claim, statement, version, &answer),
+            StoreReading::No => Ok(()),
+            StoreReading::ForWrite => writer().put_reading(statement, version, &answer),
+            StoreReading::OfClaim(claim) => writer().put_reading_of(claim, statement, version, &answer),
         };
         if let Err(error) = kept {
             tracing::warn!(%error, "what the language model read could not be kept");
@@ -131,19 +136,19 @@ impl Engine {
     }
 }
 
-/// What a language model is asked about the norm of a statement; `None` if the statement is too long for that. The answer is to be held to
+/// Returns the prompt for the norm of a statement; `None` if the statement is too long. The answer must follow
 /// [`llm::GRAMMAR`].
 pub fn norm_prompt(statement: &str) -> Option<Prompt> {
     let text = llm::norm_prompt().about(statement)?;
     Some(Prompt::few_shot(&llm::norm_prompt().system, llm::norm_prompt().examples(), text))
 }
 
-/// Whether a claim's norms are those of the present rules alone.
+/// Whether a claim's norms come from the present rules alone.
 fn is_by_rules(row: &ClaimRow) -> bool {
     row.kind.is_guarded() && row.normaliser.as_deref() == Some(RULES_VERSION)
 }
 
-/// A stored claim as it is compared if a normaliser of this version reads again.
+/// Returns a stored claim as it is compared, with its reading by the normaliser of this version, if there is one.
 pub(super) fn as_read(reader: &Reader, row: &ClaimRow, version: Option<&str>) -> Result<NormedClaim, ApiError> {
     let plain = new_claim(row);
     let Some(version) = version.filter(|_| is_by_rules(row)) else { return Ok(plain) };
@@ -156,7 +161,7 @@ pub(super) fn as_read(reader: &Reader, row: &ClaimRow, version: Option<&str>) ->
     Ok(NormedClaim { norms, normaliser: version.to_owned(), ..plain })
 }
 
-/// The norms by the rules, refined by a reading. A defect in that leaves the statement to the comparison of words.
+/// Returns the norms of the rules, refined by a reading. If the code panics, the statement is compared by words only.
 fn refined(reader: &Reader, read: &StatementToRead<'_>, reading: &Reading) -> Vec<Norm> {
     let known = |subject: &str| {
         let own = usize::from(read.stored.iter().any(|norm| norm.subject == subject));

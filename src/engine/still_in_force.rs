@@ -1,6 +1,6 @@
-//! Finds active claims on the subject of the superseded ones that the new claim does not cover. If “The package
-//! manager is pnpm” is superseded by “… is Bun”, then “pnpm is pinned to 10.5.2” stays active, and the writer should
-//! know of it.
+//! Finds active claims on the subject of the superseded ones that the new claim does not cover. If “The package manager
+//! is pnpm” is superseded by “… is Bun”, then “pnpm is pinned to 10.5.2” stays active, and the writer should know of
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,18 +15,19 @@ use crate::{
     store::{ClaimRow, Committed, Reader, RowNumber, WordQuery},
 };
 
-/// How many claims are named.
-const NAMED: usize = 5;
+/// The greatest number of claims that the warning names.
+const MAX_NAMED_CLAIMS: usize = 5;
 
-/// How many of the newest claims are read for each word that fell away, and for how many words.
-const PER_WORD: usize = 100;
-const WORDS: usize = 24;
+/// The greatest number of claims that are read for each dropped word, newest first.
+const MAX_CLAIMS_PER_WORD: usize = 100;
+/// The greatest number of dropped words that are looked up.
+const MAX_DROPPED_WORDS: usize = 24;
 
-/// The share of what fell away, by rarity, that a claim must speak of if that is not what it is about.
-const SHARE: f64 = 0.5;
+/// The share of the dropped words, weighted by rarity, that a claim must contain if they are not its subject.
+const MIN_SHARE: f64 = 0.5;
 
 impl ActContext<'_> {
-    /// The warning that names what stays in force after `old` gave way to the statement `new`; none if nothing does.
+    /// Warns about the claims that stay in force after the statement `new` replaced `old`; `None` if there are none.
     pub(super) fn still_in_force(
         &self,
         write_scope: &WriteScope,
@@ -37,9 +38,9 @@ impl ActContext<'_> {
         if old.is_empty() {
             return Ok(None);
         }
-        // What rests on a claim that gave way is named already, as needing review.
+        // Claims that depend on a replaced claim are already named as needing review.
         let known: BTreeSet<ClaimId> = committed.created.iter().chain(&committed.needs_review).copied().collect();
-        let rows = left(self.reader(), &write_scope.scope, old, new)?;
+        let rows = matching_claims(self.reader(), &write_scope.scope, old, new)?;
         let rows: Vec<ClaimRow> =
             rows.into_iter().filter(|row| !known.contains(&row.id) && row.statement != new).collect();
         let message = match rows.len() {
@@ -51,20 +52,23 @@ impl ActContext<'_> {
                 "{many} other active claims are about the same thing: supersede or retract those that no longer hold"
             ),
         };
-        let claims = view::claims(rows.into_iter().take(NAMED), &self.today);
+        let claims = view::claims(rows.into_iter().take(MAX_NAMED_CLAIMS), &self.today);
         Ok(Some(Warning { claims, ..Warning::new(Warning::STILL_IN_FORCE, message) }))
     }
 }
 
-/// The active claims that speak of what fell away, the nearest first.
-fn left(reader: &Reader, scope: &Scope, old: &[ClaimRow], new: &str) -> Result<Vec<ClaimRow>, ApiError> {
+/// Returns the active claims that contain dropped words, i.e. words of `old` that are not in `new`; best match first.
+fn matching_claims(reader: &Reader, scope: &Scope, old: &[ClaimRow], new: &str) -> Result<Vec<ClaimRow>, ApiError> {
     let kept: BTreeSet<String> = terms(new).into_keys().collect();
-    let mut fallen: BTreeMap<String, String> = BTreeMap::new();
+    let mut dropped: BTreeMap<String, String> = BTreeMap::new();
     for row in old {
-        fallen.extend(terms(&row.statement).into_iter().filter(|(key, _)| !kept.contains(key)));
+        dropped.extend(terms(&row.statement).into_iter().filter(|(key, _)| !kept.contains(key)));
     }
-    let queries: Vec<WordQuery> =
-        fallen.values().take(WORDS).map(|word| WordQuery { stems: stems(word), limit: PER_WORD }).collect();
+    let queries: Vec<WordQuery> = dropped
+        .values()
+        .take(MAX_DROPPED_WORDS)
+        .map(|word| WordQuery { stems: stems(word), limit: MAX_CLAIMS_PER_WORD })
+        .collect();
     if queries.is_empty() {
         return Ok(Vec::new());
     }
@@ -76,7 +80,7 @@ fn left(reader: &Reader, scope: &Scope, old: &[ClaimRow], new: &str) -> Result<V
         |standing: &Option<crate::store::KindAndStatus>| standing.is_some_and(|one| one.status == Status::Active);
     let spots: Vec<RowNumber> =
         spots.iter().zip(&standing).filter(|(_, one)| active(one)).map(|(spot, _)| *spot).collect();
-    let rarity: BTreeMap<&str, f64> = fallen
+    let rarity: BTreeMap<&str, f64> = dropped
         .keys()
         .zip(&lists.lists)
         .map(|(key, list)| (key.as_str(), (1.0 + lists.claims as f64 / list.claims.max(1) as f64).ln()))
@@ -85,25 +89,26 @@ fn left(reader: &Reader, scope: &Scope, old: &[ClaimRow], new: &str) -> Result<V
         .bare_at(&spots)?
         .into_iter()
         .filter(|row| old.iter().all(|gone| gone.id != row.id))
-        .filter_map(|row| Some((spoken_of(&row, &rarity)?, row)))
+        .filter_map(|row| Some((match_score(&row, &rarity)?, row)))
         .collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.clock.cmp(&a.1.clock)));
     Ok(ranked.into_iter().map(|(_, row)| row).collect())
 }
 
-/// How much a claim speaks of what fell away: up to 1, above 1 if it is about that; `None` if that is too little to name it.
-fn spoken_of(row: &ClaimRow, rarity: &BTreeMap<&str, f64>) -> Option<f64> {
+/// Returns how well a claim matches the dropped words: up to 1, above 1 if they are its subject; `None` for a weak
+/// match.
+fn match_score(row: &ClaimRow, rarity: &BTreeMap<&str, f64>) -> Option<f64> {
     let own = terms(&row.statement);
     let shared: f64 = rarity.iter().filter(|(key, _)| own.contains_key(**key)).map(|(_, weight)| weight).sum();
     let share = shared / rarity.values().sum::<f64>();
     let about = row.norms.iter().any(|norm| rarity.contains_key(norm.subject.as_str()));
-    (shared > 0.0 && (about || share >= SHARE)).then_some(if about { 1.0 + share } else { share })
+    (shared > 0.0 && (about || share >= MIN_SHARE)).then_some(if about { 1.0 + share } else { share })
 }
 
-/// The words of a statement that carry what it says, each as the guard reads it and as it was written; figures with them.
+/// Returns the significant words and the figures of a statement: each as the guard reads it, and as it was written.
 fn terms(statement: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    // A port stands behind a host and a colon; a version and a file keep their dots.
+    // A port follows a host and a colon; versions and file names keep their dots.
     for word in statement.split(|c: char| c.is_whitespace() || matches!(c, ':' | '/' | '=' | '@' | ',' | ';')) {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
         if word.is_empty() {

@@ -1,8 +1,9 @@
-//! Language models read the stories: where a newcomer would not know what holds, a card asks a person.
+//! Language models read the stories: if a newcomer would not know which claims hold, a card asks a person.
 //!
-//! In the background, after the rules have read what changed: what was written since the last reading, what has most in common with it, and a
-//! sample of the rest. For an audit the whole story, piece by piece. What a model finds is a proposal: it changes no claim, stays on this device, and
-//! no set of claims gets a second card.
+//! In the background, after the rules have read all changes, a model reads the claims written since the last reading,
+//! those that have most in common with them, and a sample of the rest. For an audit it reads the whole story, part by
+//! part. What a model finds is a proposal: it changes no claim, stays on this device, and no set of claims gets a
+//! second card.
 
 use std::{
     collections::BTreeSet,
@@ -35,40 +36,40 @@ use crate::{
     },
 };
 
-/// The most claims of one reading that are read in any case because they are new.
-const TRIGGERS: usize = 20;
+/// The greatest number of new claims of one reading that are always read.
+const MAX_NEW_CLAIMS: usize = 20;
 
-/// The newest claims of a scope that a sample is taken of.
-const MOST: usize = 5_000;
+/// The number of newest claims of a scope from which the sample is taken.
+const MAX_SAMPLED_FROM: usize = 5_000;
 
-/// A story of at most so many claims is read whole if it fits into one batch.
-const SMALL: usize = 400;
+/// The greatest number of claims of a story that is read whole, if it fits into one batch.
+const MAX_WHOLE_STORY: usize = 400;
 
-/// Claims that are looked at for the next batch of a whole story: more than fit into one.
-const CHUNK: usize = 600;
+/// The number of claims considered for the next batch of a whole story: more than fit into one.
+const PAGE_CLAIMS: usize = 600;
 
-/// The tokens of a batch for the local model: its context holds 4,096, and a slow machine reads 25 a second within the time that it has.
+/// The tokens of a batch for the local model: its context has 4,096, and a slow machine reads 25 a second within the
+/// deadline.
 const LOCAL_BATCH_TOKENS: usize = 2_000;
 
-/// How many tokens the local model reads in a second (docs/speed.md), for estimates.
+/// Tokens that the local model reads in a second (docs/speed.md), for estimates.
 const LOCAL_TOKENS_A_SECOND: usize = 25;
 
-/// About how long a model behind an address or a command takes for a batch, in seconds.
+/// Seconds that a model behind an address or a command takes for a batch, for estimates.
 const BATCH_SECONDS: usize = 8;
 
-/// A claim of a story, for the rules and for a prompt.
+/// A claim of a story, in the forms for the rules and for a prompt.
 struct StoryLine {
     id: ClaimId,
     claim: StoryClaim,
     prompted: PromptedClaim,
 }
 
-/// What a language model made of a part of a story.
+/// The result of reading a part of a story with a language model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct PartRead {
-    /// Cards that were opened.
     cards: usize,
-    /// Answers that were dropped.
+    /// Answers that were discarded.
     dropped: usize,
 }
 
@@ -80,14 +81,15 @@ impl std::ops::AddAssign for PartRead {
 }
 
 impl Engine {
-    /// Has language models judge pairs of claims, or read a story if no pair can be judged now. Returns whether there was something to do.
+    /// Has language models judge pairs of claims, or read a story if no pair can be judged now. Returns whether there
+    /// was something to do.
     ///
     /// # Errors
-    /// `unavailable` if no judge that has something to do can be asked now; else if the store cannot be read or written.
+    /// `unavailable` if no judge that has something to do can be asked now.
     pub fn judge_or_read_in_background(&self) -> Result<bool, ApiError> {
         match self.judge_in_background() {
             Ok(true) => Ok(true),
-            // The judge that the pairs wait for may be another one than the one that reads.
+            // The judge for which the pairs wait may differ from the one that reads stories.
             judged => match self.read_story_in_background() {
                 Ok(false) => judged,
                 read => read,
@@ -95,10 +97,10 @@ impl Engine {
         }
     }
 
-    /// Has a language model read the story of the scope whose newest claim it has not read yet. Returns whether there was one.
+    /// Has a language model read the story of the scope with the newest unread claim. Returns whether there was one.
     ///
     /// # Errors
-    /// `unavailable` if no judge can be asked now; else if the store cannot be read or written.
+    /// `unavailable` if no judge can be asked now.
     pub fn read_story_in_background(&self) -> Result<bool, ApiError> {
         if self.config.judge_budget == 0 || self.judges().next().is_none() {
             return Ok(false);
@@ -106,11 +108,11 @@ impl Engine {
         let today = day((self.config.clock)());
         let unread = {
             let reader = self.readers.lend();
-            // The rules come first: what they find needs no model.
+            // The rules come first, because what they find needs no model.
             if reader.story_waits(&today)? {
                 return Ok(false);
             }
-            reader.unread_story(TRIGGERS)?
+            reader.unread_story(MAX_NEW_CLAIMS)?
         };
         let Some(unread) = unread else { return Ok(false) };
         let _reading = self.timers.story_model.start();
@@ -126,20 +128,20 @@ impl Engine {
         Ok(true)
     }
 
-    /// Has a language model read the next part of a whole story, or estimates what the rest takes.
+    /// Has a language model read the next part of a whole story, or estimates the cost of the rest.
     ///
     /// # Errors
-    /// `unavailable` if no judge can be asked now; else if the request is invalid, or the store cannot be read or written.
+    /// `unavailable` if no judge can be asked now.
     pub fn read_story_for(&self, request: &ReadStoryRequest) -> Result<StoryProgress, ApiError> {
         let scope = validate::scope(&request.caller)?;
         let view = |judge: &ModelJudge| JudgeView { name: judge.name(), external: judge.kind() != JudgeKind::Local };
         let mut progress = StoryProgress { judges: self.judges().map(view).collect(), ..StoryProgress::default() };
-        // Claims that the rules have not read have no place in the story yet.
+        // Claims that the rules have not read yet have no place in the story.
         self.finish_stories()?;
         let today = day((self.config.clock)());
         let (page, lines) = {
             let reader = self.readers.lend();
-            let page = reader.story_page(&scope, reader.story_position(&scope)?, CHUNK)?;
+            let page = reader.story_page(&scope, reader.story_position(&scope)?, PAGE_CLAIMS)?;
             let lines = self.lines(&reader, &page.claims, &today)?;
             (page, lines)
         };
@@ -169,7 +171,7 @@ impl Engine {
         Ok(progress)
     }
 
-    /// The tokens of a batch for the judge that is asked first.
+    /// Returns the tokens of a batch for the judge that is asked first.
     fn batch_tokens(&self) -> usize {
         match self.judges().next().map(ModelJudge::kind) {
             Some(JudgeKind::Local) => LOCAL_BATCH_TOKENS,
@@ -177,12 +179,12 @@ impl Engine {
         }
     }
 
-    /// The claims that are read because some are new: the whole story if it is short, else these, what has most in common with them, and what the
-    /// forgetting curve leaves of the others.
+    /// Returns the claims to read because some are new: the whole story if it is short; otherwise the new ones, those
+    /// that have most in common with them, and those of the others that the forgetting curve keeps.
     fn sample(&self, unread: &UnreadStory, today: &str) -> Result<Vec<StoryLine>, ApiError> {
         let reader = self.readers.lend();
-        let outline = reader.story_outline(&unread.scope, MOST)?;
-        if outline.len() <= SMALL {
+        let outline = reader.story_outline(&unread.scope, MAX_SAMPLED_FROM)?;
+        if outline.len() <= MAX_WHOLE_STORY {
             let numbers: Vec<i64> = outline.iter().map(|row| row.n).collect();
             let lines = self.lines(&reader, &numbers, today)?;
             if lines.iter().map(|line| line.prompted.tokens()).sum::<usize>() <= self.batch_tokens() {
@@ -195,7 +197,7 @@ impl Engine {
         for claim in &unread.claims {
             kept.extend(reader.story_related(&pass, claim)?);
         }
-        // The same claims are forgotten if the same ones are new: a run repeats.
+        // The seed depends on the new claims only, so that a reading can be repeated with the same sample.
         let seed =
             unread.claims.first().and_then(|id| id.0.first_chunk()).map_or(0, |bytes| u64::from_be_bytes(*bytes));
         let now = (self.config.clock)();
@@ -234,7 +236,8 @@ impl Engine {
         StoryLine { id: row.id, claim, prompted }
     }
 
-    /// Asks about a part of a story, and opens a card for each question that it raises. A part that is too long for the model is halved.
+    /// Asks about a part of a story, and opens a card for each question that it raises. A part that is too long for the
+    /// model is split in halves.
     fn read_part(&self, scope: &Scope, lines: &[StoryLine]) -> Result<PartRead, ApiError> {
         if lines.len() < 2 {
             return Ok(PartRead::default());
@@ -271,14 +274,14 @@ impl Engine {
         Ok(read)
     }
 
-    /// Asks the judges in their order until one answers; `None` if the part is too long for them.
+    /// Asks the judges in their order until one answers; `None` if the part is too long for all of them.
     fn ask_about_story(&self, claims: &[PromptedClaim]) -> Result<Option<(ModelReading, String)>, ApiError> {
         let text = story::story_message(claims);
         let prompt = Prompt::few_shot::<String, String>(STORY_SYSTEM, [], text);
         let grammar = story::story_grammar(claims);
         let mut failed = None;
         for judge in self.judges() {
-            let call = Call::background(self.story_patience(judge));
+            let call = Call::background(self.story_timeout(judge));
             match self.ask_judge(judge, |judge| judge.ask(&prompt, &grammar, STORY_ANSWER_TOKENS, call)) {
                 Ok(answer) => {
                     let reading = story::read_answer(&answer, claims).unwrap_or_else(|| {
@@ -302,15 +305,16 @@ impl Engine {
         }
     }
 
-    /// How long a judge has: nobody waits for it, and a batch is longer than a pair.
-    fn story_patience(&self, judge: &ModelJudge) -> Duration {
+    /// Returns the deadline for a judge. Longer for the local model, because nobody waits for it and a batch is longer
+    /// than a pair.
+    fn story_timeout(&self, judge: &ModelJudge) -> Duration {
         match judge.kind() {
             JudgeKind::Local => 2 * self.config.judge_timeout,
             JudgeKind::Endpoint | JudgeKind::Command => self.config.judge_timeout,
         }
     }
 
-    /// Opens cards, unless something changed about their claims meanwhile. Returns how many.
+    /// Opens cards, except for claims that changed in the meantime. Returns how many.
     fn open_questions(
         &self,
         scope: &Scope,
@@ -346,7 +350,8 @@ impl Engine {
     }
 }
 
-/// Whether these claims, fewer or more of them, stand or stood on a card, or one of them is settled beside the last.
+/// Whether a card has or had all of these claims, or a subset of them, or whether the last of them was settled with
+/// another one.
 fn is_known(reader: &Reader, ids: &[ClaimId]) -> Result<bool, ApiError> {
     let Some((last, others)) = ids.split_last() else { return Ok(true) };
     for other in others {
@@ -368,7 +373,8 @@ fn is_known(reader: &Reader, ids: &[ClaimId]) -> Result<bool, ApiError> {
     Ok(false)
 }
 
-/// The event that opens the card. The card asks a question of its own, so that an answer does what it says; the model's stands beside it.
+/// Returns the event that opens the card. The card asks its own question, whose answers have defined effects; the
+/// model's question is shown beside it.
 fn question_draft(ids: &[ClaimId], confusion: crate::domain::Confusion, name: &str, question: &str) -> EventDraft {
     let mut draft = EventDraft::new(EventKind::Local(local::ASKED.into()), ids.iter().copied().map(Ref::Id));
     let finding = |first: &ClaimId| judged_finding(*first, Relation::Uncertain, format!("{name} asks: {question}"));
@@ -379,7 +385,7 @@ fn question_draft(ids: &[ClaimId], confusion: crate::domain::Confusion, name: &s
     draft
 }
 
-/// A time in UTC to the minute.
+/// Formats a time in UTC to the minute.
 fn minute(at: u64) -> String {
     let time = i64::try_from(at).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
     time.map_or_else(|| day(at), |time| time.strftime("%Y-%m-%d %H:%M").to_string())

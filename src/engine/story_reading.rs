@@ -1,5 +1,5 @@
-//! The background pass over the stories: after each write and each sync, the claims that changed are read beside the earlier ones that have most in
-//! common with them, and what would confuse a newcomer gets a card.
+//! The background pass over the stories: after each write and each sync, the changed claims are read beside the earlier
+//! ones that have most in common with them, and what would confuse a newcomer gets a card.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,25 +19,25 @@ use crate::{
     story::{self, ClaimStanding, StoryClaim, StoryText},
 };
 
-/// Claims that are read in one transaction, unless others write at that moment: then it is one.
-const BATCH: usize = 4;
+/// Claims that are read in one transaction; only one while another write is in progress.
+const CLAIMS_PER_TRANSACTION: usize = 4;
 
-/// How long a question for a story reads what waits, before it is answered with what was read.
-const MOMENT: Duration = Duration::from_millis(200);
+/// How long a request for a story first reads the backlog, before it is answered with what was read.
+const CATCH_UP_TIME: Duration = Duration::from_millis(200);
 
-/// How long an audit reads what waits: minutes of it are left after an import of tens of thousands of claims alone.
-const AUDIT_PATIENCE: Duration = Duration::from_mins(2);
+/// How long an audit first reads the backlog. Only an import of tens of thousands of claims takes longer.
+const AUDIT_CATCH_UP_TIME: Duration = Duration::from_mins(2);
 
-/// The most claims whose reading is kept, for the next one that is read beside them.
-const KEPT: usize = 2_048;
+/// The greatest number of cached texts.
+const MAX_TEXTS: usize = 2_048;
 
-/// Readings of claims, which do not change.
+/// Cache of parsed texts of claims, which do not change.
 #[derive(Debug, Default)]
 pub(super) struct StoryTexts {
     kept: Mutex<KeptTexts>,
 }
 
-/// Readings by age: what was not asked for while half of them were replaced is dropped.
+/// Texts in two generations: a text that is not used while the newer generation fills up is dropped.
 #[derive(Debug, Default)]
 struct KeptTexts {
     newer: HashMap<ClaimId, StoryText>,
@@ -55,7 +55,7 @@ impl KeptTexts {
     }
 
     fn insert(&mut self, id: ClaimId, text: StoryText) {
-        if self.newer.len() >= KEPT / 2 {
+        if self.newer.len() >= MAX_TEXTS / 2 {
             self.older = std::mem::take(&mut self.newer);
         }
         self.newer.insert(id, text);
@@ -73,7 +73,7 @@ impl StoryTexts {
         text
     }
 
-    /// Forgets what was read, which may be a text that was redacted.
+    /// Clears the cache, because it may contain a redacted text.
     pub(super) fn forget(&self) {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = KeptTexts::default();
     }
@@ -81,9 +81,6 @@ impl StoryTexts {
 
 impl Engine {
     /// Reads a few claims of the stories that changed. Returns whether there were any.
-    ///
-    /// # Errors
-    /// If the store cannot be read or written.
     pub fn read_stories(&self) -> Result<bool, ApiError> {
         if !self.stories_wait()? {
             return Ok(false);
@@ -92,7 +89,7 @@ impl Engine {
         let pass = StoryPass { guard: &self.guard, texts: &self.story_texts, today: &today };
         let _reading = self.timers.story.start();
         let others_write = matches!(self.writer.try_lock(), Err(TryLockError::WouldBlock));
-        let most = if others_write { 1 } else { BATCH };
+        let most = if others_write { 1 } else { CLAIMS_PER_TRANSACTION };
         let step = self.writer.lock().unwrap_or_else(PoisonError::into_inner).read_story(&pass, most)?;
         for scope in step.scopes {
             self.tell(Change {
@@ -109,21 +106,19 @@ impl Engine {
 
 impl Engine {
     /// Whether claims of the stories wait to be read.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn stories_wait(&self) -> Result<bool, ApiError> {
         Ok(self.readers.lend().story_waits(&day((self.config.clock)()))?)
     }
 
-    /// Reads the backlog for a moment, so that a story that is asked for right after a write is complete, unless much was written.
+    /// Reads the backlog for a moment, so that a story requested right after a write is complete, unless much was
+    /// written.
     pub(super) fn catch_up_with_stories(&self) -> Result<(), ApiError> {
         let begun = Instant::now();
-        while begun.elapsed() < MOMENT && self.read_stories()? {}
+        while begun.elapsed() < CATCH_UP_TIME && self.read_stories()? {}
         Ok(())
     }
 
-    /// Checks the store, and the cards of stories once what waits was read.
+    /// Checks the store, and the cards of stories after reading the backlog.
     pub(super) fn checked(&self, progress: &mut dyn StoreProgress) -> Result<CheckReport, ApiError> {
         self.catch_up_with_stories()?;
         let reader = self.readers.lend();
@@ -135,24 +130,22 @@ impl Engine {
     /// Reads the whole backlog, for an audit.
     pub(super) fn finish_stories(&self) -> Result<(), ApiError> {
         let begun = Instant::now();
-        while begun.elapsed() < AUDIT_PATIENCE && self.read_stories()? {}
+        while begun.elapsed() < AUDIT_CATCH_UP_TIME && self.read_stories()? {}
         Ok(())
     }
 }
 
-/// The newest claims that are read anew to check the cards, besides those that marked something: seconds of work.
-const CHECKED: usize = 2_000;
+/// The number of newest claims that are read again to check the cards, besides those with a mark: seconds of work.
+const MAX_CHECKED: usize = 2_000;
 
-/// Reads the stories anew at this time, in milliseconds since the Unix epoch, and reports cards that are others than those in the store.
-///
-/// # Errors
-/// If the store cannot be read.
+/// Reads the stories again at the time `now`, in milliseconds since the Unix epoch, and reports cards that differ from
+/// those in the store.
 pub fn check_stories(reader: &Reader, guard: &Guard, now: u64, report: &mut CheckReport) -> Result<(), StoreError> {
     let pass = StoryPass { guard, texts: &StoryTexts::default(), today: &day(now) };
-    reader.check_stories(&pass, CHECKED, report)
+    reader.check_stories(&pass, MAX_CHECKED, report)
 }
 
-/// Returns the claim of a story as the rules read it.
+/// Returns a claim in the form that the rules of stories read.
 pub(super) fn story_claim(text: StoryText, row: &ClaimRow, retracted: Option<u64>, today: &str) -> StoryClaim {
     let standing = ClaimStanding {
         in_force: row.status == Status::Active && !row.flags.undone && first_day_after(row, today).is_none(),
@@ -164,17 +157,18 @@ pub(super) fn story_claim(text: StoryText, row: &ClaimRow, retracted: Option<u64
     StoryClaim { written: happened(row), recorded: row.clock.wall, who: row.who.clone(), standing, text }
 }
 
-/// Returns when the story places a claim, in milliseconds since the Unix epoch.
+/// Returns when the claim takes place in the story, in milliseconds since the Unix epoch.
 pub(super) fn happened(row: &ClaimRow) -> u64 {
     row.qualifiers.happened(row.clock.wall)
 }
 
-/// The first day of a claim, `YYYY-MM-DD`, if it is later than `today`.
+/// Returns the first day of a claim, `YYYY-MM-DD`, if it is later than `today`.
 fn first_day_after<'a>(row: &'a ClaimRow, today: &str) -> Option<&'a str> {
     row.qualifiers.valid_from.as_deref().filter(|first| *first > today)
 }
 
-/// The last day, `YYYY-MM-DD`, on which a claim's standing is what it is on `today`, if a day changes it: the one before its first, or its last.
+/// Returns the last day, `YYYY-MM-DD`, on which a claim's standing is as on `today`: the day before its first one, or
+/// its last one. `None` if no day changes it.
 fn due(row: &ClaimRow, today: &str) -> Option<String> {
     match first_day_after(row, today) {
         Some(first) => Some(first.parse::<jiff::civil::Date>().ok()?.yesterday().ok()?.to_string()),
@@ -182,7 +176,7 @@ fn due(row: &ClaimRow, today: &str) -> Option<String> {
     }
 }
 
-/// What the store asks to read a claim.
+/// The engine's part in reading a claim, which the store calls.
 pub(super) struct StoryPass<'a> {
     pub(super) guard: &'a Guard,
     pub(super) texts: &'a StoryTexts,
@@ -259,28 +253,28 @@ mod tests {
     #[test]
     fn the_texts_that_were_not_used_for_longest_leave_at_the_bound() {
         let mut kept = KeptTexts::default();
-        for number in 0..KEPT {
+        for number in 0..MAX_TEXTS {
             kept.insert(id(number), text());
         }
-        assert!((0..KEPT).all(|number| is_kept(&kept, number)), "all fit");
-        kept.insert(id(KEPT), text());
-        assert!(!is_kept(&kept, 0) && !is_kept(&kept, KEPT / 2 - 1), "the older half left");
-        assert!(is_kept(&kept, KEPT / 2) && is_kept(&kept, KEPT), "the newer half stays");
-        assert!(kept.newer.len() + kept.older.len() <= KEPT);
-        assert!(kept.get(&id(0)).is_none() && kept.get(&id(KEPT)).is_some());
+        assert!((0..MAX_TEXTS).all(|number| is_kept(&kept, number)), "all fit");
+        kept.insert(id(MAX_TEXTS), text());
+        assert!(!is_kept(&kept, 0) && !is_kept(&kept, MAX_TEXTS / 2 - 1), "the older half left");
+        assert!(is_kept(&kept, MAX_TEXTS / 2) && is_kept(&kept, MAX_TEXTS), "the newer half stays");
+        assert!(kept.newer.len() + kept.older.len() <= MAX_TEXTS);
+        assert!(kept.get(&id(0)).is_none() && kept.get(&id(MAX_TEXTS)).is_some());
     }
 
     #[test]
     fn a_text_in_use_stays_however_many_are_added() {
         let mut kept = KeptTexts::default();
         kept.insert(id(0), text());
-        for number in 1..3 * KEPT {
+        for number in 1..3 * MAX_TEXTS {
             kept.insert(id(number), text());
             // Used once while half of the texts are replaced, which is as seldom as keeps it.
-            if number % (KEPT / 2) == 0 {
+            if number % (MAX_TEXTS / 2) == 0 {
                 assert!(kept.get(&id(0)).is_some(), "it is used after {number} others");
             }
-            assert!(kept.newer.len() + kept.older.len() <= KEPT);
+            assert!(kept.newer.len() + kept.older.len() <= MAX_TEXTS);
         }
         assert!(is_kept(&kept, 0) && !is_kept(&kept, 1));
     }

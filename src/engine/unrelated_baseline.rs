@@ -1,5 +1,5 @@
-//! The unrelated baseline of each scope, the cosine similarity of its unrelated claims: measured in the background whenever a scope has outgrown the
-//! last measurement, and by `calibrate`.
+//! The unrelated baseline of each scope: the cosine similarity of its unrelated claims. It is measured by `calibrate`,
+//! and in the background when a scope has outgrown the last measurement.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,7 @@ use crate::{
     store::{Reader, VectorModel},
 };
 
-/// The baselines of the scopes that were asked about. `None`: not measured.
+/// Cached baselines of scopes; `None` if not measured.
 #[derive(Default)]
 pub(super) struct BaselineCache(Mutex<HashMap<Scope, Option<UnrelatedBaseline>>>);
 
@@ -25,7 +25,8 @@ impl BaselineCache {
 }
 
 impl Engine {
-    /// Returns by how much a scope's unrelated baseline raises the floor of recall, by vectors of this model; 0 if it was not measured.
+    /// Returns by how much a scope's unrelated baseline raises the floor of recall for vectors of this model; 0 if it
+    /// was not measured.
     pub(super) fn floor_shift(&self, reader: &Reader, scope: &Scope, model: &VectorModel) -> Result<f64, ApiError> {
         let unrelated_baseline = self.unrelated_baseline(reader, scope)?;
         let model = model.to_string();
@@ -55,14 +56,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Measures the baseline of one scope that has outgrown its last measurement: some ten milliseconds, and a second or two among
-    /// 100,000 claims. Returns whether there was one.
-    ///
-    /// # Errors
-    /// If the store cannot be read or written.
+    /// Measures the baseline of one scope that has outgrown its last measurement: some ten milliseconds, and a second
+    /// or two among 100,000 claims. Returns whether there was one.
     pub fn refresh_unrelated_baseline(&self) -> Result<bool, ApiError> {
         for scope in self.outgrown()? {
-            // Where too few have a vector as yet, they are looked at again with the next change.
+            // If too few claims have a vector, the scope is tried again at the next change.
             if let Some(unrelated_baseline) = self.measure_unrelated_baseline(&scope)? {
                 self.store_unrelated_baseline(&scope, &unrelated_baseline)?;
                 return Ok(true);
@@ -91,7 +89,7 @@ impl Engine {
         if let Some(known) = self.unrelated_baselines.lock().get(scope) {
             return Ok(known.clone());
         }
-        // What cannot be read is learned anew.
+        // An unreadable baseline is measured again.
         let known =
             reader.unrelated_baseline(scope)?.and_then(|text| serde_json::from_str::<UnrelatedBaseline>(&text).ok());
         self.unrelated_baselines.lock().insert(scope.clone(), known.clone());
