@@ -19,7 +19,7 @@ use crate::{
     store::{Act, ClaimRow, Committed, EventDraft, EventRow, Reader, Ref, RequestHash, Store, StoreError, VectorModel},
 };
 
-/// An act in progress: it holds the write lock, so that what it reads is what it changes.
+/// An act in progress. It holds the write lock, so nothing changes between its reads and its commit.
 pub(super) struct ActContext<'a> {
     pub(super) engine: &'a Engine,
     store: MutexGuard<'a, Store>,
@@ -29,18 +29,18 @@ pub(super) struct ActContext<'a> {
     pub(super) today: String,
     pub(super) actor: Actor,
     pub(super) op: OpId,
-    /// What the request asks for.
+    /// The hash of the request; `None` for acts of the background.
     asked: Option<RequestHash>,
-    /// What models returned before the lock was taken, by statement.
+    /// Results of the models from before the lock was taken, one for each statement.
     model_results: Vec<ModelResults>,
     changes: Vec<Change>,
-    /// The question that this act answers: its next commit says so, too.
+    /// The question that this act answers. The next commit adds the events of the answer.
     pub(super) answered: Option<Answered>,
 }
 
 impl Engine {
-    /// Runs one act under the write lock, then tells of what changed, outside it. `asked` is what a request asked for, if there
-    /// was one.
+    /// Runs one act under the write lock, then announces its changes without the lock. `asked` is the hash of the
+    /// request, if there is one.
     pub(super) fn act<T>(
         &self,
         caller: &Caller,
@@ -50,7 +50,7 @@ impl Engine {
         self.act_with_models(caller, asked, Vec::new(), run)
     }
 
-    /// [`Engine::act`] with the model results for the statements that it is going to judge.
+    /// [`Engine::act`] with the model results for the statements that the act will judge.
     pub(super) fn act_with_models<T>(
         &self,
         caller: &Caller,
@@ -64,12 +64,13 @@ impl Engine {
             None => random_op()?,
         };
         let now = (self.config.clock)();
-        // A transaction that a panic cut short was rolled back: the store behind the lock is whole.
+        // A transaction interrupted by a panic was rolled back, so the store behind a poisoned lock is consistent.
         let waiting = self.timers.queue.start();
         let store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         drop(waiting);
         let acting = self.timers.act.start();
-        // Also where nothing comes to be stored, as for what is known already: the answer says that it is kept.
+        // Checked even if nothing will be stored, for example because the claim is known: the answer says that it is
+        // kept.
         store.reader().in_place()?;
         refuse_reused_op(&store, &op, asked)?;
         let mut context = ActContext {
@@ -94,7 +95,7 @@ impl Engine {
         result
     }
 
-    /// Tells the listeners of a change. Who sends it on numbers it.
+    /// Announces a change to the listeners. The listener that forwards changes numbers them.
     pub(super) fn tell(&self, change: Change) {
         for listener in self.listeners.read().unwrap_or_else(PoisonError::into_inner).iter() {
             listener(change.clone());
@@ -103,42 +104,42 @@ impl Engine {
 }
 
 impl ActContext<'_> {
-    /// Reads what is committed.
+    /// Returns a reader of the committed state.
     pub(super) fn reader(&self) -> &Reader {
         self.store.reader()
     }
 
-    /// The model results for a statement; empty if no model was asked about it.
+    /// Returns the model results for a statement; empty results if no model was asked about it.
     pub(super) fn results(&self, statement: &str) -> ModelResults {
         self.model_results.iter().find(|results| results.is_of(statement)).cloned().unwrap_or_default()
     }
 
-    /// The events of this act, if it was done before.
+    /// Returns the events of an earlier request with this `op_id`; none for a new act.
     pub(super) fn done_before(&self) -> Result<Vec<EventRow>, ApiError> {
         Ok(self.reader().op(&self.op)?)
     }
 
-    /// The claim with this id or prefix.
+    /// Returns the claim with this id or prefix.
     pub(super) fn find(&self, field: &str, text: &str) -> Result<ClaimRow, ApiError> {
         find::claim(self.reader(), field, text)
     }
 
-    /// A claim as it is now.
+    /// Returns a claim as clients see it now.
     pub(super) fn view(&self, id: &ClaimId) -> Result<ClaimView, ApiError> {
         let mut claim = view::claim(find::row(self.reader(), id)?, &self.today);
         beside::fill_exceptions(self.reader(), std::slice::from_mut(&mut claim))?;
         Ok(claim)
     }
 
-    /// The claims that an act changed, as they are now: those that it was about first, and no more than a page. Thousands may rest on
-    /// one that gives way.
+    /// Returns the claims that an act changed, as they are now: first those that it was about, at most one page.
+    /// Thousands may depend on one that was replaced.
     pub(super) fn changed(&self, committed: &Committed) -> Result<Vec<ClaimView>, ApiError> {
         let resting: BTreeSet<&ClaimId> = committed.needs_review.iter().collect();
         let (after, first): (Vec<_>, Vec<_>) = committed.claims.iter().partition(|id| resting.contains(id));
         first.into_iter().chain(after).take(MAX_PAGE).map(|id| self.view(id)).collect()
     }
 
-    /// Stores an act, and notes its change for the event stream, in which it is called `act`.
+    /// Stores an act, and collects its change for the event stream, where it is named `act`.
     pub(super) fn commit(
         &mut self,
         write_scope: &WriteScope,
@@ -179,7 +180,7 @@ impl ActContext<'_> {
         Ok(committed)
     }
 
-    /// The vectors of the claims that an act creates, if models were asked for them and they are of the store's model.
+    /// Returns the vectors of the claims that an act creates, if there are any and they are of the store's model.
     fn vectors(&self, drafts: &[EventDraft]) -> Result<Option<ActVectors>, ApiError> {
         let mut found: Option<ActVectors> = None;
         for (at, draft) in drafts.iter().enumerate() {
@@ -190,12 +191,14 @@ impl ActContext<'_> {
             let (_, vectors) = found.get_or_insert_with(|| (vector.model.clone(), Vec::new()));
             vectors.push((Ref::Draft(at), vector.numbers.clone()));
         }
-        // Somebody else may have locked another model since the vector was made: a write never fails for that.
+        // The store may have switched to another model since the vector was computed. A write must not fail because of
+        // that.
         let stored = self.reader().vector_model()?;
         Ok(found.filter(|(model, _)| stored.is_none_or(|stored| stored == *model)))
     }
 
-    /// The answer if a target is no longer active, or changed since it was shown; `None` if it is as expected.
+    /// Returns the answer if a target is no longer active, or has changed since it was shown; `None` if it is as
+    /// expected.
     pub(super) fn stale(&self, target: &ClaimRow, expect_rev: Option<u64>) -> Result<Option<WriteOutcome>, ApiError> {
         use crate::domain::Status;
         let short = target.id.short();
@@ -210,7 +213,7 @@ impl ActContext<'_> {
         self.stale_because(target, message).map(Some)
     }
 
-    /// The answer that a claim is not as the act needs it.
+    /// Returns the answer that a claim is not in the state that the act needs.
     pub(super) fn stale_because(&self, target: &ClaimRow, message: String) -> Result<WriteOutcome, ApiError> {
         let active = target.status == crate::domain::Status::Active;
         let heads = if active { Vec::new() } else { self.reader().heads(&target.id)? };
@@ -223,13 +226,13 @@ impl ActContext<'_> {
         }))
     }
 
-    /// The card, in full, as it is now.
+    /// Returns the full card as it is now.
     pub(super) fn card_view(&self, id: &CardId) -> Result<crate::api::CardView, ApiError> {
         super::reads::card_view(self.reader(), find::card_row(self.reader(), id)?, self.now, &self.today)
     }
 }
 
-/// Vectors of the claims of an act, and the model that made them.
+/// Vectors of the claims of an act, and the model that computed them.
 type ActVectors = (VectorModel, Vec<(Ref, Vec<f32>)>);
 
 /// The scope that an act writes to.
@@ -237,9 +240,9 @@ type ActVectors = (VectorModel, Vec<(Ref, Vec<f32>)>);
 pub(super) struct WriteScope {
     /// The scope as the caller named it.
     pub(super) asked: Scope,
-    /// The scope that the identity makes of it.
+    /// The scope of this store to which name and identity lead.
     pub(super) scope: Scope,
-    /// The remote URL or common directory.
+    /// The URL of the git remote, or the common directory of the repository.
     pub(super) identity: Option<String>,
 }
 
@@ -252,12 +255,12 @@ impl WriteScope {
         Ok(Self { asked, scope, identity })
     }
 
-    /// The scope of something stored.
+    /// Returns the scope of something stored.
     pub(super) fn at(scope: &Scope) -> Self {
         Self { asked: scope.clone(), scope: scope.clone(), identity: None }
     }
 
-    /// Says so if the scope is another than the one asked for.
+    /// Warns if the scope differs from the one that the caller named.
     pub(super) fn warning(&self) -> Option<Warning> {
         if self.asked == self.scope {
             return None;
@@ -290,7 +293,7 @@ impl WriteScope {
     }
 }
 
-/// The error of an act by which a project would change what holds in others, too.
+/// Returns the error for an act by which a project would change a claim that also holds in other projects.
 pub(super) fn of_the_organisation(field: &str, claim: &ClaimRow) -> ApiError {
     let (id, scope) = (claim.id.short(), &claim.scope);
     ApiError::field(field, format!("claim {id} belongs to {scope} and holds in each project of {}", scope.org_id)).hint(

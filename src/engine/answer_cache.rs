@@ -1,5 +1,5 @@
-//! Caches the latest answers of the small models, because the same pairs come again: the deep stage reads new claims,
-//! a refused write returns with what it supersedes, and a dry run is followed by the write.
+//! Caches the latest answers of the small models, because the same pairs recur: the deep stage compares new claims
+//! again, a refused write returns with what it supersedes, and a dry run is followed by the write.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -12,10 +12,10 @@ use crate::{
     infer::{Call, InferError, ModelRole},
 };
 
-/// Answers that are kept, of each sort: those of the last hundred writes, less than a megabyte.
-const MOST: usize = 512;
+/// The greatest number of cached answers of each kind: those of the last hundred writes, less than a megabyte.
+const MAX_ANSWERS: usize = 512;
 
-/// A text or pair, and the model that was asked about it.
+/// The hash of a text or pair and of the model that was asked about it.
 type Key = blake3::Hash;
 
 /// The latest answers of the small models.
@@ -25,7 +25,7 @@ pub(super) struct AnswerCache {
     inferences: BoundedCache<Inference>,
 }
 
-/// The latest answers of one sort; a new one takes the place of the oldest.
+/// The latest answers of one kind; a new one replaces the oldest.
 struct BoundedCache<T>(Mutex<(HashMap<Key, T>, VecDeque<Key>)>);
 
 impl<T> Default for BoundedCache<T> {
@@ -46,7 +46,7 @@ impl<T: Clone> BoundedCache<T> {
             return;
         }
         order.push_back(key);
-        if order.len() > MOST
+        if order.len() > MAX_ANSWERS
             && let Some(oldest) = order.pop_front()
         {
             answers.remove(&oldest);
@@ -55,7 +55,7 @@ impl<T: Clone> BoundedCache<T> {
 }
 
 impl Engine {
-    /// A statement as a vector.
+    /// Returns the vector of a statement, from the cache or the embedder.
     pub(super) fn vector(&self, statement: &str, call: Call) -> Result<Embedding, InferError> {
         let key = self.key(ModelRole::Embedder, &[statement]);
         if let Some(vector) = self.answer_cache.vectors.get(&key) {
@@ -66,18 +66,19 @@ impl Engine {
         Ok(vector)
     }
 
-    /// What the cross-encoder says of pairs (stored, incoming), in both orders where the first leaves it open.
+    /// Returns the cross-encoder's inferences for pairs (stored, incoming), in both orders if the first one does not
+    /// decide.
     pub(super) fn inferences(&self, pairs: &[(&str, &str)], call: Call) -> Result<Vec<Inference>, InferError> {
         let cache = &self.answer_cache.inferences;
-        known_or_asked(
+        cached_or_asked(
             pairs,
             |pair| self.known_inference(pair),
-            |pair, inference| cache.put(self.pair_key(pair), turned(pair, inference)),
+            |pair, inference| cache.put(self.pair_key(pair), in_cached_order(pair, inference)),
             |new| self.infer(new, &[], call),
         )
     }
 
-    /// What it says of pairs (stored, incoming) in that order alone.
+    /// Returns the cross-encoder's inferences for pairs (stored, incoming) in that order only.
     pub(super) fn inferences_in_one_order(
         &self,
         pairs: &[(&str, &str)],
@@ -85,7 +86,7 @@ impl Engine {
     ) -> Result<Vec<Inference>, InferError> {
         let cache = &self.answer_cache.inferences;
         let key = |pair: &(&str, &str)| self.key(ModelRole::Nli, &[pair.0, pair.1, "one way"]);
-        known_or_asked(
+        cached_or_asked(
             pairs,
             |pair| cache.get(&key(pair)).or_else(|| self.known_inference(pair)),
             |pair, inference| cache.put(key(pair), inference),
@@ -94,12 +95,13 @@ impl Engine {
     }
 
     fn known_inference(&self, pair: &(&str, &str)) -> Option<Inference> {
-        Some(turned(pair, self.answer_cache.inferences.get(&self.pair_key(pair))?))
+        Some(in_cached_order(pair, self.answer_cache.inferences.get(&self.pair_key(pair))?))
     }
 
-    /// The key of a pair and of its reverse: the answer about one is that about the other, turned. Where one order decided, it stands for both.
+    /// Returns the key of a pair, which is also that of the reversed pair: its inference is the same one, reversed. If
+    /// one order decided, it stands for both.
     fn pair_key(&self, pair: &(&str, &str)) -> Key {
-        let texts = if is_turned(pair) { [pair.1, pair.0] } else { [pair.0, pair.1] };
+        let texts = if is_reversed_in_cache(pair) { [pair.1, pair.0] } else { [pair.0, pair.1] };
         self.key(ModelRole::Nli, &texts)
     }
 
@@ -114,8 +116,9 @@ impl Engine {
     }
 }
 
-/// One answer for each pair: what is known, and of the others what `ask` says of them together.
-fn known_or_asked<'p>(
+/// Returns one inference for each pair: cached ones, and for the others those that `ask` returns for all of them
+/// together.
+fn cached_or_asked<'p>(
     pairs: &[(&'p str, &'p str)],
     known: impl Fn(&(&'p str, &'p str)) -> Option<Inference>,
     keep: impl Fn(&(&'p str, &'p str), Inference),
@@ -133,14 +136,14 @@ fn known_or_asked<'p>(
     Ok(inferences)
 }
 
-/// Whether a pair is kept in the other order.
-fn is_turned((stored, incoming): &(&str, &str)) -> bool {
+/// Whether a pair is cached in the reverse order.
+fn is_reversed_in_cache((stored, incoming): &(&str, &str)) -> bool {
     stored > incoming
 }
 
-/// The answer about a pair as it is kept, or one that is kept as the pair has it.
-fn turned(pair: &(&str, &str), inference: Inference) -> Inference {
-    if is_turned(pair) { inference.turned() } else { inference }
+/// Converts an inference between the order of the pair and the order in the cache, in either direction.
+fn in_cached_order(pair: &(&str, &str), inference: Inference) -> Inference {
+    if is_reversed_in_cache(pair) { inference.turned() } else { inference }
 }
 
 #[cfg(test)]
@@ -151,14 +154,14 @@ mod tests {
     fn the_oldest_answers_go() {
         let latest = BoundedCache::default();
         let key = |n: usize| blake3::hash(&n.to_le_bytes());
-        for n in 0..MOST + 10 {
+        for n in 0..MAX_ANSWERS + 10 {
             latest.put(key(n), n);
             latest.put(key(n), n);
         }
         assert_eq!(
-            (latest.get(&key(9)), latest.get(&key(10)), latest.get(&key(MOST + 9))),
-            (None, Some(10), Some(MOST + 9))
+            (latest.get(&key(9)), latest.get(&key(10)), latest.get(&key(MAX_ANSWERS + 9))),
+            (None, Some(10), Some(MAX_ANSWERS + 9))
         );
-        assert_eq!(latest.0.lock().unwrap().1.len(), MOST);
+        assert_eq!(latest.0.lock().unwrap().1.len(), MAX_ANSWERS);
     }
 }

@@ -1,4 +1,4 @@
-//! What an engine is opened with.
+//! Settings of an engine.
 
 use std::{
     fmt,
@@ -11,10 +11,10 @@ use ed25519_dalek::SigningKey;
 
 use crate::infer::{Endpoint, ModelJudge, Models, NoModels};
 
-/// Tells the time: milliseconds since 1970-01-01 UTC. Replaced in tests.
+/// A clock: returns milliseconds since 1970-01-01 UTC. Replaced in tests.
 pub type ClockFn = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// What an agent may do without a person.
+/// The rights of agents to act without a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentPolicy {
     /// Exceptions and retracts happen at once and are on the record.
@@ -24,24 +24,24 @@ pub enum AgentPolicy {
     Propose,
 }
 
-/// What follows if projects of an organisation say the same.
+/// The effect of agreement between projects of an organisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PromoteMode {
     /// A promotion is proposed.
     #[default]
     Ask,
-    /// It becomes a claim of the organisation's level at once.
+    /// The claim is promoted to the organisation's level at once.
     Auto,
-    /// Nothing.
+    /// No effect.
     Never,
 }
 
-/// How projects and their organisation relate.
+/// The rules for promotion from projects to their organisation's level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelPolicy {
-    /// How many projects must say the same.
+    /// The number of projects that must agree.
     pub promote_at: usize,
-    /// What follows then.
+    /// The effect of their agreement.
     pub promote: PromoteMode,
 }
 
@@ -54,38 +54,37 @@ impl Default for LevelPolicy {
 /// Settings of an [`super::Engine`].
 #[derive(Clone)]
 pub struct EngineConfig {
-    /// The store's file; made if it is absent.
+    /// The store's file; created if it is missing.
     pub path: PathBuf,
     /// The key with which this device signs.
     pub device: SigningKey,
-    /// Where the time comes from.
     pub clock: ClockFn,
-    /// What an agent may do without a person.
+    /// The rights of agents to act without a person.
     pub agents_may: AgentPolicy,
-    /// What follows if projects say the same.
+    /// The rules for promotion to the organisation's level.
     pub levels: LevelPolicy,
     /// When the language model judges, if there is one.
     pub deep: super::DeepMode,
-    /// Read-only connections kept for reads beside the writer; at least one.
+    /// The number of read-only connections; at least one.
     pub readers: usize,
-    /// Wait for the disk at each write (`synchronous=FULL`). Off only to measure what that costs.
+    /// Whether each write waits for the disk (`synchronous=FULL`). Off only to measure its cost.
     pub durable: bool,
-    /// The models; none, unless set.
+    /// The models; none by default.
     pub models: Arc<dyn Models>,
-    /// The language model that chooses among what recall found, in place of the one of this machine.
+    /// The language model that selects from recall's results, instead of the one of this device.
     pub endpoint: Option<Endpoint>,
-    /// The language models that judge pairs which wait, in the order in which they are asked.
+    /// The language models that judge pairs of the queue of doubts, in the order in which they are asked.
     pub judges: Vec<ModelJudge>,
-    /// How long such a judge has for an answer.
+    /// The deadline of a judge for one answer.
     pub judge_timeout: Duration,
-    /// The share of the time in which the background may have pairs judged, in percent.
+    /// The share of time that judging in the background may take, in percent.
     pub judge_budget: u8,
-    /// How long a question waits for the language model that chooses, loading included.
+    /// The deadline of the language model that selects from recall's results, including the time to load it.
     pub filter_timeout: Duration,
 }
 
 impl EngineConfig {
-    /// The usual settings for a store at `path`, signed by `device`, with the system's clock.
+    /// Returns the default settings for a store at `path`, signed by `device`, with the system's clock.
     pub fn new(path: impl Into<PathBuf>, device: SigningKey) -> Self {
         Self {
             path: path.into(),
@@ -108,7 +107,7 @@ impl EngineConfig {
 
 impl fmt::Debug for EngineConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the key.
+        // The key must never be shown.
         f.debug_struct("EngineConfig")
             .field("path", &self.path)
             .field("agents_may", &self.agents_may)
@@ -118,7 +117,7 @@ impl fmt::Debug for EngineConfig {
     }
 }
 
-/// The system's clock: milliseconds since 1970-01-01 UTC, 0 before it.
+/// Returns the system's time: milliseconds since 1970-01-01 UTC, 0 before it.
 pub fn system_clock() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Every address that was contacted, the latest first.
+    /// Lists the addresses that were contacted, latest first.
     pub fn contacts(&self) -> Result<Contacts, ApiError> {
         let rows = self.readers.lend().contacts()?;
         let view =
@@ -27,7 +27,7 @@ impl Engine {
         answer
     }
 
-    /// Records that the model at an address was contacted. It takes the write lock.
+    /// Records that the model at an address was contacted. Takes the write lock.
     pub(super) fn note_contact(&self, endpoint: &Endpoint) {
         let now = (self.config.clock)();
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What the store's errors mean to a client.
+//! Converts errors of the store into errors of the API.
 
 use crate::{
     api::{ApiError, ErrorCode},

@@ -8,20 +8,20 @@ use crate::{
     guard::normalise::names_property,
 };
 
-/// How a key begins that was made of a norm: of stems, which people are not shown.
-const OF_NORM: &str = "norm:";
+/// The prefix of keys derived from a norm. They consist of stems, so people do not see them.
+const NORM_PREFIX: &str = "norm:";
 
-/// How a key begins that was made of a statement.
-const OF_STATEMENT: &str = "statement:";
+/// The prefix of keys derived from a statement.
+const STATEMENT_PREFIX: &str = "statement:";
 
-/// The key as people see it: the one that its writer gave, and none where it was derived.
+/// Returns the key as people see it: the one that the writer gave; `None` for a derived one.
 pub(super) fn shown(key: &str) -> Option<&str> {
-    (!key.starts_with(OF_NORM) && !key.starts_with(OF_STATEMENT)).then_some(key)
+    (!key.starts_with(NORM_PREFIX) && !key.starts_with(STATEMENT_PREFIX)).then_some(key)
 }
 
-/// The key of a fact: subject, property and place of its norm, where all its definite norms agree on them and say what
-/// *is*; else a hash of the statement, so that it replaces nothing but itself. Only what is named as a property (“port”,
-/// “time limit”) has one value at a time: a second outage does not replace the first.
+/// Derives the key of a fact from subject, property and place of its norm, if all its definite norms have the same and
+/// say what *is*; otherwise from a hash of the statement, so that the fact replaces only itself. Only a named property
+/// (“port”, “time limit”) has one value at a time: a second outage does not replace the first.
 pub(super) fn derive(statement: &str, norms: &[Norm]) -> String {
     let mut keys = norms.iter().filter(|norm| norm.subject_kind == SubjectKind::Present).map(of_norm);
     match keys.next() {
@@ -35,7 +35,7 @@ fn of_norm(norm: &Norm) -> Option<String> {
     if norm.subject.is_empty() || norm.modality != Modality::Must || !names_property(norm) {
         return None;
     }
-    let mut key = format!("{OF_NORM}{}/{attribute}", norm.subject);
+    let mut key = format!("{NORM_PREFIX}{}/{attribute}", norm.subject);
     for (name, place) in [("env", &norm.scope.env), ("team", &norm.scope.team), ("tenant", &norm.scope.tenant)] {
         if let Some(place) = place {
             key.extend([" ", name, "=", place]);
@@ -44,14 +44,14 @@ fn of_norm(norm: &Norm) -> Option<String> {
     Some(key)
 }
 
-/// The key of a fact that replaces nothing but the same words.
+/// Derives a key from the words of a statement. Such a fact replaces only one with the same words.
 pub(super) fn of_statement(statement: &str) -> String {
     let words: Vec<&str> = statement.split_whitespace().collect();
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"ergo/fact-statement/1");
     hasher.update(words.join(" ").as_bytes());
     let digest = hasher.finalize().to_hex();
-    format!("{OF_STATEMENT}{}", &digest.as_str()[..32])
+    format!("{STATEMENT_PREFIX}{}", &digest.as_str()[..32])
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use crate::{
     store::{CardRow, ClaimRow, Lookup, Reader, StoreError},
 };
 
-/// The claim with this id or prefix.
+/// Returns the claim with this id or prefix. The id of a refused write that was stored after all leads to the stored
+/// claim.
 pub(super) fn claim(reader: &Reader, field: &str, text: &str) -> Result<ClaimRow, ApiError> {
     let prefix = validate::id(field, text)?;
     match reader.find_claim(&prefix)? {
@@ -20,7 +21,7 @@ pub(super) fn claim(reader: &Reader, field: &str, text: &str) -> Result<ClaimRow
     }
 }
 
-/// The card of the refused write with this id or prefix; `None` if there is none, or more than one.
+/// Returns the card of the refused write with this id or prefix; `None` if there is none or more than one.
 pub(super) fn refused(reader: &Reader, prefix: &str) -> Result<Option<CardRow>, ApiError> {
     let Lookup::One(card) = reader.find_card(prefix)? else { return Ok(None) };
     let card = card_row(reader, &card)?;
@@ -28,18 +29,18 @@ pub(super) fn refused(reader: &Reader, prefix: &str) -> Result<Option<CardRow>, 
     Ok(named.then_some(card))
 }
 
-/// The claim that a refused write became, if it was stored after all: it has an id of its own, to which the first one leads.
+/// Returns the claim that was stored from a refused write. Its id differs from that of the write.
 pub(super) fn stored_as(reader: &Reader, card: &CardRow) -> Result<Option<ClaimRow>, ApiError> {
     let (Some(new_claim), Some(by)) = (card.new_claim, &card.settled) else { return Ok(None) };
     let became = reader.op(&by.op)?.into_iter().find_map(|event| {
         let settles = derive::is_local_kind(&event.kind, derive::local::SETTLED) && event.targets.contains(&new_claim);
         event.successor.filter(|_| settles)
     });
-    // What it says the same as may be a peer's claim that has left the log since.
+    // The write may have been found to repeat a peer's claim, which has left the log since.
     Ok(became.map(|id| reader.claim(&id)).transpose()?.flatten())
 }
 
-/// The 404 for the id of a refused write that never became a claim.
+/// Returns the 404 error for the id of a refused write that is not stored as a claim.
 fn not_stored(field: &str, prefix: &str, card: &CardRow) -> ApiError {
     let id = card.id.short();
     let (message, hint) = if card.open {
@@ -58,7 +59,7 @@ fn not_stored(field: &str, prefix: &str, card: &CardRow) -> ApiError {
     error
 }
 
-/// The card with this id or prefix, or on which the refused new claim with this id waits.
+/// Returns the card with this id or prefix, or the card of the refused write with this id.
 pub(super) fn card(reader: &Reader, field: &str, text: &str) -> Result<CardRow, ApiError> {
     let prefix = validate::id(field, text)?;
     match reader.find_card(&prefix)? {
@@ -68,24 +69,24 @@ pub(super) fn card(reader: &Reader, field: &str, text: &str) -> Result<CardRow, 
     }
 }
 
-/// The claim with an id that the store itself named.
+/// Returns the claim with an id that comes from the store.
 pub(super) fn row(reader: &Reader, id: &ClaimId) -> Result<ClaimRow, ApiError> {
     reader.claim(id)?.ok_or_else(|| StoreError::Damaged(format!("claim {id} is referenced but missing")).into())
 }
 
-/// The card with an id that the store itself named.
+/// Returns the card with an id that comes from the store.
 pub(super) fn card_row(reader: &Reader, id: &CardId) -> Result<CardRow, ApiError> {
     reader.card(id)?.ok_or_else(|| StoreError::Damaged(format!("card {id} is referenced but missing")).into())
 }
 
-/// The 404 for an id that fits nothing.
+/// Returns the 404 error for an unknown id.
 pub(super) fn missing(field: &str, prefix: &str, what: &str, hint: &str) -> ApiError {
     let mut error = ApiError::not_found(format!("there is no {what} {}", named(prefix))).hint(hint);
     error.field = Some(field.to_owned());
     error
 }
 
-/// An id as a message names it: whole ids are cut, what a person typed stands as it was typed.
+/// Formats an id for a message: whole ids are shortened, prefixes stay as a person typed them.
 pub(super) fn named(prefix: &str) -> String {
     let whole = prefix.len() == 64;
     prefix.chars().take(if whole { SHORT } else { prefix.len() }).collect()

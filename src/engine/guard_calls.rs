@@ -1,4 +1,4 @@
-//! Calls of the guard: a failure becomes a warning, and never fails a write.
+//! Calls of the guard. A failure becomes a warning, and never fails a write.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -12,17 +12,17 @@ use crate::{
     guard::{self, DoubtfulPair, Guard, JudgeContext, MAX_CANDIDATES, NormedClaim, PairScores, ParsedClaim, Ruling},
 };
 
-/// The most bytes of norms that an event carries; what a statement says beyond that is not compared.
+/// The greatest size of an event's norms in bytes. Norms beyond it are not compared.
 const MAX_NORMS: usize = 6 * 1024;
 
 /// A normalised statement, or the warning that it could not be normalised.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct NormalisedStatement {
-    /// Its norms; empty where normalising failed.
+    /// The norms; empty if normalising failed.
     pub norms: Vec<Norm>,
-    /// The normaliser's name and version; `none` if it failed.
+    /// The normaliser's name and version; `none` if it panicked.
     pub version: String,
-    /// The warning to the writer if it failed.
+    /// The warning to the writer if normalising failed.
     pub warning: Option<Warning>,
 }
 
@@ -33,10 +33,10 @@ pub(super) fn normalise(
     statement: &str,
     qualifiers: &Qualifiers,
 ) -> NormalisedStatement {
-    // The guard is total by contract; a defect in it must still not cost a write.
+    // The guard must not panic by contract, but even a defect in it must not lose a write.
     match catch_unwind(AssertUnwindSafe(|| guard.normalise_claim(kind, statement, qualifiers))) {
         Ok(done) if !done.norms.is_empty() => {
-            NormalisedStatement { norms: fitting(done.norms), version: done.version, warning: None }
+            NormalisedStatement { norms: first_that_fit(done.norms), version: done.version, warning: None }
         }
         Ok(done) => {
             let why = done.problems.first().cloned().unwrap_or_else(|| "no norm was found in it".into());
@@ -57,7 +57,7 @@ pub(super) fn normalise(
     }
 }
 
-/// Parses a claim, so that it can be compared. A failure is a warning, so that what is compared with it is stored unchecked.
+/// Parses a claim for comparison. A failure is a warning, so that the write is stored unchecked.
 pub(super) fn parse(claim: NormedClaim) -> Result<Arc<ParsedClaim>, Box<Warning>> {
     catch_unwind(AssertUnwindSafe(|| Arc::new(ParsedClaim::new(claim)))).map_err(|_| failed())
 }
@@ -67,7 +67,7 @@ pub(super) fn parse_all(claims: Vec<NormedClaim>) -> Result<Vec<Arc<ParsedClaim>
     claims.into_iter().map(parse).collect()
 }
 
-/// Applies the rules to a claim and each stored one, once. A failure is a warning, so that the claim is stored unchecked.
+/// Applies the rules to a claim and each stored one. A failure is a warning, so that the claim is stored unchecked.
 pub(super) fn rulings(
     guard: &Guard,
     incoming: &ParsedClaim,
@@ -86,7 +86,7 @@ pub(super) fn judge(
     catch_unwind(AssertUnwindSafe(|| guard.judge(incoming, against, under))).map_err(|_| failed())
 }
 
-/// What rules and models together make of two stored claims. A failure is nothing.
+/// Judges two stored claims by rules and models together; `None` on a failure.
 pub(super) fn weigh_stored(
     guard: &Guard,
     newer: &ParsedClaim,
@@ -101,14 +101,14 @@ fn failed() -> Box<Warning> {
     Box::new(ungated("the guard", "it failed on this statement"))
 }
 
-/// Why two claims may not both hold, in one sentence, as the rules see them now; `stage` is that which spoke when one was written.
-/// `None` if the rules see nothing.
+/// Explains in one sentence why two claims may not both hold, by the present rules; `None` if the rules find nothing.
+/// `stage` is the stage of the guard that made the finding at the write.
 pub(super) fn explain(guard: &Guard, ours: NormedClaim, theirs: NormedClaim, stage: Option<Stage>) -> Option<String> {
     let (ours, theirs) = (parse(ours).ok()?, parse(theirs).ok()?);
     catch_unwind(AssertUnwindSafe(|| guard.explain(&ours, &theirs, stage == Some(Stage::Nli)))).ok().flatten()
 }
 
-/// Which claims that an index found a write is compared with. A failure takes those that share most words.
+/// Chooses the found claims with which a write is compared. On a failure, those that share the most words.
 pub(super) fn shortlist(
     incoming: &NormedClaim,
     found: &[NormedClaim],
@@ -119,7 +119,8 @@ pub(super) fn shortlist(
         .unwrap_or_else(|_| (0..found.len().min(MAX_CANDIDATES)).collect())
 }
 
-/// Which nearby claims a cross-encoder should be asked about. A failure is none: the judge says so itself.
+/// Selects the nearby claims about which a cross-encoder should be asked; none on a failure, which the judge reports
+/// itself.
 pub(super) fn select_for_inference(
     guard: &Guard,
     incoming: &ParsedClaim,
@@ -129,7 +130,7 @@ pub(super) fn select_for_inference(
     catch_unwind(AssertUnwindSafe(|| guard.select_for_inference(incoming, against, under))).unwrap_or_default()
 }
 
-/// Which further nearby claims a cross-encoder should be asked about for the gate. A failure is none.
+/// Selects further nearby claims about which a cross-encoder should be asked for the gate; none on a failure.
 pub(super) fn select_for_gate(
     guard: &Guard,
     incoming: &ParsedClaim,
@@ -140,7 +141,7 @@ pub(super) fn select_for_gate(
     catch_unwind(AssertUnwindSafe(|| guard.select_for_gate(incoming, against, under, selected))).unwrap_or_default()
 }
 
-/// Which nearby claims a write may contradict. A failure is none.
+/// Returns the nearby claims that a write may contradict; none on a failure.
 pub(super) fn doubts(
     guard: &Guard,
     incoming: &ParsedClaim,
@@ -150,7 +151,7 @@ pub(super) fn doubts(
     catch_unwind(AssertUnwindSafe(|| guard.doubts(incoming, against, under))).unwrap_or_default()
 }
 
-/// Which nearby claims a language model should be asked about. A failure is none.
+/// Selects the nearby claims about which a language model should be asked; none on a failure.
 pub(super) fn select_for_deep_stage(
     guard: &Guard,
     incoming: &ParsedClaim,
@@ -160,7 +161,7 @@ pub(super) fn select_for_deep_stage(
     catch_unwind(AssertUnwindSafe(|| guard.select_for_deep_stage(incoming, against, under))).unwrap_or_default()
 }
 
-/// What a stored write says about stages that did not run, if that could have changed the answer: not on every write.
+/// Returns the warning to the writer about stages that did not run, but only if they could have changed the result.
 pub(super) fn skipped(report: &GuardReport) -> Option<Warning> {
     if report.tier == Tier::Clean || report.skipped.is_empty() {
         return None;
@@ -172,8 +173,8 @@ fn ungated(stage: &str, why: &str) -> Warning {
     Warning::new("ungated", format!("stored without being compared with other claims: {stage} failed ({why})"))
 }
 
-/// The first norms that fit an event beside its texts.
-pub(super) fn fitting(norms: Vec<Norm>) -> Vec<Norm> {
+/// Returns the first norms, as many as fit into an event beside its texts.
+pub(super) fn first_that_fit(norms: Vec<Norm>) -> Vec<Norm> {
     let mut left = MAX_NORMS;
     norms
         .into_iter()

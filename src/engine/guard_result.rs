@@ -1,4 +1,4 @@
-//! The guard's judgement of a write, with the stored claims that it names.
+//! The guard's result for a write, with the stored claims that it names.
 
 use std::sync::atomic::Ordering;
 
@@ -20,26 +20,26 @@ use crate::{
     store::{ClaimRow, NearbyQuery, Reader},
 };
 
-/// How many of the claims that a write was compared with are named if none of them opposes it.
-const NEAREST: usize = 3;
+/// The greatest number of compared claims that an answer names if none of them opposes the write.
+const MAX_NEAREST: usize = 3;
 
-/// The guard's judgement of one write.
+/// The guard's result for one write.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GuardResult {
     pub(super) report: GuardReport,
-    /// The findings, with their claims; the strongest first.
+    /// The findings with their claims, strongest first.
     pub(super) conflicts: Vec<Conflict>,
-    /// The warnings to the writer if it is stored.
+    /// The warnings to the writer if the write is stored.
     pub(super) warnings: Vec<Warning>,
-    /// A stage failed, so that nothing was compared.
+    /// A stage failed, so nothing was compared.
     pub(super) ungated: bool,
-    /// A model failed or was busy, so that rules alone compared it.
+    /// A model failed or was busy, so the rules alone compared the write.
     pub(super) model_failed: bool,
-    /// The first few of the claims that it was compared with, the nearest first.
+    /// The first few compared claims, nearest first.
     pub(super) nearest: Vec<ClaimId>,
-    /// The guarded claims that it was compared with.
+    /// The guarded claims that the write was compared with.
     pub(super) compared: Vec<ClaimRow>,
-    /// Those that it may contradict, the likeliest first.
+    /// The claims that the write may contradict, likeliest first.
     pub(super) doubts: Vec<ClaimInDoubt>,
 }
 
@@ -49,7 +49,8 @@ impl GuardResult {
         self.report.tier == Tier::Block
     }
 
-    /// The claims to which it can be an exception: those that refuse it, else the one against which the guard warns most.
+    /// Returns the claims to which the write can be an exception: those that refuse it, or else the one with the
+    /// strongest warning.
     pub(super) fn opposed(&self) -> Vec<ClaimId> {
         if self.blocks() {
             return self.blocking();
@@ -57,12 +58,12 @@ impl GuardResult {
         self.conflicts.first().map(|conflict| conflict.claim.id).into_iter().collect()
     }
 
-    /// Whether its writer is to be asked before it is in force.
+    /// Whether the writer must answer a question before the write is in force.
     pub(super) fn must_ask(&self) -> bool {
         self.doubts.iter().any(|doubt| doubt.band == DoubtBand::Ask)
     }
 
-    /// The claims that it may contradict, as clients get them.
+    /// Returns the claims that the write may contradict, as clients get them.
     pub(super) fn doubt_views(&self) -> Vec<Doubt> {
         self.doubts.iter().map(|doubt| question::doubt(&doubt.row, doubt.band)).collect()
     }
@@ -73,7 +74,7 @@ impl GuardResult {
         self.add_block(row.id, claim, Relation::Contradiction, sentence);
     }
 
-    /// Refuses it, for now, since an agent proposes that it replaces a person's claim.
+    /// Refuses the write for now, because an agent proposes that it replaces a person's claim.
     pub(super) fn propose_by_verdict(&mut self, row: &ClaimRow, claim: ClaimView, by: &str, because: &str) {
         let sentence = format!("{by} proposes that it replaces {}: {because}", wording::quote(&row.statement));
         self.add_block(row.id, claim, Relation::Uncertain, sentence);
@@ -91,7 +92,7 @@ impl GuardResult {
         self.conflicts.insert(0, view::conflict(finding, claim));
     }
 
-    /// The claims that refuse it.
+    /// Returns the claims that refuse the write.
     pub(super) fn blocking(&self) -> Vec<ClaimId> {
         self.conflicts
             .iter()
@@ -101,7 +102,7 @@ impl GuardResult {
     }
 }
 
-/// A judge's verdict on a claim, as a blocking finding.
+/// Returns a judge's verdict on a claim as a blocking finding.
 pub(super) fn judged_finding(claim: ClaimId, relation: Relation, sentence: String) -> Finding {
     let evidence = Evidence {
         stage: Stage::Judge,
@@ -114,30 +115,30 @@ pub(super) fn judged_finding(claim: ClaimId, relation: Relation, sentence: Strin
     Finding { claim, tier: Tier::Block, score: 1.0, evidence }
 }
 
-/// So many events may follow a search for claims before it is done again under the lock. A choice: ten agents write about a hundred while the
-/// models compute.
-const MOST_SINCE: usize = 500;
+/// The greatest number of events since a search for claims to compare; after more, the search is repeated under the
+/// lock. A choice: ten agents write about a hundred while the models compute.
+const MAX_EVENTS_SINCE_SEARCH: usize = 500;
 
-/// How many facts a guarded write is compared with, at most.
+/// The greatest number of facts that a guarded write is compared with.
 const MAX_FACTS: usize = 5;
 
-/// What is about to be stored.
+/// A claim that is about to be stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IncomingClaim<'a> {
     pub(super) scope: &'a Scope,
     pub(super) kind: ClaimKind,
     pub(super) statement: &'a str,
-    /// Where it comes from.
     pub(super) source: Option<&'a str>,
     pub(super) normalised: &'a NormalisedStatement,
-    /// Claims that are to give way: not compared.
+    /// Claims that the new one will replace; the guard does not compare them.
     pub(super) exclude: &'a [ClaimId],
-    /// Somebody can answer questions about it: the gate looks for doubts with the cross-encoder, too, and asks as answers in its scope say.
+    /// Whether somebody can answer questions about the claim. If so, the gate also uses the cross-encoder, and its
+    /// threshold follows earlier answers in the scope.
     pub(super) consider: bool,
 }
 
 impl IncomingClaim<'_> {
-    /// As the guard compares it.
+    /// Returns the claim in the form that the guard compares.
     pub(super) fn new_claim(&self) -> NormedClaim {
         NormedClaim {
             id: None,
@@ -153,7 +154,7 @@ impl IncomingClaim<'_> {
         Guard::index_terms(&self.normalised.norms, self.statement)
     }
 
-    /// The active guarded claims that share words with it, the likeliest first.
+    /// Returns the active guarded claims that share words with the new one, likeliest first.
     pub(super) fn by_words(&self, reader: &Reader) -> Result<Vec<ClaimRow>, ApiError> {
         let rows = reader.nearby_claims(&NearbyQuery {
             scopes: self.scope.in_force(),
@@ -165,7 +166,8 @@ impl IncomingClaim<'_> {
         self.in_force(reader, rows)
     }
 
-    /// The active facts that share most words with it; none for a fact, which replaces others by its key.
+    /// Returns the active facts that share the most words with the new claim; none for a fact, which replaces others by
+    /// its key.
     pub(super) fn facts(&self, reader: &Reader) -> Result<Vec<ClaimRow>, ApiError> {
         if !self.kind.is_guarded() {
             return Ok(Vec::new());
@@ -179,7 +181,8 @@ impl IncomingClaim<'_> {
         })?)
     }
 
-    /// Those of `rows` that hold where it is to be stored: a project may have narrowed a claim of its organisation's level.
+    /// Keeps those of `rows` that hold in the scope of the new claim: a project may have narrowed a claim of its
+    /// organisation's level.
     pub(super) fn in_force(&self, reader: &Reader, rows: Vec<ClaimRow>) -> Result<Vec<ClaimRow>, ApiError> {
         let mut kept = Vec::with_capacity(rows.len());
         for row in rows {
@@ -190,19 +193,20 @@ impl IncomingClaim<'_> {
         Ok(kept)
     }
 
-    /// Whether a stored claim is a guarded one that it may be compared with.
+    /// Whether a stored claim is guarded and may be compared with the new one.
     pub(super) fn meets(&self, row: &ClaimRow) -> bool {
-        row.kind.is_guarded() && self.may_meet(row)
+        row.kind.is_guarded() && self.may_compare(row)
     }
 
-    /// Whether a stored claim, be it a fact, is one that it may be compared with.
-    fn may_meet(&self, row: &ClaimRow) -> bool {
+    /// Whether a stored claim, guarded or a fact, may be compared with the new one.
+    fn may_compare(&self, row: &ClaimRow) -> bool {
         row.status == Status::Active && self.scope.takes(&row.scope) && !self.exclude.contains(&row.id)
     }
 }
 
 impl ActContext<'_> {
-    /// Compares a write with the active claims of its scope and its organisation's level, and a guarded one with facts too: those warn.
+    /// Compares a write with the active claims of its scope and of its organisation's level. A guarded write is also
+    /// compared with facts, which only warn.
     pub(super) fn judge(&self, incoming: &IncomingClaim<'_>) -> Result<GuardResult, ApiError> {
         if !incoming.kind.is_guarded() && incoming.normalised.warning.is_some() {
             return Ok(GuardResult::default());
@@ -211,42 +215,43 @@ impl ActContext<'_> {
             return Ok(GuardResult { warnings: vec![warning.clone()], ungated: true, ..GuardResult::default() });
         }
         let mut results = self.results(incoming.statement);
-        let rows = match self.found_before(incoming, &results)? {
+        let rows = match self.candidates_before_lock(incoming, &results)? {
             Some(rows) => rows,
-            None => self.search(incoming, &results)?,
+            None => self.find_candidates(incoming, &results)?,
         };
         self.compare(incoming, &rows, &mut results)
     }
 
-    /// The claims to compare a write with, as they were found before the lock and are now, and after them those that were stored since. `None`: they
-    /// have to be looked for again.
-    fn found_before(
+    /// Returns the claims to compare a write with: those found before the lock, as they are now, and those stored
+    /// since. `None` if the search must be repeated.
+    fn candidates_before_lock(
         &self,
         incoming: &IncomingClaim<'_>,
         results: &ModelResults,
     ) -> Result<Option<Vec<ClaimRow>>, ApiError> {
         let Some(position) = results.searched_at(incoming.exclude) else { return Ok(None) };
         let reader = self.reader();
-        let Some(mut since) = reader.claims_since(position, &incoming.scope.in_force(), MOST_SINCE)? else {
+        let Some(mut new_rows) = reader.claims_since(position, &incoming.scope.in_force(), MAX_EVENTS_SINCE_SEARCH)?
+        else {
             return Ok(None);
         };
         let known = results.compared();
-        since.retain(|row| !known.contains(&row.id));
-        if !since.is_empty() {
+        new_rows.retain(|row| !known.contains(&row.id));
+        if !new_rows.is_empty() {
             let terms = incoming.index_terms();
-            since.retain(|row| terms.overlaps(&Guard::index_terms(&row.norms, &row.statement)));
+            new_rows.retain(|row| terms.overlaps(&Guard::index_terms(&row.norms, &row.statement)));
         }
-        if since.len() > MAX_CANDIDATES {
+        if new_rows.len() > MAX_CANDIDATES {
             return Ok(None);
         }
         let mut rows = reader.bare_claims_with_ids(known)?;
-        rows.extend(since);
-        rows.retain(|row| incoming.may_meet(row));
+        rows.extend(new_rows);
+        rows.retain(|row| incoming.may_compare(row));
         Ok(Some(incoming.in_force(reader, rows)?))
     }
 
-    /// Looks for the claims to compare a write with.
-    fn search(&self, incoming: &IncomingClaim<'_>, results: &ModelResults) -> Result<Vec<ClaimRow>, ApiError> {
+    /// Searches for the claims to compare a write with.
+    fn find_candidates(&self, incoming: &IncomingClaim<'_>, results: &ModelResults) -> Result<Vec<ClaimRow>, ApiError> {
         let mut rows = incoming.by_words(self.reader())?;
         let by_words = rows.len();
         let mut near = self.reader().bare_claims_with_ids(&results.missing(&rows))?;
@@ -297,10 +302,13 @@ impl ActContext<'_> {
         for finding in &report.findings {
             conflicts.push(view::conflict(finding.clone(), self.view(&finding.claim)?));
         }
-        let mut warnings: Vec<Warning> =
-            conflicts.iter().filter(|c| c.tier == Tier::Warn).map(|conflict| softer(incoming.kind, conflict)).collect();
+        let mut warnings: Vec<Warning> = conflicts
+            .iter()
+            .filter(|c| c.tier == Tier::Warn)
+            .map(|conflict| conflict_warning(incoming.kind, conflict))
+            .collect();
         warnings.extend(results.warning().or_else(|| guard_calls::skipped(&report)));
-        let nearest = rows.iter().take(NEAREST).map(|row| row.id).collect();
+        let nearest = rows.iter().take(MAX_NEAREST).map(|row| row.id).collect();
         let doubts = match report.tier {
             Tier::Block => Vec::new(),
             _ if incoming.consider => {
@@ -324,7 +332,7 @@ impl ActContext<'_> {
         })
     }
 
-    /// Counts what became of a guarded write. `excepted`: it was stored as an exception to a rule.
+    /// Counts the result of a guarded write. `excepted`: it was stored as an exception to a rule.
     pub(super) fn count(&self, judged: &GuardResult, excepted: bool) {
         let counters = &self.engine.counters;
         let counter = match judged.report.tier {
@@ -338,8 +346,9 @@ impl ActContext<'_> {
     }
 }
 
-/// What the report says of stages that did not run: a model that failed always; one that is not installed if a finding could have been
-/// another; and claims that appeared since the models were asked, which only happens when two write at the same moment.
+/// Returns what the report says about stages that did not run. A failed model is always named, a missing model only if
+/// it could have changed a finding. Claims that appeared after the models were asked are named too; this happens only
+/// if two writers write at the same moment.
 fn skipped(
     results: &ModelResults,
     report: &GuardReport,
@@ -366,19 +375,19 @@ fn skipped(
     .collect()
 }
 
-/// A stored claim as the guard compares it.
+/// Returns a stored claim in the form that the guard compares.
 pub(super) fn new_claim(row: &ClaimRow) -> NormedClaim {
     let normaliser = row.normaliser.clone().unwrap_or_default();
     let (statement, norms) = (row.statement.clone(), row.norms.clone());
     NormedClaim { id: Some(row.id), kind: row.kind, statement, norms, normaliser, source: row.source.clone() }
 }
 
-/// What a writer is told of a claim that a write of some kind may contradict.
-fn softer(kind: ClaimKind, conflict: &Conflict) -> Warning {
+/// Returns the warning about a stored claim that a write of this kind may contradict.
+fn conflict_warning(kind: ClaimKind, conflict: &Conflict) -> Warning {
     let sentence = conflict.evidence.sentence.trim();
     let theirs = &conflict.claim;
     let message = if !kind.is_guarded() || !theirs.kind.is_guarded() {
-        // Which of the two is out of date, only a person can say.
+        // Only a person can say which of the two is out of date.
         format!(
             "this may contradict the {} {}. {sentence}",
             theirs.kind.as_str(),

@@ -1,4 +1,5 @@
-//! What was found about writes that wait for verdicts, so that it is not looked for again when somebody answers.
+//! Caches the model results of writes that wait for verdicts, so that the models are not asked again when somebody
+//! answers.
 
 use std::{
     collections::VecDeque,
@@ -8,33 +9,34 @@ use std::{
 use super::model_results::ModelResults;
 use crate::domain::CardId;
 
-/// For so many writes it is kept, the latest. A choice: an agent answers in seconds, and few write at once.
-const KEPT: usize = 32;
+/// The greatest number of cached results; the latest writes stay. A choice: an agent answers in seconds, and few write
+/// at once.
+const MAX_WRITES: usize = 32;
 
-/// The results of the writes that were held last, by their cards.
+/// The results of the latest held writes, by their cards.
 #[derive(Debug, Default)]
 pub(super) struct HeldResults(Mutex<VecDeque<(CardId, ModelResults)>>);
 
 impl HeldResults {
     pub(super) fn keep(&self, card: CardId, results: ModelResults) {
         let mut kept = self.lock();
-        if kept.len() >= KEPT {
+        if kept.len() >= MAX_WRITES {
             kept.pop_front();
         }
         kept.push_back((card, results));
     }
 
-    /// The results of a held write, if they are still kept.
+    /// Returns the results of a held write, if they are still cached.
     pub(super) fn get(&self, card: &CardId) -> Option<ModelResults> {
         self.lock().iter().find(|(of, _)| of == card).map(|(_, results)| results.clone())
     }
 
-    /// Forgets those of a write that was answered.
+    /// Removes the results of a write whose question was answered.
     pub(super) fn remove(&self, card: &CardId) {
         self.lock().retain(|(of, _)| of != card);
     }
 
-    /// Forgets all of them: one may be of a text that was redacted.
+    /// Removes all results, because a text was redacted and one of them may contain it.
     pub(super) fn forget(&self) {
         self.lock().clear();
     }
@@ -52,7 +54,7 @@ mod tests {
     fn the_latest_are_kept_until_they_are_removed() {
         let results = HeldResults::default();
         let card = |n: usize| CardId([n as u8; 32]);
-        for n in 0..=KEPT {
+        for n in 0..=MAX_WRITES {
             results.keep(card(n), ModelResults::default());
         }
         assert!(results.get(&card(0)).is_none());

@@ -9,7 +9,7 @@ use crate::{
     recall::numbers,
 };
 
-/// Why nothing was chosen: the value of `method`, and a sentence.
+/// Why nothing was chosen: the value of `method` in the answer, and a sentence.
 pub(super) struct Fallback(pub(super) &'static str, pub(super) String);
 
 const PARSE_ERROR: &str = "fallback_parse_error";
@@ -42,8 +42,8 @@ impl From<EndpointError> for Fallback {
     }
 }
 
-/// The log-odds of “Yes” over “No”, by the local model, for each text alone: their order tells nothing, and none can speak for another. All within the
-/// deadline of `call`.
+/// Returns the local model's log-odds of “Yes” over “No” for each text. Each text is asked about alone, so that neither
+/// the order nor another text can influence the answer. All questions share the deadline of `call`.
 pub(super) fn odds(
     engine: &Engine,
     system: &str,
@@ -64,13 +64,13 @@ pub(super) fn odds(
     texts.iter().map(ask).collect()
 }
 
-/// The places that an answer points at.
+/// Parses an answer into the positions of the chosen texts.
 pub(super) fn read(answer: &str, shown: usize) -> Result<Vec<usize>, Fallback> {
     let unread = || unread("it answered with something other than the numbers of the listed claims");
     numbers::read(answer, shown).ok_or_else(unread)
 }
 
-/// An answer that cannot be used, and why.
+/// Returns the fallback for an answer that cannot be parsed.
 pub(super) fn unread(why: &str) -> Fallback {
     Fallback(PARSE_ERROR, why.to_owned())
 }

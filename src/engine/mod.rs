@@ -1,7 +1,7 @@
-//! The acts and reads of ergo, composed of guard and store; no HTTP, no screen.
+//! Every act and every read of ergo, composed of guard and store; no HTTP and no screen.
 //!
-//! Methods block: call them only where blocking is allowed (`spawn_blocking`). One writer inside a mutex; reads use connections
-//! of their own and never wait for it.
+//! Methods block: call them only where blocking is allowed (`spawn_blocking`). The one writer is behind a mutex; reads
+//! use connections of their own and never wait for it.
 
 mod act_context;
 mod acts;
@@ -42,7 +42,6 @@ mod story_reading;
 mod team;
 mod threshold_shift;
 mod timers;
-
 mod unrelated_baseline;
 mod validate;
 mod view;
@@ -89,52 +88,49 @@ use crate::{
 /// Called with each change after it is committed, outside every lock, on the thread of the act.
 pub type OnChange = Box<dyn Fn(Change) + Send + Sync>;
 
-/// What [`Engine::counts`] knows for `GET /diagnose`.
+/// Sizes and counts for `GET /diagnose`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineCounts {
     /// The store's schema version.
     pub schema: u32,
-    /// The store's size in bytes, write-ahead log included.
+    /// The store's size in bytes, including the write-ahead log.
     pub store_bytes: u64,
-    /// This device.
     pub device: DeviceId,
     /// Events in both logs.
     pub events: usize,
-    /// Claims, whatever their status.
+    /// Claims of every status.
     pub claims: usize,
-    /// Active claims.
     pub active: usize,
-    /// Open cards.
     pub open_cards: usize,
-    /// Active claims that need review.
     pub needs_review: usize,
-    /// What the guard did since this engine was opened.
+    /// Counts of the guard's results since this engine was opened.
     pub guard: GuardCounts,
-    /// The language-inference stage: its name, or `not available`.
+    /// The name of the NLI model, or `not available`.
     pub nli: String,
-    /// Scopes in which inference refuses from another probability than elsewhere.
+    /// Scopes in which the probability from which inference refuses a write differs from the default.
     pub thresholds: Vec<ScopeThreshold>,
     /// Scopes in which writers are asked about likelier contradictions only.
     pub ask_thresholds: Vec<AskThreshold>,
-    /// How long parts of a write took.
+    /// Durations of the stages of writes.
     pub timings: Vec<Timing>,
-    /// What waits for its vector.
+    /// Claims and chunks that have no vector yet.
     pub unembedded: Unembedded,
 }
 
-/// The one owner of a store.
+/// The owner of a store: performs every act and every read.
 pub struct Engine {
     config: EngineConfig,
     guard: Guard,
     models: Arc<dyn Models>,
-    // Before the writer: fields are dropped in this order, and only a connection that may write can, as the last one, put
-    // the write-ahead log away.
+    // Before `writer`: fields are dropped in this order, and the write-ahead log is removed only if the last connection
+    // that is closed may write.
     readers: Readers,
     writer: Mutex<Store>,
-    /// Permits of writes that search and parse before they take the write lock. More of them at once store no more claims, since
-    /// the processor is busy already, but slow down reads. Nobody keeps one while it waits for a model.
+    /// Permits of writes that search and parse before they take the write lock. More concurrent writes would store no
+    /// more claims, because the processor is busy already, but would slow down reads. No write holds a permit while it
+    /// waits for a model.
     write_permits: Semaphore,
-    /// What was found about the writes that wait for verdicts.
+    /// Results of the guard for the writes that wait for verdicts.
     held_results: held_results::HeldResults,
     listeners: RwLock<Vec<OnChange>>,
     counters: Counters,
@@ -149,11 +145,11 @@ pub struct Engine {
     story_texts: story_reading::StoryTexts,
     proposals: proposal_counts::ProposalCounts,
     unrelated_baselines: unrelated_baseline::BaselineCache,
-    /// What agents wrote, as far as anybody asked.
+    /// Counts of what each agent wrote, up to the last read of them.
     agents: Mutex<AgentTally>,
 }
 
-/// What the guard did, counted.
+/// Counts of the guard's results.
 #[derive(Default)]
 struct Counters {
     clean: AtomicU64,
@@ -165,30 +161,30 @@ struct Counters {
     inferred: AtomicU64,
     /// Pairs that the language model judged.
     deepened: AtomicU64,
-    /// Statements of which the language model read the norm.
+    /// Statements whose norms the language model parsed.
     refined: AtomicU64,
-    /// Answers about stories that were dropped.
+    /// Answers about stories that were discarded.
     story_dropped: AtomicU64,
-    /// Stages that were skipped since a model failed.
+    /// Stages that were skipped because a model failed.
     skipped: AtomicU64,
 }
 
 impl Engine {
-    /// Opens the store, or makes it; runs migrations.
+    /// Opens the store, or creates it, and runs migrations.
     ///
     /// # Errors
-    /// `unavailable` if the file cannot be opened, is not a store, or is of a newer schema: the message says which.
+    /// `unavailable` if the file cannot be opened, is not a store, or has a newer schema: the message says which.
     pub fn open(config: EngineConfig) -> Result<Self, ApiError> {
         let models = Arc::clone(&config.models);
         Self::open_with_models(config, Guard::default(), models)
     }
 
-    /// [`Engine::open`] with another guard and without models.
+    /// [`Engine::open`] with the given guard and without models.
     pub fn open_with(config: EngineConfig, guard: Guard) -> Result<Self, ApiError> {
         Self::open_with_models(config, guard, Arc::new(NoModels))
     }
 
-    /// [`Engine::open_with`] with models.
+    /// [`Engine::open`] with the given guard and models.
     pub fn open_with_models(config: EngineConfig, guard: Guard, models: Arc<dyn Models>) -> Result<Self, ApiError> {
         let options = StoreOptions { durable: config.durable };
         let mut store = Store::open_with(&config.path, config.device.clone(), Arc::new(StructuralPairCheck), options)?;
@@ -221,17 +217,16 @@ impl Engine {
         Ok(engine)
     }
 
-    /// The settings it was opened with.
     pub fn config(&self) -> &EngineConfig {
         &self.config
     }
 
-    /// Registers what is called after each committed act; several may be registered.
+    /// Registers a callback that runs after each committed act. Several may be registered.
     pub fn on_change(&self, callback: OnChange) {
         self.listeners.write().unwrap_or_else(PoisonError::into_inner).push(callback);
     }
 
-    /// Writes a claim: guarded kinds pass the guard, facts upsert by key.
+    /// Writes a claim: guarded kinds pass the guard, a fact replaces the earlier one with its key.
     pub fn remember(&self, request: RememberRequest) -> Result<WriteOutcome, ApiError> {
         Ok(acts::after_write(self, &request.caller, acts::remember(self, &request)?))
     }
@@ -246,7 +241,7 @@ impl Engine {
         Ok(acts::after_write(self, &request.claim.caller, acts::supersede(self, &request)?))
     }
 
-    /// Takes a claim out: never right.
+    /// Withdraws a claim as never right.
     pub fn retract(&self, request: ActRequest) -> Result<WriteOutcome, ApiError> {
         acts::retract(self, &request)
     }
@@ -256,12 +251,12 @@ impl Engine {
         acts::reinstate(self, &request)
     }
 
-    /// Drops a claim's text for good, everywhere in the file; the record stays. Cannot be undone.
+    /// Removes a claim's text for good, everywhere in the file; the record stays. Cannot be undone.
     pub fn redact(&self, request: ActRequest) -> Result<WriteOutcome, ApiError> {
         acts::redact(self, &request)
     }
 
-    /// Records that a claim which needed review was looked at and still holds.
+    /// Records that a claim which needed review was checked and still holds.
     pub fn reviewed(&self, request: ActRequest) -> Result<WriteOutcome, ApiError> {
         acts::reviewed(self, &request)
     }
@@ -271,82 +266,84 @@ impl Engine {
         acts::depend(self, &request)
     }
 
-    /// Takes an act back: the named one, or the caller's own last.
+    /// Undoes the named act, or the caller's latest one.
     pub fn undo(&self, request: UndoRequest) -> Result<UndoOutcome, ApiError> {
         acts::undo(self, &request)
     }
 
-    /// Settles, or puts off, the card with this id or prefix.
+    /// Settles or snoozes the card with this id or prefix.
     pub fn resolve(&self, card: &str, request: ResolveRequest) -> Result<WriteOutcome, ApiError> {
         acts::resolve(self, card, &request)
     }
 
-    /// Settles, or puts off, many cards of one scope by one act.
+    /// Settles or snoozes several cards of one scope in one act.
     pub fn resolve_many(&self, request: &ResolveManyRequest) -> Result<ResolvedMany, ApiError> {
         acts::resolve_many(self, request)
     }
 
-    /// Answers the question about a write that waits: its verdicts decide what becomes of it.
+    /// Answers the question about a held write: its verdicts decide whether the write is stored.
     pub fn judge(&self, request: &JudgeRequest) -> Result<WriteOutcome, ApiError> {
         Ok(acts::after_write(self, &request.caller, acts::judge(self, request)?))
     }
 
-    /// Stores one write whose writer did not answer in time, with a card for a person; whether there was one.
+    /// Stores one held write whose writer did not answer in time, with a card for a person. Returns whether there was
+    /// one.
     pub fn store_unanswered(&self) -> Result<bool, ApiError> {
         acts::store_unanswered(self)
     }
 
-    /// When the next write that waits for verdicts is stored without them, in milliseconds since the Unix epoch.
+    /// Returns when the next held write is stored without verdicts, in milliseconds since the Unix epoch.
     pub fn next_unanswered(&self) -> Result<Option<u64>, ApiError> {
         acts::next_unanswered(self)
     }
 
-    /// The writes that wait for verdicts.
+    /// Lists the writes that wait for verdicts.
     pub fn questions(&self, query: &QuestionsQuery) -> Result<Questions, ApiError> {
         reads::questions(self, query)
     }
 
-    /// The pairs of claims that wait for a verdict.
+    /// Lists the pairs of claims that wait for a verdict.
     pub fn doubts(&self, query: &DoubtsQuery) -> Result<Doubts, ApiError> {
         reads::doubts(self, query)
     }
 
-    /// Takes verdicts on pairs that wait: those of a person take effect, those of an agent open cards.
+    /// Records verdicts on pairs of the queue of doubts: those of a person take effect, those of an agent open cards.
     pub fn judge_pairs(&self, request: &JudgePairsRequest) -> Result<JudgedPairs, ApiError> {
         acts::judge_pairs(self, request)
     }
 
-    /// Compares what is active and opens cards.
+    /// Compares the active claims and opens cards for contradictions.
     pub fn audit(&self, request: AuditRequest) -> Result<AuditOutcome, ApiError> {
         acts::audit(self, &request)
     }
 
-    /// Takes in a file for reference, as it is now.
+    /// Ingests a file for reference, as it is now.
     pub fn ingest(&self, request: &IngestRequest) -> Result<Ingested, ApiError> {
         acts::ingest(self, request)
     }
 
-    /// The files that were ingested.
+    /// Lists the ingested files.
     pub fn ingested(&self, query: &IngestedQuery) -> Result<IngestedFiles, ApiError> {
         reads::ingested(self, query)
     }
 
-    /// The best reasoned claim for a question, and the chain that led to it.
+    /// Finds the best claim with a reason for a question, and the chain that led to it.
     pub fn why(&self, request: &WhyRequest) -> Result<WhyAnswer, ApiError> {
         reads::why(self, request)
     }
 
-    /// What is known about a question: stored claims, the best first.
+    /// Finds the stored claims that answer a question, best first.
     pub fn recall(&self, request: &RecallRequest) -> Result<RecallAnswer, ApiError> {
         reads::recall(self, request, RecallMeans::default())
     }
 
-    /// [`Engine::recall`] by some of its means, to measure what each of them brings.
+    /// [`Engine::recall`] with some of its means only, to measure the contribution of each.
     pub fn recall_by(&self, request: &RecallRequest, ways: RecallMeans) -> Result<RecallAnswer, ApiError> {
         reads::recall(self, request, ways)
     }
 
-    /// What is known of the best claim that a question finds, with the ids of the first three; `None` if it finds none. For measurements.
+    /// Returns the features of the best claim that a question finds, and the ids of the first three; `None` if it finds
+    /// none. For measurements.
     pub fn recall_figures(
         &self,
         request: &RecallRequest,
@@ -355,88 +352,89 @@ impl Engine {
         reads::figures(self, request, ways)
     }
 
-    /// What the local language model says of what a question finds; `None` if the first claim is not to be doubted. For measurements.
+    /// Returns what the local language model says about the claims that a question finds; `None` if the first claim is
+    /// not in doubt. For measurements.
     pub fn weigh_recall(&self, request: &RecallRequest) -> Result<Option<Weighing>, ApiError> {
         reads::weigh(self, request)
     }
 
-    /// A scope on one page: the last one that was made, unless a new one is asked for.
+    /// Returns a scope on one page: the page that was made last, unless the request asks for a new one.
     pub fn snapshot(&self, query: &SnapshotQuery) -> Result<Snapshot, ApiError> {
         reads::snapshot(self, query)
     }
 
-    /// A page of claims.
+    /// Returns a page of claims.
     pub fn claims(&self, query: &ClaimsQuery) -> Result<ClaimsPage, ApiError> {
         reads::claims(self, query)
     }
 
-    /// One claim, by id or prefix.
+    /// Returns one claim, by id or prefix.
     pub fn claim(&self, id: &str) -> Result<ClaimView, ApiError> {
         reads::claim(self, id, None)
     }
 
-    /// [`Engine::claim`] as it was at a time, in milliseconds since the Unix epoch by event clock.
+    /// [`Engine::claim`] at a time, in milliseconds since the Unix epoch by event clock.
     pub fn claim_at(&self, id: &str, as_of: Option<u64>) -> Result<ClaimView, ApiError> {
         reads::claim(self, id, as_of)
     }
 
-    /// Every act that touched a claim, and its chain both ways.
+    /// Returns every act on a claim, and its chain in both directions.
     pub fn history(&self, id: &str) -> Result<History, ApiError> {
         reads::history(self, id, None)
     }
 
-    /// [`Engine::history`] as it was at a time, in milliseconds since the Unix epoch by event clock.
+    /// [`Engine::history`] at a time, in milliseconds since the Unix epoch by event clock.
     pub fn history_at(&self, id: &str, as_of: Option<u64>) -> Result<History, ApiError> {
         reads::history(self, id, as_of)
     }
 
-    /// A page of the log of acts, newest first.
+    /// Returns a page of the log of acts, newest first.
     pub fn log(&self, query: &LogQuery) -> Result<LogPage, ApiError> {
         reads::log(self, query)
     }
 
-    /// The claims of a scope in order, with what would confuse a newcomer.
+    /// Returns the claims of a scope by date, with what would confuse a newcomer.
     pub fn story(&self, query: &StoryQuery) -> Result<Story, ApiError> {
         self.catch_up_with_stories()?;
         reads::story(self, query)
     }
 
-    /// Everything that needs attention, in groups; who waits for admission is not among it.
+    /// Returns everything that needs attention, in groups, except requests for admission to a team.
     pub fn inbox(&self, query: &InboxQuery) -> Result<Inbox, ApiError> {
         reads::inbox(self, query)
     }
 
-    /// A page of cards, newest first.
+    /// Returns a page of cards, newest first.
     pub fn conflicts(&self, query: &ConflictsQuery) -> Result<ConflictsPage, ApiError> {
         reads::conflicts(self, query)
     }
 
-    /// One card in full, by id or prefix.
+    /// Returns one card in full, by id or prefix.
     pub fn card(&self, id: &str) -> Result<CardView, ApiError> {
         reads::card(self, id, None)
     }
 
-    /// [`Engine::card`] as it was at a time, in milliseconds since the Unix epoch by event clock.
+    /// [`Engine::card`] at a time, in milliseconds since the Unix epoch by event clock.
     pub fn card_at(&self, id: &str, as_of: Option<u64>) -> Result<CardView, ApiError> {
         reads::card(self, id, as_of)
     }
 
-    /// Agents, by what they wrote.
+    /// Lists the agents, with what each wrote.
     pub fn agents(&self, query: &AgentsQuery) -> Result<Vec<AgentView>, ApiError> {
         reads::agents(self, query)
     }
 
-    /// Every scope with its counts.
+    /// Lists all scopes with their counts.
     pub fn scopes(&self) -> Result<Scopes, ApiError> {
         reads::scopes(self, None)
     }
 
-    /// [`Engine::scopes`] as they were at a time, in milliseconds since the Unix epoch by event clock.
+    /// [`Engine::scopes`] at a time, in milliseconds since the Unix epoch by event clock.
     pub fn scopes_at(&self, as_of: Option<u64>) -> Result<Scopes, ApiError> {
         reads::scopes(self, as_of)
     }
 
-    /// Sizes and counts for `GET /diagnose`.
+    /// Returns sizes and counts for `GET /diagnose`.
     pub fn counts(&self) -> Result<EngineCounts, ApiError> {
         let reader = self.readers.lend();
         let counts = reader.counts_since(&mut self.event_tally.lock().unwrap_or_else(PoisonError::into_inner))?;
@@ -481,12 +479,11 @@ impl Engine {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_vectors(model, vectors)
     }
 
-    /// The models that it asks.
     pub fn models(&self) -> &Arc<dyn Models> {
         &self.models
     }
 
-    /// The name of the model of a role, or `not available`.
+    /// Returns the name of the model of a role, or `not available`.
     fn model_name(&self, role: ModelRole) -> String {
         self.models.info().role(role).map_or_else(|| "not available".into(), |info| info.name.clone())
     }

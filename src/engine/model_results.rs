@@ -1,8 +1,8 @@
 //! Asks the models about a write before the write lock is taken: vectors, nearby claims, scores of pairs.
 //!
-//! A model takes milliseconds to seconds, so it is asked while nobody waits for the lock. Its results are passed on by pair; under the
-//! lock the nearby claims are read again, and a claim that appeared meanwhile is judged by the rules alone. They are looked for again only
-//! where an older claim may have become active since.
+//! A model takes milliseconds to seconds, so it is asked while nobody waits for the lock. Its results are kept by pair.
+//! Under the lock the nearby claims are read again, and a claim that appeared in the meantime is judged by the rules
+//! alone. The search is repeated only if an older claim may have become active since.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,89 +28,92 @@ use crate::{
     store::{ClaimRow, NeighbourQuery, Reader, StoreError, VectorModel},
 };
 
-/// How long a write waits for one answer of the small models, loading included. A healthy answer takes a tenth of a second.
-pub(super) const INLINE: Duration = Duration::from_secs(4);
+/// The deadline of a write for one answer of the small models, including the time to load them. A healthy answer takes
+/// a tenth of a second.
+pub(super) const SMALL_MODEL_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How long an act that a client waits for queues with others for the small models; after that the background compares the claim. A choice:
-/// about as long as the pairs of one other write take. With 100 ms, ten agents store an eighth less (`ergo-bench agents`).
+/// The longest time that an act with a waiting client queues for the small models; after that the background compares
+/// the claim. A choice: about as long as the pairs of one other write take. With 100 ms, ten agents store an eighth
+/// less (`ergo-bench agents`).
 const LONGEST_QUEUE: Duration = Duration::from_millis(60);
 
-/// A call of an act that a client waits for.
-const WRITE: Call = Call::foreground(INLINE).queueing_at_most(LONGEST_QUEUE);
+/// The limits of a model call in an act with a waiting client.
+const WRITE_CALL: Call = Call::foreground(SMALL_MODEL_TIMEOUT).queueing_at_most(LONGEST_QUEUE);
 
-/// What the models returned before the lock was taken.
+/// Results of the models from before the lock was taken.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ModelResults {
-    /// The statement that it is about.
+    /// The statement that the models were asked about.
     statement: String,
-    /// The statement as a vector.
+    /// The statement's vector.
     pub(super) vector: Option<Embedding>,
-    /// Claims near the statement, best first.
+    /// Claims similar to the statement in meaning, best first.
     near: Vec<ClaimId>,
-    /// The claims that it was compared with, the likeliest first.
+    /// The claims that the statement was compared with, the likeliest first.
     compared: Vec<ClaimId>,
-    /// Where the log ended when these were looked for, and the claims that were left out: `None` if they were not.
+    /// The end of the log at the time of the search for claims to compare, and the claims that the search excluded;
+    /// `None` if there was no search.
     searched: Option<((i64, i64), Vec<ClaimId>)>,
-    /// The scores of each claim that was compared.
+    /// The scores of each compared claim.
     scores: HashMap<ClaimId, PairScores>,
-    /// Stages that were to run and did not.
+    /// Stages that should have run and did not.
     skipped: Vec<SkippedStage>,
-    /// Whether there is a cross-encoder that answers.
+    /// Whether a cross-encoder is available and answers.
     infers: bool,
-    /// The statement and the claims that it was compared with, parsed.
+    /// The statement and the compared claims, parsed.
     parsed: Vec<Arc<ParsedClaim>>,
-    /// What the rules find of pairs of these.
+    /// The rules' findings on pairs of `parsed`.
     rulings: Vec<(Arc<ParsedClaim>, Arc<ParsedClaim>, Ruling)>,
 }
 
-/// A statement as a vector.
+/// A vector of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Embedding {
-    /// What made it.
+    /// The model that computed the vector.
     pub(super) model: VectorModel,
-    /// Its numbers.
     pub(super) numbers: Vec<f32>,
 }
 
 /// A stage that did not run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SkippedStage {
-    /// In words.
+    /// The stage and why it was skipped, for people.
     pub(super) message: String,
-    /// A model failed, as opposed to: none is installed.
+    /// True if a model failed, false if none is installed.
     pub(super) failed: bool,
-    /// It failed since too many calls waited for it.
+    /// The call failed because too many calls were queued.
     pub(super) busy: bool,
 }
 
 impl Engine {
-    /// Asks the models about a write. Never fails: what could not be asked is named in the answer.
+    /// Asks the models about a write. Never fails: the results name the stages that could not run.
     pub(super) fn ask_models(&self, incoming: &IncomingClaim<'_>) -> ModelResults {
-        let deeply = (self.config.deep == DeepMode::Inline).then_some(Call::foreground(deep_stage::BEFORE));
-        self.ask_models_within(incoming, WRITE, deeply)
+        let deep_call = (self.config.deep == DeepMode::Inline).then_some(Call::foreground(deep_stage::INLINE_TIMEOUT));
+        self.ask_models_within(incoming, WRITE_CALL, deep_call)
     }
 
-    /// [`Engine::ask_models`] with what the small models get, and the language model, if it is asked at all.
+    /// [`Engine::ask_models`] with the limits of the calls of the small models and of the language model, if it is
+    /// asked.
     pub(super) fn ask_models_within(
         &self,
         incoming: &IncomingClaim<'_>,
         call: Call,
-        deeply: Option<Call>,
+        deep_call: Option<Call>,
     ) -> ModelResults {
         let mut results = ModelResults { statement: incoming.statement.to_owned(), ..ModelResults::default() };
         if !incoming.kind.is_guarded() || incoming.normalised.warning.is_some() {
             return results;
         }
-        if let Err(error) = self.collect_model_results(incoming, call, deeply, &mut results) {
-            // The store is asked again under the lock, which answers for it.
+        if let Err(error) = self.collect_model_results(incoming, call, deep_call, &mut results) {
+            // The store is read again under the lock, and an error is reported there.
             tracing::warn!(%error, "cannot ask the models before the write");
         }
         results
     }
 
-    /// [`Engine::ask_models`] for a request: nothing if it was done before or stands there already, or if it will be refused anyhow. If the
-    /// language model may be waited for, it refines the norms first; `keep` its answer, unless nothing is to be stored. `consider`: the writer
-    /// answers questions.
+    /// [`Engine::ask_models`] for a request. Asks nothing if the act is a retry, if the claim is already stored, or if
+    /// the request will be refused anyway. With the deep stage inline, the language model refines the norms first;
+    /// `keep` stores its answer, and is false if nothing will be stored. `consider`: the writer answers questions.
     pub(super) fn ask_models_for_write(
         &self,
         caller: &Caller,
@@ -129,23 +132,24 @@ impl Engine {
             };
             let key = draft.key.as_deref().map(key_hash);
             let (kind, qualifiers) = (draft.kind, &draft.qualifiers);
-            let there = reader.duplicate(&write_scope.scope, kind, &draft.statement, qualifiers, key.as_ref())?;
+            let duplicate = reader.duplicate(&write_scope.scope, kind, &draft.statement, qualifiers, key.as_ref())?;
             let exclude = targets
                 .iter()
                 .map(|target| find::claim(&reader, "targets", target).map(|row| row.id))
                 .collect::<Result<Vec<_>, _>>()?;
-            Ok((!done && there.is_none()).then_some((write_scope.scope, exclude)))
+            Ok((!done && duplicate.is_none()).then_some((write_scope.scope, exclude)))
         };
-        // An error here comes again under the lock, where it is answered.
+        // The same error occurs again under the lock, and is reported there.
         let Ok(Some((scope, exclude))) = plan() else { return Vec::new() };
         let _asking = self.timers.models.start();
         let statement = &draft.statement;
-        let mut unread = None;
+        let mut refine_error = None;
         if self.config.deep == DeepMode::Inline && draft.kind.is_guarded() {
             let claim = (draft.kind, statement.as_str(), &draft.qualifiers);
-            unread = self.refine(&scope, claim, keep, normalised, Call::foreground(deep_stage::BEFORE)).err();
+            refine_error =
+                self.refine(&scope, claim, keep, normalised, Call::foreground(deep_stage::INLINE_TIMEOUT)).err();
         }
-        let deeply = (self.config.deep == DeepMode::Inline).then_some(Call::foreground(deep_stage::BEFORE));
+        let deep_call = (self.config.deep == DeepMode::Inline).then_some(Call::foreground(deep_stage::INLINE_TIMEOUT));
         let incoming = IncomingClaim {
             scope: &scope,
             kind: draft.kind,
@@ -155,8 +159,8 @@ impl Engine {
             exclude: &exclude,
             consider,
         };
-        let mut results = self.ask_models_within(&incoming, WRITE, deeply);
-        if let Some(error) = unread {
+        let mut results = self.ask_models_within(&incoming, WRITE_CALL, deep_call);
+        if let Some(error) = refine_error {
             results.skip(self, "the language model's parse of the statement", &error);
         }
         vec![results]
@@ -166,7 +170,7 @@ impl Engine {
         &self,
         incoming: &IncomingClaim<'_>,
         call: Call,
-        deeply: Option<Call>,
+        deep_call: Option<Call>,
         into: &mut ModelResults,
     ) -> Result<(), ApiError> {
         if self.models.info().roles.is_empty() {
@@ -187,10 +191,10 @@ impl Engine {
             Err(error) => into.skip(self, "the search for similar claims", &error),
         }
         let permit = self.write_permits.take();
-        // The reader goes back before the cross-encoder is asked.
+        // The reader is returned before the cross-encoder is asked.
         let rows = self.nearby_claims(&self.readers.lend(), incoming, by_words?, into)?;
         into.searched = Some((position, incoming.exclude.to_vec()));
-        // What cannot be parsed is answered under the lock.
+        // Parse errors are reported under the lock.
         let Ok(ours) = into.parse(incoming.new_claim()) else { return Ok(()) };
         let Ok(against) = into.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(()) };
         let scores = into.scores_of(&rows);
@@ -201,7 +205,7 @@ impl Engine {
         }
         let under = JudgeContext { today: &today, scores: &scores, rulings: &rulings, ..JudgeContext::default() };
         let selected = guard_calls::select_for_inference(&self.guard, &ours, &against, under);
-        // The gate looks at more pairs than the judge, which goes on as if they had not been asked about.
+        // The gate uses more pairs than the judge. The judge ignores their scores.
         let more = if incoming.consider && self.nli_is_fitted() {
             guard_calls::select_for_gate(&self.guard, &ours, &against, under, &selected)
         } else {
@@ -221,7 +225,7 @@ impl Engine {
                 for (at, inference) in selected.into_iter().zip(judged) {
                     into.scores.entry(rows[at].id).or_default().inference = Some(inference);
                 }
-                // If the models are busy, these wait for the background, and the judge's do not.
+                // If the models are busy, the background compares the gate's pairs; the judge's pairs are done.
                 match self.inferences_in_one_order(&for_gate, call.having_queued(begun.elapsed())) {
                     Ok(gated) => {
                         for (at, inference) in more.into_iter().zip(gated) {
@@ -233,7 +237,7 @@ impl Engine {
             }
             Err(error) => into.skip(self, "NLI model", &error),
         }
-        if let Some(call) = deeply.filter(|_| into.infers && self.models.info().role(ModelRole::Llm).is_some()) {
+        if let Some(call) = deep_call.filter(|_| into.infers && self.models.info().role(ModelRole::Llm).is_some()) {
             let scores = into.scores_of(&rows);
             let under = JudgeContext { today: &today, scores: &scores, rulings: &rulings, ..JudgeContext::default() };
             for at in guard_calls::select_for_deep_stage(&self.guard, &ours, &against, under) {
@@ -249,14 +253,15 @@ impl Engine {
         Ok(())
     }
 
-    /// One text as a vector, with the model that made it.
+    /// Computes the vector of one text.
     pub(super) fn embed(&self, text: &str, call: Call) -> Result<Embedding, InferError> {
         let vectors = self.models.embed(&[text.to_owned()], call)?;
         let numbers = vectors.into_iter().next().unwrap_or_default();
         Ok(Embedding { model: self.vector_model(numbers.len()), numbers })
     }
 
-    /// The embedding model as the store knows it. A file that is the same under another name makes the same vectors.
+    /// Returns the embedding model as the store identifies it: by the hash of its file, because the same file under
+    /// another name computes the same vectors.
     pub(super) fn vector_model(&self, dimension: usize) -> VectorModel {
         let info = self.models.info();
         let name = info.role(ModelRole::Embedder).map_or_else(String::new, |role| match role.sha256.as_str() {
@@ -266,7 +271,8 @@ impl Engine {
         VectorModel { name, dimension }
     }
 
-    /// The claims that a write is compared with: the likeliest of `rows`, which share words with it, and of those near it in meaning.
+    /// Returns the claims to compare a write with: the likeliest of `rows`, which share words with it, and of those
+    /// similar to it in meaning.
     fn nearby_claims(
         &self,
         reader: &Reader,
@@ -290,7 +296,7 @@ impl Engine {
         Ok(rows)
     }
 
-    /// Adds to `rows` the claims near a write in meaning, and notes how near each of them lies.
+    /// Adds to `rows` the claims similar to a write in meaning, and records their similarity.
     fn near_in_meaning(
         &self,
         reader: &Reader,
@@ -309,7 +315,8 @@ impl Engine {
         };
         let neighbours = match reader.neighbours(&query) {
             Ok(neighbours) => neighbours,
-            // Vectors of another model, or a vector without a direction: words are left, and this one must not be stored.
+            // The store has vectors of another model, or the vector is zero: only words are compared, and the vector
+            // must not be stored.
             Err(error @ (StoreError::VectorModel { .. } | StoreError::BadVector(_))) => {
                 into.vector = None;
                 into.skip(self, "the search for similar claims", &InferError::Refused(error.to_string()));
@@ -333,7 +340,7 @@ impl Engine {
     }
 }
 
-/// Looks words up while the embedder, which is another process, computes: one after the other if the system gives no thread.
+/// Searches while the embedder, which is another process, computes; one after the other if the system starts no thread.
 pub(super) fn while_embedding<T>(
     embed: impl Fn() -> Result<Embedding, InferError> + Sync,
     search: impl FnOnce() -> T,
@@ -361,7 +368,7 @@ impl ModelResults {
         self.skipped.push(SkippedStage { message: format!("{stage} was skipped: {error}"), failed, busy });
     }
 
-    /// Parses a claim once: before the lock or, if it appeared or changed since, under it.
+    /// Parses a claim once: before the lock or, if the claim appeared or changed since, under it.
     pub(super) fn parse(&mut self, claim: NormedClaim) -> Result<Arc<ParsedClaim>, Box<Warning>> {
         if let Some(known) = self.parsed.iter().find(|known| *known.claim() == claim) {
             return Ok(Arc::clone(known));
@@ -376,7 +383,8 @@ impl ModelResults {
         claims.into_iter().map(|claim| self.parse(claim)).collect()
     }
 
-    /// What the rules find between a claim and others: applied once to each pair, before the lock or under it.
+    /// Returns the rules' findings between a claim and others. The rules are applied once to each pair, before the lock
+    /// or under it.
     pub(super) fn rulings(
         &mut self,
         guard: &Guard,
@@ -399,22 +407,23 @@ impl ModelResults {
         Ok(rulings)
     }
 
-    /// Whether it is about this statement.
+    /// Whether the results are about this statement.
     pub(super) fn is_of(&self, statement: &str) -> bool {
         self.statement == statement
     }
 
-    /// The claims that it was compared with, the likeliest first.
+    /// The claims that the statement was compared with, the likeliest first.
     pub(super) fn compared(&self) -> &[ClaimId] {
         &self.compared
     }
 
-    /// Where the log ended when the claims that it was compared with were looked for, unless others were left out than are now.
+    /// Returns the end of the log at the time of the search for claims to compare; `None` if the search excluded other
+    /// claims than `exclude`.
     pub(super) fn searched_at(&self, exclude: &[ClaimId]) -> Option<(i64, i64)> {
         self.searched.as_ref().filter(|(_, left_out)| left_out == exclude).map(|(position, _)| *position)
     }
 
-    /// Those of `rows`, the first `by_words` of which come ranked by words, that a write is compared with.
+    /// Chooses from `rows`, the first `by_words` of which are ranked by words, the claims to compare a write with.
     pub(super) fn shortlist(
         &self,
         incoming: &IncomingClaim<'_>,
@@ -427,10 +436,10 @@ impl ModelResults {
         chosen.into_iter().filter_map(|at| rows.get_mut(at)?.take()).collect()
     }
 
-    /// Claims of like meaning that `rows` lack.
+    /// Returns the claims of similar meaning that are not in `rows`.
     pub(super) fn missing(&self, rows: &[ClaimRow]) -> Vec<ClaimId> {
-        let there: HashSet<ClaimId> = rows.iter().map(|row| row.id).collect();
-        self.near.iter().copied().filter(|id| !there.contains(id)).collect()
+        let present: HashSet<ClaimId> = rows.iter().map(|row| row.id).collect();
+        self.near.iter().copied().filter(|id| !present.contains(id)).collect()
     }
 
     /// Returns the scores of each of `rows`, in their order.
@@ -438,27 +447,26 @@ impl ModelResults {
         rows.iter().map(|row| self.scores.get(&row.id).copied().unwrap_or_default()).collect()
     }
 
-    /// Whether a cross-encoder answered, or had nothing to answer.
+    /// Whether a cross-encoder answered, or no pair was selected for it.
     pub(super) fn infers(&self) -> bool {
         self.infers
     }
 
-    /// Whether a model failed.
     pub(super) fn failed(&self) -> bool {
         self.skipped.iter().any(|skipped| skipped.failed)
     }
 
-    /// Whether a model scored a claim.
+    /// Whether a claim was found before the lock was taken, so that the models could score it.
     pub(super) fn has_scores_of(&self, id: &ClaimId) -> bool {
         self.scores.contains_key(id)
     }
 
-    /// What the report says of stages that did not run.
+    /// Returns the messages of the stages that did not run.
     pub(super) fn skipped(&self) -> Vec<String> {
         self.skipped.iter().map(|skipped| skipped.message.clone()).collect()
     }
 
-    /// The warning to the writer if a model failed: the write is stored all the same.
+    /// Returns the warning to the writer if a model failed. The write is stored all the same.
     pub(super) fn warning(&self) -> Option<Warning> {
         let failed: Vec<&SkippedStage> = self.skipped.iter().filter(|stage| stage.failed).collect();
         let message = if failed.is_empty() {

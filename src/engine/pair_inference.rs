@@ -1,4 +1,4 @@
-//! Asks the cross-encoder about pairs of claims: each in both orders, unless the first one decides.
+//! Asks the cross-encoder about pairs of claims, each in both orders unless the first one decides.
 
 use std::{sync::atomic::Ordering, time::Instant};
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Engine {
-    /// What the cross-encoder says of `pairs` (stored, incoming), and of `one_way` in that order alone.
+    /// Returns the cross-encoder's inferences for `pairs` (stored, incoming), and for `one_way` in that order only.
     pub(super) fn infer(
         &self,
         pairs: &[(&str, &str)],
@@ -21,7 +21,8 @@ impl Engine {
         Ok(inferences)
     }
 
-    /// What the cross-encoder says of both orders of each pair, where it matters which of two claims entails the other.
+    /// Returns the cross-encoder's inferences for pairs, always in both orders, because it matters which of the claims
+    /// entails the other.
     pub(super) fn infer_both_orders(&self, pairs: &[(&str, &str)], call: Call) -> Result<Vec<Inference>, InferError> {
         let both = pairs.iter().flat_map(|pair| [forward(pair), backward(pair)]).collect();
         let answers = classify(&*self.models, both, call)?;
@@ -30,11 +31,12 @@ impl Engine {
     }
 }
 
-/// Asks a cross-encoder about `pairs` (stored, incoming), and about `one_way` in that order alone; one result for each, in their order. The
-/// first batch has the first order of all, the second one the other order of those `pairs` that it leaves open.
+/// Asks a cross-encoder about `pairs` (stored, incoming), and about `one_way` in that order only; returns one result
+/// for each, in their order. The first batch has the first order of all, the second one the other order of those
+/// `pairs` that the first leaves open.
 ///
 /// # Errors
-/// Where the model fails, or gives another number of answers than it was asked for.
+/// Fails if the model fails, or returns a wrong number of answers.
 pub fn infer_pairs(
     models: &dyn Models,
     pairs: &[(&str, &str)],
@@ -44,7 +46,7 @@ pub fn infer_pairs(
     let until = Instant::now() + call.deadline;
     let first = classify(models, pairs.iter().chain(one_way).map(forward).collect(), call)?;
     let open: Vec<usize> = (0..pairs.len()).filter(|at| Inference::needs_second_order(first[*at].logits)).collect();
-    // What was begun is brought to its end, however many wait.
+    // A begun comparison is completed, even if many calls are queued.
     let deadline = until.saturating_duration_since(Instant::now());
     let rest = Call { deadline, longest_queue: None, resumes: true, ..call };
     let second = classify(models, open.iter().map(|at| backward(&pairs[*at])).collect(), rest)?;
@@ -60,12 +62,12 @@ fn both_orders(forward: &Classification, backward: &Classification) -> Inference
     Inference::of(forward.logits, backward.logits, [forward.gate, backward.gate])
 }
 
-/// The texts of a pair (stored, incoming), as the model reads them first.
+/// Returns the texts of a pair (stored, incoming) in the first order.
 fn forward((stored, incoming): &(&str, &str)) -> (String, String) {
     ((*stored).to_owned(), (*incoming).to_owned())
 }
 
-/// The texts of a pair in the other order.
+/// Returns the texts of a pair in the other order.
 fn backward((stored, incoming): &(&str, &str)) -> (String, String) {
     ((*incoming).to_owned(), (*stored).to_owned())
 }

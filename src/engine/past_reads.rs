@@ -1,4 +1,5 @@
-//! Reads of the store as it is, or as it was: from a copy that is projected from the log, and cached for the next read of that time.
+//! Reads of the store as it is or as it was at a time in the past. A past state is a copy projected from the log,
+//! cached for the next read of the same time.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,30 +10,29 @@ use crate::{
     store::{PastMark, Reader},
 };
 
-/// A time to read at: milliseconds since the Unix epoch, by event clock; of one scope, or of all.
+/// A time in the past to read, for one scope or for all.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PastTime {
-    /// The scope that is read; `None` for all.
     pub(super) scope: Option<Scope>,
-    /// The time.
+    /// Milliseconds since the Unix epoch, by event clock.
     pub(super) as_of: u64,
 }
 
 impl PastTime {
-    /// Of one scope, if a time was asked for.
+    /// Returns the time to read of one scope; `None` if the request names no time.
     pub(super) fn of(scope: &Scope, as_of: Option<u64>) -> Option<Self> {
         as_of.map(|as_of| Self { scope: Some(scope.clone()), as_of })
     }
 }
 
-/// The past state that was read last.
+/// The copy of the latest past state that was read.
 #[derive(Default)]
-pub(super) struct PastCache(Mutex<Option<Past>>);
+pub(super) struct PastCache(Mutex<Option<PastCopy>>);
 
-struct Past {
+struct PastCopy {
     at: PastTime,
     mark: PastMark,
-    /// How many vectors the store had: the copy has those of its claims.
+    /// The number of vectors in the store when the copy was made, which has those of its claims.
     vectors: usize,
     reader: Reader,
 }
@@ -45,26 +45,26 @@ impl PastCache {
 }
 
 impl Engine {
-    /// Runs reads on one state of the store: as it is, or as it was.
+    /// Runs reads on one state of the store: the present one, or a past one.
     pub(super) fn read_at<T>(
         &self,
         at: Option<&PastTime>,
         reads: impl FnOnce(&Reader) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         let Some(at) = at else { return self.readers.lend().snapshot(reads) };
-        // Who asks about another time waits for this one: a second copy would cost as much again.
+        // Reads of other times wait for the lock: a second copy would cost as much again.
         let mut kept = self.past.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mark = self.readers.lend().past_mark(at.scope.as_ref(), at.as_of)?;
         if mark.is_present() {
             return self.readers.lend().snapshot(reads);
         }
         let vectors = self.readers.lend().vector_count()?;
-        let is_kept = |past: &Past| past.at == *at && past.mark == mark && past.vectors == vectors;
+        let is_kept = |past: &PastCopy| past.at == *at && past.mark == mark && past.vectors == vectors;
         let past = if let Some(past) = kept.take().filter(is_kept) {
             past
         } else {
             let reader = self.readers.lend().past(at.scope.as_ref(), at.as_of)?;
-            Past { at: at.clone(), mark, vectors, reader }
+            PastCopy { at: at.clone(), mark, vectors, reader }
         };
         kept.insert(past).reader.snapshot(reads)
     }

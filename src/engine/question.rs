@@ -1,4 +1,4 @@
-//! Questions: writes that wait for their writer's verdicts on the claims that they may contradict.
+//! Questions about held writes: the writer's verdicts on the claims that a write may contradict.
 
 use std::time::Duration;
 
@@ -22,17 +22,18 @@ use crate::{
     store::{CardFilter, CardRow, CardState, ClaimRow, EventDraft, Reader, Ref},
 };
 
-/// How long a write waits for verdicts.
-pub(super) const ANSWER_WITHIN: Duration = Duration::from_mins(10);
+/// How long a held write waits for verdicts.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// The most characters of a statement in a question: with [`MAX_REASON`], five doubts stay within 400 tokens.
+/// The greatest number of characters of a statement in a question. With [`MAX_REASON`], five doubts take at most 400
+/// tokens.
 const MAX_STATEMENT: usize = 200;
 
-/// The most characters of a reason in a question.
+/// The greatest number of characters of a reason in a question.
 const MAX_REASON: usize = 100;
 
-/// Hexadecimal digits of the card's id that name a question.
-const TOKEN: usize = 16;
+/// The number of hexadecimal digits of the card's id in a token.
+const TOKEN_DIGITS: usize = 16;
 
 /// A claim that a write may contradict.
 #[derive(Clone, Debug)]
@@ -41,13 +42,13 @@ pub(super) struct ClaimInDoubt {
     pub(super) band: DoubtBand,
 }
 
-/// What a held write waits for; kept beside the guard's report.
+/// The question about a held write; stored beside the guard's report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct HeldQuestion {
-    /// The claims in question, the likeliest contradiction first.
+    /// The claims in question, likeliest contradiction first.
     pub(super) doubts: Vec<QuestionDoubt>,
-    /// Until when an answer is waited for, in milliseconds since the Unix epoch.
+    /// The time until which the write waits for an answer, in milliseconds since the Unix epoch.
     pub(super) until: u64,
 }
 
@@ -59,7 +60,7 @@ pub(super) struct QuestionDoubt {
 }
 
 impl HeldQuestion {
-    /// Reads it from what is kept with a held write.
+    /// Reads the question from the data stored with a held write.
     pub(super) fn of(reader: &Reader, card: &CardRow) -> Result<Self, ApiError> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -73,7 +74,8 @@ impl HeldQuestion {
         Ok(kept.next().unwrap_or_default())
     }
 
-    /// Returns the claims in question that are still stored. A peer's claim may have left the log since, when its team revoked its writer.
+    /// Returns the claims in question that are still stored. A peer's claim may have left the log, because its team
+    /// revoked its writer.
     pub(super) fn stored(&self, reader: &Reader) -> Result<Vec<ClaimInDoubt>, ApiError> {
         let mut stored = Vec::with_capacity(self.doubts.len());
         for QuestionDoubt { id, band } in &self.doubts {
@@ -83,12 +85,13 @@ impl HeldQuestion {
     }
 }
 
-/// The token that names the question on a card.
+/// Returns the token that names the question on a card.
 pub(super) fn token(card: &CardRow) -> String {
-    card.id.to_hex().chars().take(TOKEN).collect()
+    card.id.to_hex().chars().take(TOKEN_DIGITS).collect()
 }
 
-/// A doubt as a client gets it: its texts are quoted data, so they are shortened and have no control characters.
+/// Returns a doubt as clients get it. Its texts are quoted data, so they are shortened and contain no control
+/// characters.
 pub(super) fn doubt(row: &ClaimRow, band: DoubtBand) -> Doubt {
     Doubt {
         id: row.id,
@@ -102,7 +105,7 @@ pub(super) fn doubt(row: &ClaimRow, band: DoubtBand) -> Doubt {
     }
 }
 
-/// The question on the card of a held write.
+/// Returns the question on the card of a held write.
 pub(super) fn consider(reader: &Reader, card: &CardRow, replayed: bool) -> Result<Consider, ApiError> {
     let question = HeldQuestion::of(reader, card)?;
     let stored = question.stored(reader)?;
@@ -126,14 +129,14 @@ pub(super) fn consider(reader: &Reader, card: &CardRow, replayed: bool) -> Resul
     })
 }
 
-/// The hash of what a stored claim, or a new claim, says.
+/// Returns the hash of the words of a stored claim or of a new claim.
 pub(super) fn words_of(row: &ClaimRow) -> EventId {
     words_hash(row.kind, &row.statement, &row.qualifiers)
 }
 
-/// The open cards of held writes, the newest first.
+/// Returns the open cards of held writes, newest first.
 pub(super) fn held_cards(reader: &Reader, scope: Option<&Scope>) -> Result<Vec<CardRow>, ApiError> {
-    // Those that were put off are open, too: in a time that is far away none is.
+    // Includes snoozed cards: at a time in the far future, no card is snoozed.
     let now = i64::MAX as u64;
     let filter = CardFilter { scope: scope.cloned(), status: CardState::Open, now, kinds: vec![CardKind::Held] };
     let mut page = reader.cards(&filter, MAX_PAGE, None)?;
@@ -146,7 +149,7 @@ pub(super) fn held_cards(reader: &Reader, scope: Option<&Scope>) -> Result<Vec<C
 }
 
 impl ActContext<'_> {
-    /// The open card on which a write with these words waits.
+    /// Returns the open card of a held write with these words.
     pub(super) fn held_card(&self, scope: &Scope, words: EventId) -> Result<Option<CardRow>, ApiError> {
         for card in held_cards(self.reader(), Some(scope))? {
             let new_claim = card.new_claim.map(|id| self.reader().new_claim(&id)).transpose()?.flatten();
@@ -157,8 +160,8 @@ impl ActContext<'_> {
         Ok(None)
     }
 
-    /// Applies what is on the record about a write and the claims that it was compared with: what a judge said to contradict it refuses it,
-    /// and what was judged otherwise is in doubt no more. Returns the claim that a judge said to be the same.
+    /// Applies recorded judgements about a write and the claims that it was compared with. A verdict `contradicts`
+    /// refuses the write, and any verdict removes the doubt. Returns the claim that a judge found to be the same.
     pub(super) fn apply_record(
         &self,
         scope: &Scope,
@@ -184,8 +187,8 @@ impl ActContext<'_> {
         Ok(same)
     }
 
-    /// Holds a write until its claims in doubt are judged, and answers with the question. If a write with these words waits already,
-    /// its question stands, and its card keeps the reason, the premises and the claims to replace that were given last.
+    /// Holds a write until its claims in doubt are judged, and answers with the question. If a write with these words
+    /// is held already, its question stays, and its card gets the latest reason, premises and claims to replace.
     pub(super) fn hold(
         &mut self,
         write_scope: &WriteScope,
@@ -194,10 +197,10 @@ impl ActContext<'_> {
         judged: &GuardResult,
     ) -> Result<WriteOutcome, ApiError> {
         let replaced = claim.replaced();
-        let wanted = WriteIntent { supersedes: replaced.clone(), depends_on: claim.premises.clone(), exception: None };
+        let intent = WriteIntent { supersedes: replaced.clone(), depends_on: claim.premises.clone(), exception: None };
         let known = self.held_card(&write_scope.scope, words)?;
         let question = match &known {
-            Some(card) if self.is_as_held(card, claim, &wanted)? => {
+            Some(card) if self.is_held_unchanged(card, claim, &intent)? => {
                 return consider(self.reader(), card, true).map(WriteOutcome::Consider);
             }
             Some(card) => HeldQuestion::of(self.reader(), card)?,
@@ -207,10 +210,11 @@ impl ActContext<'_> {
                     .iter()
                     .map(|doubt| QuestionDoubt { id: doubt.row.id, band: doubt.band })
                     .collect(),
-                until: self.now + ANSWER_WITHIN.as_millis() as u64,
+                until: self.now + ANSWER_TIMEOUT.as_millis() as u64,
             },
         };
-        // Only what the writer must judge stands on the card: whoever settles it does not replace a claim that was merely mentioned.
+        // Only claims with the band `ask` are on the card, so that whoever settles it does not replace a claim that was
+        // merely mentioned.
         let asked = question.doubts.iter().filter(|doubt| doubt.band == DoubtBand::Ask).map(|doubt| doubt.id);
         let asked: Vec<ClaimId> = asked.filter(|id| !replaced.contains(id)).collect();
         let mut draft =
@@ -218,7 +222,7 @@ impl ActContext<'_> {
         draft.seen = known.as_ref().and_then(|card| card.new_claim).into_iter().collect();
         draft.claim_kind = Some(claim.draft.kind);
         draft.body = claim.body();
-        draft.body.data = Some(unstored_data(&judged.report, &wanted, Some(&question)));
+        draft.body.data = Some(unstored_data(&judged.report, &intent, Some(&question)));
         let near = match question.doubts.len() {
             1 => "a claim".to_owned(),
             more => format!("{more} claims"),
@@ -237,10 +241,10 @@ impl ActContext<'_> {
         consider(self.reader(), &card, false).map(WriteOutcome::Consider)
     }
 
-    /// Whether a card holds a write as it is said now.
-    fn is_as_held(&self, card: &CardRow, claim: &NewClaim, wanted: &WriteIntent) -> Result<bool, ApiError> {
+    /// Whether a card already holds the write with this reason and intent.
+    fn is_held_unchanged(&self, card: &CardRow, claim: &NewClaim, intent: &WriteIntent) -> Result<bool, ApiError> {
         let held = card.new_claim.map(|id| self.reader().new_claim(&id)).transpose()?.flatten();
         Ok(held.is_some_and(|row| row.reason == claim.draft.reason)
-            && write_intent(self.reader(), &card.id)? == *wanted)
+            && write_intent(self.reader(), &card.id)? == *intent)
     }
 }

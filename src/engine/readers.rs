@@ -1,4 +1,4 @@
-//! A few read-only connections, lent out one at a time.
+//! A pool of read-only connections.
 
 use std::{
     ops::Deref,
@@ -8,17 +8,18 @@ use std::{
 use super::semaphore::{Permit, Semaphore};
 use crate::store::{Reader, Store, StoreError};
 
-/// The connections; there is at least one.
+/// The connections; at least one.
 pub(super) struct Readers {
     first: Mutex<Reader>,
     others: Vec<Mutex<Reader>>,
-    /// One for each connection: a thread waits for whichever comes back first, since an audit keeps one for minutes.
+    /// One permit for each connection: a thread gets whichever is returned first, because an audit uses one for
+    /// minutes.
     permits: Semaphore,
 }
 
-/// A connection; it goes back when this is dropped.
+/// A borrowed connection; returned to the pool when dropped.
 pub(super) struct LentReader<'a> {
-    // Dropped before the permit, so that the next thread finds it free.
+    // Dropped before the permit, so that the connection is free when the next thread gets the permit.
     reader: MutexGuard<'a, Reader>,
     _permit: Permit<'a>,
 }
@@ -30,14 +31,15 @@ impl Readers {
         Ok(Self { first: Mutex::new(store.open_reader()?), others, permits: Semaphore::new(count) })
     }
 
-    /// Lends a connection, and waits for one if all are lent.
+    /// Borrows a connection; waits for one if all are in use.
     pub(super) fn lend(&self) -> LentReader<'_> {
         let permit = self.permits.take();
         let reader = self.free().unwrap_or_else(|| self.first.lock().unwrap_or_else(PoisonError::into_inner));
         LentReader { reader, _permit: permit }
     }
 
-    /// A connection that nobody has. A reader holds no state that a panic could leave half changed.
+    /// Returns a free connection. A poisoned lock is ignored: a reader has no state that a panic could leave
+    /// inconsistent.
     fn free(&self) -> Option<MutexGuard<'_, Reader>> {
         std::iter::once(&self.first).chain(&self.others).find_map(|reader| match reader.try_lock() {
             Ok(free) => Some(free),

@@ -1,15 +1,15 @@
-//! The hash of what a request asks for: it distinguishes a retry from another request under the same `op_id`.
+//! The hash of a request, which tells a retry from another request with the same `op_id`.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::store::RequestHash;
 
-/// Fields that say who asks, from where and how, not for what: a retry may differ in them.
-const BESIDE: [&str; 7] = ["op_id", "who", "agent", "identity", "source", "dry_run", "expect_rev"];
+/// Fields that say who sends the request, from where and how; a retry may differ in them.
+const IGNORED_FIELDS: [&str; 7] = ["op_id", "who", "agent", "identity", "source", "dry_run", "expect_rev"];
 
-/// The hash of a request of this name. Fields without a value take no part, so that a field which is new in a later version
-/// changes nothing for requests that don't use it.
+/// Returns the hash of a request to `act`. Fields without a value do not count, so that a field added in a later
+/// version does not change the hash of requests that don't use it.
 pub(super) fn request_hash(act: &str, request: &impl Serialize) -> Option<RequestHash> {
     let mut value = serde_json::to_value(request).ok()?;
     prune(&mut value);
@@ -17,23 +17,23 @@ pub(super) fn request_hash(act: &str, request: &impl Serialize) -> Option<Reques
     hasher.update(b"ergo/request/1");
     hasher.update(act.as_bytes());
     hasher.update(&[0]);
-    // Objects are written with their keys in order.
+    // Objects are serialised with sorted keys.
     hasher.update(value.to_string().as_bytes());
     let mut hash = [0; 16];
     hash.copy_from_slice(hasher.finalize().as_bytes().get(..16)?);
     Some(RequestHash(hash))
 }
 
-/// Removes the fields of [`BESIDE`], and those without a value.
+/// Removes the [`IGNORED_FIELDS`], and fields without a value.
 fn prune(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|name, field| {
-                // In `keep` a source says which side of a card stays.
+                // In `keep`, the source names the side of a card that stays.
                 if name != "keep" {
                     prune(field);
                 }
-                !BESIDE.contains(&name.as_str()) && !is_nothing(field)
+                !IGNORED_FIELDS.contains(&name.as_str()) && !is_nothing(field)
             });
         }
         Value::Array(items) => items.iter_mut().for_each(prune),

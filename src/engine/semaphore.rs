@@ -2,17 +2,17 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Lets a limited number of threads work at a time.
+/// Limits how many threads work at a time.
 pub(super) struct Semaphore {
     free: Mutex<usize>,
     returned: Condvar,
 }
 
-/// A permit; it goes back when this is dropped.
+/// A permit; returned when dropped.
 pub(super) struct Permit<'a>(&'a Semaphore);
 
 impl Semaphore {
-    /// Creates it with `count` permits, at least one.
+    /// Creates a semaphore with `count` permits, at least one.
     pub(super) fn new(count: usize) -> Self {
         Self { free: Mutex::new(count.max(1)), returned: Condvar::new() }
     }

@@ -1,4 +1,4 @@
-//! Care of the whole store: checks and copies, which take seconds in a large one.
+//! Checks and copies of the whole store, which take seconds if it is large.
 
 use std::path::Path;
 
@@ -11,18 +11,18 @@ use crate::{
 pub use crate::store::{StoreProgress, StoreStep};
 
 impl Engine {
-    /// Looks the whole store over, beside the writer: signatures, chains, what is derived, what teams do not take.
+    /// Checks the whole store without blocking the writer: signatures, chains, projections, quarantine.
     pub fn check_store(&self) -> Result<StoreCheck, ApiError> {
         self.check_store_shown(&mut ())
     }
 
-    /// [`Engine::check_store`] that says how far it is.
+    /// [`Engine::check_store`] with progress.
     pub fn check_store_shown(&self, progress: &mut dyn StoreProgress) -> Result<StoreCheck, ApiError> {
         let CheckReport { events, devices, redacted, problems, notes } = self.checked(progress)?;
         Ok(StoreCheck { events, devices, redacted, problems, notes })
     }
 
-    /// Copies the store to a new file, safely while it is in use. Returns with the copy's size in bytes.
+    /// Copies the store to a new file; safe while it is in use. Returns the size of the copy in bytes.
     ///
     /// # Errors
     /// `bad_request` if the file exists already.
@@ -30,7 +30,7 @@ impl Engine {
         self.backup_shown(to, &mut ())
     }
 
-    /// [`Engine::backup`] that says how far it is.
+    /// [`Engine::backup`] with progress.
     pub fn backup_shown(&self, to: &Path, progress: &mut dyn StoreProgress) -> Result<u64, ApiError> {
         Ok(self.readers.lend().backup_shown(to, progress)?)
     }

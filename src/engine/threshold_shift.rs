@@ -1,5 +1,5 @@
-//! The shifts of a scope's thresholds: how earlier contradictions found by inference were settled there moves the one for refusals a little, and
-//! how earlier questions were answered moves the one for questions.
+//! Shifts of a scope's thresholds. How persons settled contradictions found by inference moves the threshold for
+//! refusals a little; how earlier questions were answered moves the threshold for questions.
 
 use std::sync::Arc;
 
@@ -12,44 +12,45 @@ use crate::{
     store::{CardRow, Reader},
 };
 
-/// The most agents whose thresholds for questions are listed.
+/// The greatest number of agents whose thresholds for questions are listed.
 const LISTED_AGENTS: usize = 20;
 
-/// The newest settled cards of a scope among which those that count are looked for.
-const LOOKED_AT: usize = 300;
+/// The number of newest settled cards of a scope that are searched for cards that count.
+const MAX_SEARCHED_CARDS: usize = 300;
 
-/// The most that count.
-const COUNTED_CARDS: usize = 30;
+/// The greatest number of cards that count.
+const MAX_COUNTED_CARDS: usize = 30;
 
-/// What one dismissal adds to the probability from which inference refuses, and one confirmation takes away.
+/// The change of the refusal threshold, a probability: a dismissal raises it by this, a confirmation lowers it.
 const STEP: f32 = 0.01;
 
-/// The most that a scope can move the threshold: five dismissals more than confirmations, or two fewer.
-const MOST: (f32, f32) = (-0.02, 0.05);
+/// The limits of the shift: two more confirmations than dismissals, or five more dismissals.
+const SHIFT_LIMITS: (f32, f32) = (-0.02, 0.05);
 
-/// With a cross-encoder for which the judge's weights were not fitted, inference warns and refuses nothing.
-const UNFITTED: f32 = 1.0;
+/// The shift with a cross-encoder for which the judge's weights were not fitted: inference then warns, but never
+/// refuses.
+const UNFITTED_SHIFT: f32 = 1.0;
 
 impl Engine {
-    /// Returns what is added to the block threshold of inference in a scope.
+    /// Returns the shift of the block threshold of inference in a scope.
     pub(super) fn threshold_shift(&self, reader: &Reader, scope: &Scope) -> Result<f32, ApiError> {
         if !self.nli_is_fitted() {
             return Ok(self.lowest_threshold_shift());
         }
-        Ok(shift(&reader.cards_settled_by_persons(scope, LOOKED_AT, COUNTED_CARDS)?))
+        Ok(shift(&reader.cards_settled_by_persons(scope, MAX_SEARCHED_CARDS, MAX_COUNTED_CARDS)?))
     }
 
-    /// The lowest that [`Engine::threshold_shift`] can be in any scope.
+    /// Returns the lowest possible [`Engine::threshold_shift`] of any scope.
     pub(super) fn lowest_threshold_shift(&self) -> f32 {
         match () {
             () if self.models.info().role(ModelRole::Nli).is_none() => 0.0,
-            () if !self.nli_is_fitted() => UNFITTED,
-            () => MOST.0,
+            () if !self.nli_is_fitted() => UNFITTED_SHIFT,
+            () => SHIFT_LIMITS.0,
         }
     }
 
-    /// Judges a claim of a scope `under` the lowest threshold, and if inference finds something by that, under the scope's own: only then are the
-    /// settled cards read.
+    /// Judges a claim of a scope. `under` must have the lowest threshold; only if inference finds something with it,
+    /// the settled cards are read and the claim is judged again with the scope's own threshold.
     pub(super) fn judge_in(
         &self,
         (reader, scope): (&Reader, &Scope),
@@ -66,14 +67,14 @@ impl Engine {
         }
     }
 
-    /// Whether there is a cross-encoder, and the weights were fitted for it.
+    /// Whether there is a cross-encoder and the weights were fitted for it.
     pub(super) fn nli_is_fitted(&self) -> bool {
         self.models.info().role(ModelRole::Nli).is_some_and(|nli| nli.sha256 == self.guard.weights().provenance.nli)
     }
 }
 
 impl Engine {
-    /// The scopes whose threshold is another than that of the weights, with both.
+    /// Lists the scopes whose threshold differs from that of the weights, with both.
     pub(super) fn thresholds(&self, reader: &Reader) -> Result<Vec<ScopeThreshold>, ApiError> {
         let usual = self.guard.weights().thresholds.block;
         let mut moved = Vec::new();
@@ -86,7 +87,7 @@ impl Engine {
         Ok(moved)
     }
 
-    /// The scopes in which answers raised the threshold for questions, and for which agent.
+    /// Lists the scopes in which answers raised the threshold for questions, and the agents for which they did.
     pub(super) fn ask_thresholds(&self, reader: &Reader) -> Result<Vec<AskThreshold>, ApiError> {
         let infers = self.nli_is_fitted();
         let usual = self.guard.ask_threshold(infers, 0.0);
@@ -103,8 +104,9 @@ impl Engine {
 }
 
 impl Engine {
-    /// Returns the claims in doubt of a write whose writer answers questions. The answers of persons and of the writer itself in its scope say how
-    /// likely a contradiction must be for a question: an agent that calls everything compatible silences no question to another one.
+    /// Returns the claims in doubt of a write whose writer answers questions. Earlier answers in the scope, those of
+    /// persons and of the same agent, determine how likely a contradiction must be for a question. Answers of one agent
+    /// do not affect questions to another one.
     pub(super) fn doubts_to_ask(
         &self,
         reader: &Reader,
@@ -114,7 +116,7 @@ impl Engine {
         under: JudgeContext<'_>,
     ) -> Result<Vec<DoubtfulPair>, ApiError> {
         let doubts = guard_calls::doubts(&self.guard, incoming, against, under);
-        // Few writes are in such doubt that the answers matter.
+        // Most writes have no such doubt, so the earlier answers need not be read.
         if doubts.iter().all(|pair| pair.band != DoubtBand::Ask) {
             return Ok(doubts);
         }
@@ -125,13 +127,13 @@ impl Engine {
     }
 }
 
-/// Whether a cross-encoder or a language model found it.
+/// Whether a cross-encoder or a language model made the finding.
 fn is_inferred(finding: &Finding) -> bool {
     matches!(finding.evidence.rule, RuleId::Inferred | RuleId::InferredDeeply)
 }
 
-/// The shift that cards make which persons settled: a dismissal says that inference was wrong, any other act that it was right. Agents, whose
-/// writes were refused, do not count.
+/// Returns the shift from cards that persons settled: a dismissal says that inference was wrong, any other act that it
+/// was right. Agents, whose own writes were refused, do not count.
 fn shift(cards: &[CardRow]) -> f32 {
     let mut sum = 0.0;
     for card in cards {
@@ -143,5 +145,5 @@ fn shift(cards: &[CardRow]) -> f32 {
             _ => 0.0,
         };
     }
-    sum.clamp(MOST.0, MOST.1)
+    sum.clamp(SHIFT_LIMITS.0, SHIFT_LIMITS.1)
 }

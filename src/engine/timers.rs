@@ -1,4 +1,4 @@
-//! How long the stages of a write take, for `GET /diagnose`.
+//! Durations of the stages of a write, for `GET /diagnose`.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -15,7 +15,7 @@ pub(super) struct StageTimer {
     max: AtomicU64,
 }
 
-/// A running measurement; it ends when this is dropped.
+/// A running measurement; it ends when dropped.
 pub(super) struct RunningTimer<'a> {
     timer: &'a StageTimer,
     since: Instant,
@@ -46,7 +46,6 @@ impl Drop for RunningTimer<'_> {
     }
 }
 
-/// The stages that are measured.
 #[derive(Debug, Default)]
 pub(super) struct StageTimers {
     /// Asking models before a write.
@@ -55,7 +54,7 @@ pub(super) struct StageTimers {
     pub(super) queue: StageTimer,
     /// An act under the write lock: reading, judging, committing.
     pub(super) act: StageTimer,
-    /// Reading a stored claim deeply, in the background.
+    /// Comparing a stored claim in the background pass.
     pub(super) deep: StageTimer,
     /// Reading a few claims of a story, in the background.
     pub(super) story: StageTimer,

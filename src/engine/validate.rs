@@ -1,4 +1,4 @@
-//! Requests, checked: every error names the field and says what to do. Pure.
+//! Checks requests: every error names the field and says what to do. Pure.
 
 use jiff::civil::Date;
 
@@ -12,25 +12,24 @@ use crate::{
     },
 };
 
-/// The longest name of a person, agent, environment, team or tenant, and the longest key of a fact, in bytes.
+/// The greatest length of a name of a person, agent, environment, team or tenant, and of the key of a fact, in bytes.
 pub(super) const MAX_NAME: usize = 200;
 
-/// The longest scope identity (a remote's URL or a path), in bytes.
+/// The greatest length of a scope identity (the URL of a remote, or a path), in bytes.
 const MAX_IDENTITY: usize = 4096;
 
-/// How many ids a request may list at once.
+/// The greatest number of ids in one list of a request.
 pub(super) const MAX_IDS: usize = 64;
 
-/// Who acts, checked. Blank optional fields are absent.
+/// The person or agent that acts, checked. Blank optional fields are absent.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Actor {
-    /// The person.
     pub who: String,
-    /// The agent through which they act.
+    /// The agent through which the person acts.
     pub agent: Option<String>,
 }
 
-/// A claim to be written, checked: texts trimmed at both ends, blank optional fields absent.
+/// A claim to be written, checked: texts are trimmed at both ends, blank optional fields are absent.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ClaimDraft {
     pub kind: ClaimKind,
@@ -42,7 +41,7 @@ pub(super) struct ClaimDraft {
     pub exception: Option<String>,
 }
 
-/// Checks the further claims of an act: only `reviewed` takes them.
+/// Checks the further claims of an act. Only `reviewed` accepts them.
 pub(super) fn also(request: &ActRequest, act: &str) -> Result<(), ApiError> {
     if request.also.is_empty() {
         return Ok(());
@@ -57,7 +56,6 @@ pub(super) fn also(request: &ActRequest, act: &str) -> Result<(), ApiError> {
     request.also.iter().try_for_each(|target| id("also", target).map(drop))
 }
 
-/// Checks who acts.
 pub(super) fn actor(caller: &Caller) -> Result<Actor, ApiError> {
     let who = name("who", &caller.who)?
         .ok_or_else(|| ApiError::field("who", "`who` is empty").hint("name the person who acts"))?;
@@ -65,8 +63,8 @@ pub(super) fn actor(caller: &Caller) -> Result<Actor, ApiError> {
     Ok(Actor { who, agent })
 }
 
-/// Returns the caller of what a model does about a claim, in the name of the claim's writer. A peer may have written a name that is refused here;
-/// then the model acts in its own name.
+/// Returns a caller for an act of a model on a claim, in the name of the claim's writer. A peer may have written a name
+/// that is invalid here; the model then acts in its own name.
 pub(super) fn on_behalf(scope: &Scope, who: &str) -> Caller {
     let caller = Caller {
         org_id: scope.org_id.clone(),
@@ -92,7 +90,7 @@ pub(super) fn scope(caller: &Caller) -> Result<Scope, ApiError> {
     Ok(scope)
 }
 
-/// A scope by names that a person may use.
+/// Returns a scope from names that a person may use.
 pub(super) fn named(org_id: &str, project: &str) -> Result<Scope, ScopeError> {
     let scope = Scope::new(org_id, project)?;
     if scope.org_id == ORGANISATION {
@@ -101,7 +99,7 @@ pub(super) fn named(org_id: &str, project: &str) -> Result<Scope, ScopeError> {
     if scope.is_reserved() { Err(RESERVED) } else { Ok(scope) }
 }
 
-/// Checks the scope of a request that may leave it empty; both names or none.
+/// Checks an optional scope: the request must name both parts or neither.
 pub(super) fn optional_scope(org_id: Option<&str>, project: Option<&str>) -> Result<Option<Scope>, ApiError> {
     match (org_id.unwrap_or_default(), project.unwrap_or_default()) {
         ("", "") => Ok(None),
@@ -111,7 +109,7 @@ pub(super) fn optional_scope(org_id: Option<&str>, project: Option<&str>) -> Res
     }
 }
 
-/// Checks what identifies a scope beyond its name.
+/// Checks the identity of a scope, which tells scopes of the same name apart.
 pub(super) fn identity(caller: &Caller) -> Result<Option<String>, ApiError> {
     let Some(identity) = caller.identity.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -121,7 +119,7 @@ pub(super) fn identity(caller: &Caller) -> Result<Option<String>, ApiError> {
     Ok(Some(identity.to_owned()))
 }
 
-/// Checks a claim to be written. `default_kind` is taken if the request names none.
+/// Checks a claim to be written. If the request names no kind, it has `default_kind`.
 pub(super) fn draft(request: &RememberRequest, default_kind: ClaimKind) -> Result<ClaimDraft, ApiError> {
     let kind = request.kind.unwrap_or(default_kind);
     let statement = required_worded("statement", &request.statement)?;
@@ -160,14 +158,14 @@ pub(super) fn draft(request: &RememberRequest, default_kind: ClaimKind) -> Resul
     })
 }
 
-/// Checks the reason of an act on `what`.
+/// Checks the reason of an act. `act` is the act's name in the error.
 pub(super) fn reason(request: &ActRequest, act: &str) -> Result<String, ApiError> {
     worded("reason", Some(&request.reason))?.ok_or_else(|| {
         ApiError::field("reason", format!("{act} needs a `reason`")).hint("say why; it stays in the history")
     })
 }
 
-/// Checks where and when a claim holds.
+/// Checks the environment, team, tenant and dates of a claim.
 pub(super) fn qualifiers(raw: &Qualifiers) -> Result<Qualifiers, ApiError> {
     let place = |field: &str, text: &Option<String>| text.as_deref().map_or(Ok(None), |text| name(field, text));
     let checked = Qualifiers {
@@ -186,7 +184,7 @@ pub(super) fn qualifiers(raw: &Qualifiers) -> Result<Qualifiers, ApiError> {
     }
 }
 
-/// Checks that a text looks like an id or a prefix of one; answers in lower case.
+/// Checks that a text looks like an id or a prefix of one, and returns it in lower case.
 pub(super) fn id(field: &str, text: &str) -> Result<String, ApiError> {
     let text = text.trim();
     if text.is_empty() {
@@ -206,7 +204,7 @@ pub(super) fn id(field: &str, text: &str) -> Result<String, ApiError> {
     Ok(text.to_ascii_lowercase())
 }
 
-/// Checks a list of ids: how many, and the form of each.
+/// Checks the length of a list of ids, and the form of each id.
 pub(super) fn ids(field: &str, list: &[String]) -> Result<Vec<String>, ApiError> {
     if list.len() > MAX_IDS {
         return Err(ApiError::field(
@@ -217,12 +215,13 @@ pub(super) fn ids(field: &str, list: &[String]) -> Result<Vec<String>, ApiError>
     list.iter().map(|text| id(field, text)).collect()
 }
 
-/// A text that must not be blank.
+/// Checks a text that must not be blank.
 pub(super) fn required(field: &str, text: &str) -> Result<String, ApiError> {
     optional(field, Some(text))?.ok_or_else(|| empty(field))
 }
 
-/// A statement or a reason: [`optional`], but what has neither a letter nor a digit, such as the “…” of an example, is refused.
+/// Checks a statement or a reason like [`optional`], and refuses a text without a letter or digit, such as the “…” of
+/// an example.
 pub(super) fn worded(field: &str, text: Option<&str>) -> Result<Option<String>, ApiError> {
     match optional(field, text)? {
         Some(text) if !has_word(&text) => Err(empty(field)),
@@ -230,7 +229,7 @@ pub(super) fn worded(field: &str, text: Option<&str>) -> Result<Option<String>, 
     }
 }
 
-/// A statement or a reason that must not be blank.
+/// [`worded`] for a text that must not be blank.
 pub(super) fn required_worded(field: &str, text: &str) -> Result<String, ApiError> {
     worded(field, Some(text))?.ok_or_else(|| empty(field))
 }
@@ -239,8 +238,8 @@ fn empty(field: &str) -> ApiError {
     ApiError::field(field, format!("`{field}` is empty")).hint("write at least a word")
 }
 
-/// A text of at most [`MAX_TEXT`] bytes without NUL; blank is absent, and so is what shows nothing. White space at both ends is no
-/// part of it.
+/// Checks a text of at most [`MAX_TEXT`] bytes without NUL, and trims it. A text that is blank or without visible
+/// characters is absent.
 pub(super) fn optional(field: &str, text: Option<&str>) -> Result<Option<String>, ApiError> {
     let Some(text) = text.map(str::trim).filter(|text| text.contains('\0') || shows(text)) else { return Ok(None) };
     no_nul(field, text)?;
@@ -248,7 +247,7 @@ pub(super) fn optional(field: &str, text: Option<&str>) -> Result<Option<String>
     Ok(Some(text.to_owned()))
 }
 
-/// A short name on one line; blank is absent.
+/// Checks a short name on one line; blank is absent.
 fn name(field: &str, text: &str) -> Result<Option<String>, ApiError> {
     let text = text.trim();
     if text.is_empty() {
@@ -259,17 +258,17 @@ fn name(field: &str, text: &str) -> Result<Option<String>, ApiError> {
     Ok(Some(text.to_owned()))
 }
 
-/// A name that may be absent; blank is absent.
+/// Checks a name that may be absent; blank is absent.
 pub(super) fn optional_name(field: &str, text: Option<&str>) -> Result<Option<String>, ApiError> {
     text.map_or(Ok(None), |text| name(field, text))
 }
 
-/// A name that must not be blank.
+/// Checks a name that must not be blank.
 pub(super) fn required_name(field: &str, text: &str) -> Result<String, ApiError> {
     name(field, text)?.ok_or_else(|| ApiError::field(field, format!("`{field}` is empty")))
 }
 
-/// Refuses a name that is made here with a character that cannot be seen: two such names would look the same.
+/// Refuses a new name that contains an invisible character, because two such names would look the same.
 pub(super) fn printable(field: &str, text: &str) -> Result<(), ApiError> {
     if !shows(text) {
         return Err(unseen(field));
@@ -283,7 +282,7 @@ pub(super) fn printable(field: &str, text: &str) -> Result<(), ApiError> {
     }
 }
 
-/// Whether a text has anything that can be seen. What has not would be stored and never found: nobody could tell it from another.
+/// Whether a text has a visible character. A text without any would be stored and never found.
 fn shows(text: &str) -> bool {
     !sanitize(text).trim().is_empty()
 }
@@ -295,7 +294,7 @@ fn unseen(field: &str) -> ApiError {
 fn day(field: &str, text: Option<&str>) -> Result<Option<String>, ApiError> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
     match Date::strptime("%Y-%m-%d", text) {
-        // A year of other than four digits would not sort as text.
+        // Only years of four digits sort as text.
         Ok(date) if (1000..=9999).contains(&date.year()) => Ok(Some(date.to_string())),
         _ => {
             let shown: String = text.chars().take(40).collect();

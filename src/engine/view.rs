@@ -1,4 +1,4 @@
-//! From the store's rows to what clients see. Pure.
+//! Converts rows of the store into what clients see. Pure.
 
 use super::fact_key;
 use crate::{
@@ -7,10 +7,10 @@ use crate::{
     store::{CardRow, ClaimRow, EventRow},
 };
 
-/// The most characters of a statement in a list of events.
-const SHORTENED: usize = 200;
+/// The greatest number of characters of a statement in a list of events.
+const MAX_LISTED_CHARS: usize = 200;
 
-/// A claim as seen on `today`.
+/// Returns a claim as it is on `today`.
 pub(super) fn claim(row: ClaimRow, today: &str) -> ClaimView {
     let mut flags = row.flags;
     flags.expired = row.expired_on(today);
@@ -50,12 +50,10 @@ pub(super) fn claim(row: ClaimRow, today: &str) -> ClaimView {
     }
 }
 
-/// Several claims.
 pub(super) fn claims(rows: impl IntoIterator<Item = ClaimRow>, today: &str) -> Vec<ClaimView> {
     rows.into_iter().map(|row| claim(row, today)).collect()
 }
 
-/// An event.
 pub(super) fn event(row: EventRow) -> EventView {
     let body = row.body.unwrap_or_default();
     EventView {
@@ -77,7 +75,7 @@ pub(super) fn event(row: EventRow) -> EventView {
     }
 }
 
-/// The link of a chain without the act that led to it.
+/// Returns a link of a chain without the act that led to it.
 pub(super) fn link(claim: ClaimView, depth: usize) -> ChainLink {
     ChainLink {
         claim,
@@ -90,7 +88,7 @@ pub(super) fn link(claim: ClaimView, depth: usize) -> ChainLink {
     }
 }
 
-/// What stands against a write.
+/// Returns a finding with its claim as a conflict.
 pub(super) fn conflict(finding: Finding, claim: ClaimView) -> Conflict {
     Conflict {
         claim,
@@ -102,7 +100,7 @@ pub(super) fn conflict(finding: Finding, claim: ClaimView) -> Conflict {
     }
 }
 
-/// Whether a card still waits at `now`, in milliseconds since the Unix epoch.
+/// Returns the status of a card at `now`, in milliseconds since the Unix epoch.
 pub(super) fn card_status(row: &CardRow, now: u64) -> CardStatus {
     match row.snoozed_until {
         _ if !row.open => CardStatus::Settled,
@@ -111,7 +109,7 @@ pub(super) fn card_status(row: &CardRow, now: u64) -> CardStatus {
     }
 }
 
-/// How a card that is not open was settled.
+/// Returns how a card was settled; `None` if it is open.
 pub(super) fn settlement(row: &CardRow) -> Option<CardSettlement> {
     if row.open {
         return None;
@@ -144,7 +142,7 @@ pub(super) fn settlement(row: &CardRow) -> Option<CardSettlement> {
     })
 }
 
-/// What a client asks for when it names a status of cards.
+/// Parses the status of cards that a client asks for.
 pub(super) fn card_filter(text: Option<&str>) -> Result<crate::store::CardState, api::ApiError> {
     Ok(match text.unwrap_or("open") {
         "" | "open" => crate::store::CardState::Open,
@@ -163,7 +161,7 @@ pub(super) fn card_filter(text: Option<&str>) -> Result<crate::store::CardState,
     })
 }
 
-/// A statement as a list of events has it.
+/// Shortens a statement for a list of events.
 pub(super) fn shorten(text: &str) -> String {
-    cut(text, SHORTENED)
+    cut(text, MAX_LISTED_CHARS)
 }
