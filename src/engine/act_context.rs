@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Engine,
-    acts::Answered,
+    acts::AnsweredQuestion,
     beside, find, guard_calls,
     model_results::ModelResults,
     validate::{self, Actor},
@@ -35,7 +35,7 @@ pub(super) struct ActContext<'a> {
     model_results: Vec<ModelResults>,
     changes: Vec<Change>,
     /// The question that this act answers. The next commit adds the events of the answer.
-    pub(super) answered: Option<Answered>,
+    pub(super) answered: Option<AnsweredQuestion>,
 }
 
 impl Engine {

@@ -94,7 +94,7 @@ fn one_of_each(book: &NotesBook, insight: &Insight) -> Vec<ClaimRow> {
 
 /// Removes the claims of a project that a claim of its organisation's level replaces in a list: its sightings, and
 /// claims equal to it.
-pub(super) fn once<T>(
+pub(super) fn drop_covered_by_level<T>(
     reader: &Reader,
     project: &Scope,
     found: &mut Vec<T>,

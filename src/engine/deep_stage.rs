@@ -215,7 +215,7 @@ impl Engine {
             // Without models, nearby claims are found by words only.
             rows = incoming.by_words(&self.readers.lend())?;
         }
-        let Ok(ours) = results.parse(incoming.new_claim()) else { return Ok(0) };
+        let Ok(ours) = results.parse(incoming.normed_claim()) else { return Ok(0) };
         let Ok(against) = results.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(0) };
         let Ok(rulings) = results.rulings(&self.guard, &ours, &against) else { return Ok(0) };
         let scores = results.scores_of(&rows);
@@ -255,7 +255,7 @@ impl Engine {
             return Ok(0);
         }
         self.act(&validate::on_behalf(&row.scope, &row.who), None, |context| {
-            let pairs = found_cards::still_there(context, pairs)?;
+            let pairs = found_cards::still_missing(context, pairs)?;
             if pairs.is_empty() {
                 return Ok(0);
             }
@@ -273,7 +273,7 @@ impl Engine {
         results: &super::model_results::ModelResults,
     ) -> Result<Vec<ClaimRow>, ApiError> {
         let mut rows = self.readers.lend().bare_claims_with_ids(results.compared())?;
-        rows.retain(|row| incoming.meets(row));
+        rows.retain(|row| incoming.may_compare_guarded(row));
         Ok(rows)
     }
 

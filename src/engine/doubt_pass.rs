@@ -25,7 +25,7 @@ impl Engine {
             let reader = self.readers.lend();
             for (row, other, band) in pairs.iter().filter(|(.., band)| *band == DoubtBand::Ask) {
                 let pair = pair_key(&words_of(row), &words_of(other));
-                if reader.judgement(scope, &pair)?.is_some() || found_cards::known(&reader, row.id, other.id)? {
+                if reader.judgement(scope, &pair)?.is_some() || found_cards::is_known_pair(&reader, row.id, other.id)? {
                     continue;
                 }
                 let ours_is_newer = (row.clock, row.id) > (other.clock, other.id);

@@ -139,7 +139,7 @@ pub(super) struct IncomingClaim<'a> {
 
 impl IncomingClaim<'_> {
     /// Returns the claim in the form that the guard compares.
-    pub(super) fn new_claim(&self) -> NormedClaim {
+    pub(super) fn normed_claim(&self) -> NormedClaim {
         NormedClaim {
             id: None,
             kind: self.kind,
@@ -194,7 +194,7 @@ impl IncomingClaim<'_> {
     }
 
     /// Whether a stored claim is guarded and may be compared with the new one.
-    pub(super) fn meets(&self, row: &ClaimRow) -> bool {
+    pub(super) fn may_compare_guarded(&self, row: &ClaimRow) -> bool {
         row.kind.is_guarded() && self.may_compare(row)
     }
 
@@ -255,7 +255,7 @@ impl ActContext<'_> {
         let mut rows = incoming.by_words(self.reader())?;
         let by_words = rows.len();
         let mut near = self.reader().bare_claims_with_ids(&results.missing(&rows))?;
-        near.retain(|row| incoming.meets(row));
+        near.retain(|row| incoming.may_compare_guarded(row));
         rows.extend(incoming.in_force(self.reader(), near)?);
         let mut rows = results.shortlist(incoming, rows, by_words);
         rows.extend(incoming.facts(self.reader())?);
@@ -272,7 +272,7 @@ impl ActContext<'_> {
             |warning: Box<Warning>| GuardResult { warnings: vec![*warning], ungated: true, ..GuardResult::default() };
         let stored = self.engine.as_read(self.reader(), rows)?;
         let (ours, against) =
-            match results.parse(incoming.new_claim()).and_then(|ours| Ok((ours, results.parse_all(stored)?))) {
+            match results.parse(incoming.normed_claim()).and_then(|ours| Ok((ours, results.parse_all(stored)?))) {
                 Ok(parsed) => parsed,
                 Err(warning) => return Ok(ungated(warning)),
             };
@@ -376,7 +376,7 @@ fn skipped(
 }
 
 /// Returns a stored claim in the form that the guard compares.
-pub(super) fn new_claim(row: &ClaimRow) -> NormedClaim {
+pub(super) fn normed_claim(row: &ClaimRow) -> NormedClaim {
     let normaliser = row.normaliser.clone().unwrap_or_default();
     let (statement, norms) = (row.statement.clone(), row.norms.clone());
     NormedClaim { id: Some(row.id), kind: row.kind, statement, norms, normaliser, source: row.source.clone() }

@@ -17,7 +17,7 @@ use super::{
     deep_stage::{self, DeepMode},
     find,
     guard_calls::{self, NormalisedStatement},
-    guard_result::{IncomingClaim, new_claim},
+    guard_result::{IncomingClaim, normed_claim},
     validate,
 };
 use crate::{
@@ -195,7 +195,7 @@ impl Engine {
         let rows = self.nearby_claims(&self.readers.lend(), incoming, by_words?, into)?;
         into.searched = Some((position, incoming.exclude.to_vec()));
         // Parse errors are reported under the lock.
-        let Ok(ours) = into.parse(incoming.new_claim()) else { return Ok(()) };
+        let Ok(ours) = into.parse(incoming.normed_claim()) else { return Ok(()) };
         let Ok(against) = into.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(()) };
         let scores = into.scores_of(&rows);
         let today = guard_calls::day((self.config.clock)());
@@ -430,8 +430,8 @@ impl ModelResults {
         rows: Vec<ClaimRow>,
         by_words: usize,
     ) -> Vec<ClaimRow> {
-        let found: Vec<NormedClaim> = rows.iter().map(new_claim).collect();
-        let chosen = guard_calls::shortlist(&incoming.new_claim(), &found, by_words, &self.scores_of(&rows));
+        let found: Vec<NormedClaim> = rows.iter().map(normed_claim).collect();
+        let chosen = guard_calls::shortlist(&incoming.normed_claim(), &found, by_words, &self.scores_of(&rows));
         let mut rows: Vec<Option<ClaimRow>> = rows.into_iter().map(Some).collect();
         chosen.into_iter().filter_map(|at| rows.get_mut(at)?.take()).collect()
     }

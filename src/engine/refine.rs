@@ -5,7 +5,7 @@
 
 use std::sync::{PoisonError, atomic::Ordering};
 
-use super::{Engine, deep_stage::DeepMode, guard_calls::NormalisedStatement, guard_result::new_claim};
+use super::{Engine, deep_stage::DeepMode, guard_calls::NormalisedStatement, guard_result::normed_claim};
 use crate::{
     api::ApiError,
     domain::{ClaimId, ClaimKind, Norm, Qualifiers, Scope},
@@ -150,7 +150,7 @@ fn is_by_rules(row: &ClaimRow) -> bool {
 
 /// Returns a stored claim as it is compared, with its reading by the normaliser of this version, if there is one.
 pub(super) fn as_read(reader: &Reader, row: &ClaimRow, version: Option<&str>) -> Result<NormedClaim, ApiError> {
-    let plain = new_claim(row);
+    let plain = normed_claim(row);
     let Some(version) = version.filter(|_| is_by_rules(row)) else { return Ok(plain) };
     let Some(reading) = reader.reading(&row.statement, version)?.and_then(|answer| Reading::parse(&answer).ok()) else {
         return Ok(plain);

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Engine, guard_result::new_claim};
+use super::{Engine, guard_result::normed_claim};
 use crate::{
     api::{ApiError, Change},
     domain::{ClaimId, Status, ago::day},
@@ -68,7 +68,7 @@ impl StoryTexts {
         if let Some(text) = kept.get(&row.id) {
             return text;
         }
-        let text = StoryText::new(new_claim(row), row.reason.as_deref());
+        let text = StoryText::new(normed_claim(row), row.reason.as_deref());
         kept.insert(row.id, text.clone());
         text
     }

@@ -11,7 +11,7 @@ use crate::{
     api::{ApiError, AuditOutcome, AuditRequest, DoubtBand},
     domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier, guard_report::Relation},
     engine::{
-        Engine, act_context::WriteScope, guard_calls, guard_result::new_claim, refine, request_hash::request_hash,
+        Engine, act_context::WriteScope, guard_calls, guard_result::normed_claim, refine, request_hash::request_hash,
         validate,
     },
     guard::{Guard, JudgeContext, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim, Ruling, normalise::llm},
@@ -77,7 +77,7 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
         if !context.done_before()?.is_empty() {
             return Ok(work.outcome);
         }
-        let pairs = found_cards::still_there(context, work.pairs)?;
+        let pairs = found_cards::still_missing(context, work.pairs)?;
         if pairs.is_empty() {
             return Ok(work.outcome);
         }
@@ -295,7 +295,7 @@ impl AuditRun<'_> {
             if finding.tier != Tier::Block {
                 continue;
             }
-            if found_cards::known(self.reader, comparison.row.id, theirs.id)? {
+            if found_cards::is_known_pair(self.reader, comparison.row.id, theirs.id)? {
                 self.outcome.known += 1;
             } else {
                 let id = CardId::of_members(&[comparison.row.id, theirs.id]);
@@ -342,6 +342,6 @@ impl AuditRun<'_> {
         if normalised.warning.is_some() {
             return stored();
         }
-        Ok(NormedClaim { norms: normalised.norms, normaliser: normalised.version, ..new_claim(row) })
+        Ok(NormedClaim { norms: normalised.norms, normaliser: normalised.version, ..normed_claim(row) })
     }
 }

@@ -16,13 +16,13 @@ pub(in crate::engine) struct FoundPair {
 }
 
 /// Whether a person settled this pair, or a card shows it.
-pub(in crate::engine) fn known(reader: &Reader, one: ClaimId, other: ClaimId) -> Result<bool, ApiError> {
+pub(in crate::engine) fn is_known_pair(reader: &Reader, one: ClaimId, other: ClaimId) -> Result<bool, ApiError> {
     // A card that the present comparison derives settles by itself; a local card that a person settled stays settled.
     Ok(reader.is_settled_pair(&one, &other)? || reader.share_a_card(&one, &other)?)
 }
 
 /// Returns the pairs whose claims are still active and that no card shows yet.
-pub(in crate::engine) fn still_there(
+pub(in crate::engine) fn still_missing(
     context: &ActContext<'_>,
     pairs: Vec<FoundPair>,
 ) -> Result<Vec<FoundPair>, ApiError> {
@@ -31,7 +31,7 @@ pub(in crate::engine) fn still_there(
     for pair in pairs {
         let active =
             |id| -> Result<bool, ApiError> { Ok(reader.claim(&id)?.is_some_and(|row| row.status == Status::Active)) };
-        if active(pair.ours.id)? && active(pair.theirs.id)? && !known(reader, pair.ours.id, pair.theirs.id)? {
+        if active(pair.ours.id)? && active(pair.theirs.id)? && !is_known_pair(reader, pair.ours.id, pair.theirs.id)? {
             kept.push(pair);
         }
     }

@@ -42,5 +42,5 @@ pub(super) use resolve::{StorySide, resolve, resolve_many, story_question};
 pub(super) use retract::retract;
 pub(super) use reviewed::reviewed;
 pub(super) use supersede::supersede;
-pub(super) use undo::{taken_back, undo};
-pub(super) use verdicts::{Answered, judge, next_unanswered, store_unanswered};
+pub(super) use undo::{describe_undone, undo};
+pub(super) use verdicts::{AnsweredQuestion, judge, next_unanswered, store_unanswered};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Answered, advice, notice, promote::promotion, refuse};
+use super::{AnsweredQuestion, advice, notice, promote::promotion, refuse};
 use crate::{
     api::{ApiError, Doubt, Stored, Warning, WriteOutcome},
     domain::{
@@ -180,7 +180,7 @@ impl ActContext<'_> {
         if let Some(answered) = &self.answered {
             judged.doubts.retain(|doubt| !answered.names(&doubt.row.id));
         }
-        let answered = self.answered.as_ref().is_some_and(Answered::is_judged);
+        let answered = self.answered.as_ref().is_some_and(AnsweredQuestion::is_judged);
         let excepts = claim.draft.exception.is_some();
         let proposed = judged.blocks() && excepts && !self.may_except();
         // A caller that names the rule asks for an exception to this rule only.

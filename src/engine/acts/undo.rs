@@ -137,7 +137,10 @@ fn undo_root(reader: &Reader, events: Vec<EventRow>) -> Result<(Vec<EventRow>, b
 
 /// Describes in one sentence the act that an undo reversed, and whether the undo was a redo; `None` for any other
 /// event.
-pub(in crate::engine) fn taken_back(reader: &Reader, event: &EventRow) -> Result<Option<(String, bool)>, ApiError> {
+pub(in crate::engine) fn describe_undone(
+    reader: &Reader,
+    event: &EventRow,
+) -> Result<Option<(String, bool)>, ApiError> {
     let Some(target) = event.targets.first().filter(|_| is_undo(std::slice::from_ref(event))) else { return Ok(None) };
     let Some(target) = reader.event(target)? else { return Ok(None) };
     let (root, redo) = undo_root(reader, reader.op(&target.op)?)?;

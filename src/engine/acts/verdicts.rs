@@ -261,7 +261,7 @@ impl GivenVerdicts {
 }
 
 /// An answered question: the events that it adds to the act that follows from it.
-pub(in crate::engine) struct Answered {
+pub(in crate::engine) struct AnsweredQuestion {
     card: CardRow,
     verdicts: BTreeMap<ClaimId, PairVerdict>,
     /// The claims in question without a verdict; each gets a card.
@@ -279,7 +279,7 @@ pub(in crate::engine) struct Answered {
     pub(in crate::engine) became: Option<ClaimId>,
 }
 
-impl Answered {
+impl AnsweredQuestion {
     /// Whether a claim was part of the question.
     pub(in crate::engine) fn names(&self, id: &ClaimId) -> bool {
         self.words.contains_key(id)
@@ -402,7 +402,7 @@ impl ActContext<'_> {
             // A person decides, so until then no verdict `replaces` is recorded.
             on_record.retain(|_, verdict| *verdict != PairVerdict::Replaces);
         }
-        self.answered = Some(Answered {
+        self.answered = Some(AnsweredQuestion {
             unjudged: asked.map(|(row, _)| row.clone()).collect(),
             words,
             new: words_of(&held.row),

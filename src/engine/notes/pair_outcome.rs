@@ -16,7 +16,7 @@ use crate::{
         Engine,
         acts::found_cards::FoundPair,
         guard_calls,
-        guard_result::{judged_finding, new_claim},
+        guard_result::{judged_finding, normed_claim},
         wording::quote,
     },
     guard::{Inference, JudgeContext, NormedClaim, PairScores, ParsedClaim, Ruling},
@@ -126,7 +126,7 @@ impl Engine {
         now: u64,
         shift: f32,
     ) -> Option<GuardedPair<'a>> {
-        let parse = |row| guard_calls::parse(new_claim(row)).ok();
+        let parse = |row| guard_calls::parse(normed_claim(row)).ok();
         Some(GuardedPair {
             newer,
             older,
@@ -200,7 +200,7 @@ impl Engine {
                 statement: part.stated.rest.clone(),
                 norms: normalised.norms,
                 normaliser: normalised.version,
-                ..new_claim(row)
+                ..normed_claim(row)
             })
             .ok()
         };
@@ -231,8 +231,9 @@ impl Engine {
         let mut found: BTreeMap<&Scope, Vec<(&ClaimRow, &ClaimRow, DoubtBand)>> = BTreeMap::new();
         for (at, near) in near {
             let row = &book.rows[at];
-            let others = near.iter().map(|one| new_claim(&book.rows[one.pair.other])).collect();
-            let (Ok(ours), Ok(against)) = (guard_calls::parse(new_claim(row)), guard_calls::parse_all(others)) else {
+            let others = near.iter().map(|one| normed_claim(&book.rows[one.pair.other])).collect();
+            let (Ok(ours), Ok(against)) = (guard_calls::parse(normed_claim(row)), guard_calls::parse_all(others))
+            else {
                 continue;
             };
             let scores: Vec<PairScores> = near.iter().map(|one| scores(one.pair.cosine, one.inference)).collect();

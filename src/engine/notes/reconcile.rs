@@ -248,7 +248,7 @@ impl Engine {
         }
         for (scope, pairs) in cards {
             found.cards += self.act(caller, None, |context| {
-                let pairs = found_cards::still_there(context, pairs)?;
+                let pairs = found_cards::still_missing(context, pairs)?;
                 if pairs.is_empty() {
                     return Ok(0);
                 }

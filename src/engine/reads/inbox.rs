@@ -84,8 +84,8 @@ fn quarantined(
     };
     let most = limit.saturating_add(before);
     let list = match scope {
-        Some(scope) => engine.kept_out_of(scope, most)?,
-        None => engine.kept_out(&QuarantinedQuery::default(), most)?,
+        Some(scope) => engine.quarantined_in_scope(scope, most)?,
+        None => engine.quarantined_up_to(&QuarantinedQuery::default(), most)?,
     };
     let items: Vec<InboxItem> =
         list.items.into_iter().skip(before).map(|item| InboxItem::Quarantined(Box::new(item))).collect();
@@ -175,8 +175,8 @@ fn sentence(engine: &Engine, what: NoticeKind, note: &acts::NoticeData, row: &No
     }
     let explanation = guard_calls::explain(
         &engine.guard,
-        guard_result::new_claim(&row.claim),
-        guard_result::new_claim(other),
+        guard_result::normed_claim(&row.claim),
+        guard_result::normed_claim(other),
         note.stage,
     );
     explanation.unwrap_or_else(|| format!("{claim} may contradict {}.", wording::quote(&other.statement)))

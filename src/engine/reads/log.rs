@@ -23,7 +23,7 @@ pub(in crate::engine) fn log(engine: &Engine, query: &LogQuery) -> Result<LogPag
         let mut items = Vec::with_capacity(page.items.len());
         for row in page.items {
             let first = row.targets.first().copied().filter(|_| query.acts);
-            let undone = if query.acts { acts::taken_back(reader, &row)? } else { None };
+            let undone = if query.acts { acts::describe_undone(reader, &row)? } else { None };
             let mut event = view::event(row);
             if let Some((what, redo)) = undone {
                 (event.about, event.redo) = (Some(view::shorten(&what)), redo);

@@ -442,7 +442,7 @@ impl RecallRun<'_> {
             let order = retired(a).cmp(&retired(b)).then(b.score.total.total_cmp(&a.score.total));
             order.then(b.row.id.cmp(&a.row.id))
         });
-        agreement::once(reader, &self.wanted.scope, &mut found, |found| &found.row)?;
+        agreement::drop_covered_by_level(reader, &self.wanted.scope, &mut found, |found| &found.row)?;
         Ok(found)
     }
 

@@ -113,7 +113,7 @@ pub(super) fn entries(reader: &Reader, scope: &Scope) -> Result<(Vec<SnapshotEnt
     let read = rows.len();
     // A redacted claim has no text.
     rows.retain(|row| !row.statement.is_empty());
-    agreement::once(reader, scope, &mut rows, |row| row)?;
+    agreement::drop_covered_by_level(reader, scope, &mut rows, |row| row)?;
     claims -= read - rows.len();
     let entries = rows.into_iter().map(|row| {
         let project = (row.scope != *scope).then_some(scope);

@@ -17,11 +17,11 @@ impl Engine {
         let limit = reads::limit(query.limit).map_err(|error| {
             error.hint("`total` says how many there are; accept or discard some, then ask for the rest")
         })?;
-        self.kept_out(query, limit)
+        self.quarantined_up_to(query, limit)
     }
 
     /// [`Engine::quarantined`] with any limit.
-    pub(in crate::engine) fn kept_out(
+    pub(in crate::engine) fn quarantined_up_to(
         &self,
         query: &QuarantinedQuery,
         limit: usize,
@@ -52,7 +52,11 @@ impl Engine {
     }
 
     /// Lists the quarantined events of one scope that were not discarded, at most `limit`.
-    pub(in crate::engine) fn kept_out_of(&self, scope: &Scope, limit: usize) -> Result<QuarantinedList, ApiError> {
+    pub(in crate::engine) fn quarantined_in_scope(
+        &self,
+        scope: &Scope,
+        limit: usize,
+    ) -> Result<QuarantinedList, ApiError> {
         self.readers.lend().snapshot(|reader| {
             let Some((team, name)) = reader.team_of(scope)? else { return Ok(QuarantinedList::default()) };
             let total =
