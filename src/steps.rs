@@ -1,11 +1,11 @@
-//! Named steps of work that must survive `kill -9`, so that a test can end the program at each of them.
+//! Named steps at which a test can kill the program, to check that the work survives `kill -9`.
 //!
-//! A debug build whose environment has `ERGO_STOP_AT`, such as `send DURABLE` or `backup copied`, ends at that step as `kill -9` ends it;
-//! with `commit #3`, when it comes there for the third time. The optimised program, which people have, does not know the variable.
+//! A debug build kills itself at the step that the environment variable `ERGO_STOP_AT` names, such as `send DURABLE` or
+//! `backup copied`; with `commit #3`, when it reaches the step `commit` for the third time. Release builds ignore the variable.
 
 use std::fmt::Display;
 
-/// Marks that a step was reached.
+/// Kills the program if the step is the one that `ERGO_STOP_AT` names.
 #[cfg(debug_assertions)]
 pub(crate) fn reached(step: impl Display) {
     use std::sync::{
@@ -13,7 +13,7 @@ pub(crate) fn reached(step: impl Display) {
         atomic::{AtomicU32, Ordering},
     };
 
-    /// The step, and how often it is still passed.
+    /// The step, and how many more times the program must reach it.
     static STOP_AT: LazyLock<Option<(String, AtomicU32)>> = LazyLock::new(|| {
         let text = std::env::var("ERGO_STOP_AT").ok()?;
         let (step, count) = text.split_once(" #").unwrap_or((&text, "1"));
@@ -25,11 +25,11 @@ pub(crate) fn reached(step: impl Display) {
     {
         use rustix::process::{Signal, getpid, kill_process};
 
-        // Nothing is flushed, closed or logged any more.
+        // SIGKILL, so that nothing is flushed, closed or logged.
         let _dead = kill_process(getpid(), Signal::KILL);
     }
 }
 
-/// Marks that a step was reached.
+/// Kills the program if the step is the one that `ERGO_STOP_AT` names.
 #[cfg(not(debug_assertions))]
 pub(crate) fn reached(_: impl Display) {}

@@ -183,7 +183,7 @@ fn replayed(db: &Connection, op: &OpId, author: &DeviceId) -> Result<Option<Comm
     let Some(first) = events.first() else { return Ok(None) };
     Ok(Some(Committed {
         op: *op,
-        scope: log::scope_named(db, first.scope)?,
+        scope: log::scope_by_number(db, first.scope)?,
         created: events.iter().filter(|event| event.is_claim()).map(|event| event.id).collect(),
         events: events.iter().map(|event| event.id).collect(),
         claims: Vec::new(),

@@ -85,7 +85,7 @@ impl Reader {
         let mut found = HashMap::new();
         for row in rows {
             let ((author, epoch), scope, events) = row?;
-            found.insert((author, epoch, log::scope_named(&self.db, scope)?), events);
+            found.insert((author, epoch, log::scope_by_number(&self.db, scope)?), events);
         }
         Ok(found)
     }
@@ -116,7 +116,7 @@ impl Store {
             )?
             .execute([n])?;
         }
-        log::note_moved(&tx)?;
+        log::record_move(&tx)?;
         // No claim is among them.
         team::with_reference_indexes(&tx, places.len(), &team::TO_EVENTS, || {
             let mut projector = Projector::new(&tx, &*self.check)?;

@@ -30,7 +30,7 @@ impl Store {
         if marks(&tx)?.is_some() {
             return Ok(());
         }
-        let first = oldest.map(|id| log::number_of(&tx, id)).transpose()?.flatten();
+        let first = oldest.map(|id| log::row_number(&tx, id)).transpose()?.flatten();
         let read = match first {
             Some(first) => first - 1,
             None => tx.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?,
@@ -43,7 +43,7 @@ impl Store {
     pub fn note_deep_stage(&mut self, newest: i64, next: Option<&ClaimId>) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         let Some((read, above, up_to)) = marks(&tx)? else { return Ok(()) };
-        match next.map(|id| log::number_of(&tx, id)).transpose()?.flatten() {
+        match next.map(|id| log::row_number(&tx, id)).transpose()?.flatten() {
             None => {
                 let read = read.max(up_to).max(newest);
                 [READ, ABOVE, UP_TO].into_iter().try_for_each(|name| open::set(&tx, name, read))?;
@@ -75,6 +75,6 @@ impl Reader {
 
     /// The number of a claim in this file: claims that arrived later have greater ones.
     pub fn claim_number(&self, id: &ClaimId) -> Result<Option<i64>> {
-        log::number_of(&self.db, id)
+        log::row_number(&self.db, id)
     }
 }

@@ -32,7 +32,7 @@ impl Reader {
                         ORDER BY e.wall, e.tick, e.id";
             let successors = "SELECT successor FROM live_acts WHERE claim = ?1 AND successor IS NOT NULL";
             let facts = ClaimFacts {
-                scope: log::scope_named(&self.db, scope)?,
+                scope: log::scope_by_number(&self.db, scope)?,
                 kind: kind_of(row.get(3)?),
                 status: status_of(row.get(4)?),
                 flags: Flags {
@@ -67,7 +67,7 @@ impl Reader {
             let members = ids("SELECT member FROM card_members WHERE card = ?1", row.get(0)?)?;
             let facts = CardFacts {
                 kind: CardKind::ALL.into_iter().find(|known| *known as i64 == kind).unwrap_or(CardKind::Found),
-                scope: log::scope_named(&self.db, row.get(3)?)?,
+                scope: log::scope_by_number(&self.db, row.get(3)?)?,
                 open: row.get(4)?,
                 moot: row.get(5)?,
                 members: members.into_iter().collect::<BTreeSet<_>>(),

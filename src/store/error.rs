@@ -8,159 +8,149 @@ use crate::domain::{DeviceId, EventId, OpId, Scope, event::EventError, replica::
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// SQLite refused.
+    /// SQLite reported an error.
     #[error("{kind}: {error}", kind = kind_of(.0), error = .0)]
     Sqlite(#[from] rusqlite::Error),
-    /// The file system refused.
+    /// The file system reported an error.
     #[error("{what} {path}: {error}")]
     Io {
-        /// What was tried: "cannot open", …
+        /// The failed operation, as the message begins: "cannot open", …
         what: &'static str,
-        /// On which file.
         path: PathBuf,
-        /// The system's error.
         error: std::io::Error,
     },
-    /// The file was written by a newer version.
+    /// The file was written by a newer version of ergo.
     #[error(
         "the store {path} has schema version {found}, and this ergo knows versions up to {known}: use the newer ergo \
          that wrote it"
     )]
     NewerSchema {
-        /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The file's schema version.
         found: u32,
-        /// The newest version known here.
+        /// The newest schema version that this program knows.
         known: u32,
     },
-    /// The file was written by a version from before the first release.
+    /// The file was written by a version of ergo from before the first release.
     #[error(
         "the store {path} has schema version {found}, from before the first release, which this ergo cannot read: \
          export each project with the ergo that wrote it (`ergo export jsonl FILE`), move the store away, and import the \
          files with this ergo (`ergo import jsonl FILE`)"
     )]
     OlderSchema {
-        /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The file's schema version.
         found: u32,
     },
-    /// The file is a database, but not ergo's.
+    /// The file is not an ergo store, but perhaps another database.
     #[error("{path} is not an ergo store: move it away, or put a backup in its place that `ergo backup` made")]
     NotAStore {
-        /// The file.
         path: PathBuf,
     },
-    /// The file has no content, which a store never lacks: a copy that failed, or a write that was lost.
+    /// The file is empty, which a store never is: a copy failed, or a write was lost.
     #[error(
         "{0} is empty, so its content is lost; replace it with a complete backup, or delete it to start with an empty store"
     )]
     Empty(PathBuf),
-    /// The file lacks its end: a copy that was cut short.
+    /// The end of the file is missing: a copy was interrupted.
     #[error(
         "{path} is incomplete: it has {size} of {whole} bytes; replace it with a complete backup (if copying was \
             interrupted, copy it again)"
     )]
     Incomplete {
-        /// The file.
         path: PathBuf,
-        /// Its size in bytes.
+        /// The file's size in bytes.
         size: u64,
-        /// The size that its header declares, in bytes.
+        /// The size in bytes that the file's header declares.
         whole: u64,
     },
     /// An event is malformed, forged or too large.
     #[error(transparent)]
     Event(#[from] EventError),
-    /// A draft refers to something that the act cannot contain.
+    /// A draft of an act is invalid.
     #[error("draft {index} of the act {problem}")]
     BadDraft {
-        /// Which draft, from 0.
+        /// The index of the draft, counted from 0.
         index: usize,
-        /// What is wrong with it.
+        /// What is wrong, as a phrase that follows "draft 0 of the act".
         problem: &'static str,
     },
-    /// A scope's name is malformed.
+    /// The name of a scope is malformed.
     #[error(transparent)]
     Scope(#[from] crate::domain::scope::ScopeError),
-    /// A page's cursor was not made by this list.
+    /// A cursor was not returned by the list that it is used for.
     #[error("invalid cursor “{0}”: pass the one at the end of the previous page unchanged")]
     BadCursor(String),
-    /// `backup` never overwrites.
+    /// The target of a backup exists: `backup` never overwrites a file.
     #[error("{0} already exists: choose another name")]
     Exists(PathBuf),
-    /// Vectors of two models cannot be compared.
+    /// A vector is of another model than the stored ones; vectors of two models cannot be compared.
     #[error(
         "the store's vectors were computed with {stored}, and the embedder is now {given}: select the old embedder \
             (`ergo models use`), or compute them again with `ergo reembed`; until then claims are found by words only"
     )]
     VectorModel {
-        /// The model that the first vector locked.
+        /// The model of the stored vectors, which the first vector determined.
         stored: Box<VectorModel>,
-        /// The other.
+        /// The model of the new vector.
         given: Box<VectorModel>,
     },
-    /// A vector is not one of its model's.
+    /// A vector cannot be the output of its model.
     #[error("a vector {0}: the embedding model gives invalid output; `ergo models verify` checks its file")]
     BadVector(String),
-    /// The team is not one of this store's.
+    /// This store does not know the team.
     #[error("this device is not in the team {}: join it first", .0.short())]
     UnknownTeam(EventId),
-    /// What was given as a team's roster lacks its beginning.
+    /// The events that were given as a team's roster lack its first event.
     #[error("the received events are not the roster of team {}: ask for a new invitation", .0.short())]
     NoRoster(EventId),
-    /// A roster does not name this device.
+    /// The roster does not name this device as a member.
     #[error("team {} does not name this device ({}) as a member: ask an admin to add it", .team.short(), .device.short())]
     NotAMember {
-        /// This device.
         device: DeviceId,
-        /// The team.
         team: EventId,
     },
-    /// A scope that is not one of the team's, or that this device may not read.
+    /// The team does not have the scope, or this device may not read it.
     #[error("the team {} does not share {scope} with this device: an admin can grant it (`ergo sync grant`)", .team.short())]
     NotShared {
-        /// The scope, by its name in the team.
+        /// The scope's name in the team.
         scope: Scope,
-        /// The team.
         team: EventId,
     },
-    /// A scope here that holds a team's scope already.
+    /// The scope of this device is already bound to a team's scope.
     #[error("{0} is already used for a scope of a team: choose another name")]
     Bound(Scope),
-    /// A document's id does not follow from what it holds.
+    /// The id of a document does not match its scope, month and part.
     #[error("document {0} belongs to another scope, month or part")]
     BadDocument(DocumentId),
-    /// A document is not the version that a change to it was based on.
+    /// The stored version of a document is not the one that a change was based on.
     #[error("document {0} was changed at the same time: retry")]
     StaleDocument(DocumentId),
-    /// The idempotency key of another act.
+    /// The idempotency key belongs to another act.
     #[error("`op_id` {0} was used for another request")]
     UsedOp(OpId),
     /// The file was removed while the store was open.
     #[error("the store {} was removed while it was in use, so nothing can be stored", .0.display())]
     Removed(PathBuf),
-    /// Another file has the store's name.
+    /// Another file has taken the store's path while the store was open.
     #[error("the store {} was replaced by another file while it was in use, so nothing can be stored", .0.display())]
     Replaced(PathBuf),
-    /// The file lost its end.
+    /// The file was truncated while the store was open.
     #[error("the store is damaged: {} was truncated from {seen} to {size} bytes while it was in use", path.display())]
     Cut {
-        /// The file.
         path: PathBuf,
-        /// Its size now.
+        /// The present size in bytes.
         size: u64,
-        /// The size that it had.
+        /// The largest known earlier size in bytes.
         seen: u64,
     },
-    /// Something in the file that ergo itself wrote cannot be read.
+    /// Data in the file that ergo itself wrote cannot be read.
     #[error("the store is damaged: {0}")]
     Damaged(String),
 }
 
 impl StoreError {
-    /// Whether there is no room left on the disk.
+    /// Returns whether the disk is full.
     pub fn is_full(&self) -> bool {
         match self {
             Self::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => error.code == rusqlite::ErrorCode::DiskFull,
@@ -171,7 +161,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the file does not hold what was written into it: it was damaged from outside, or the disk fails.
+    /// Returns whether the file's content is not what was written: something else damaged it, or the disk fails.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Sqlite(error) => is_damage(error),
@@ -180,7 +170,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the store cannot be written now, though nothing is wrong with the request: disk full, read-only, busy.
+    /// Returns whether the store cannot be written now although the request is valid: disk full, read-only, busy.
     pub fn is_unavailable(&self) -> bool {
         use rusqlite::ErrorCode::{
             CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, FileLockingProtocolFailed, ReadOnly, SystemIoFailure,
@@ -203,12 +193,12 @@ impl StoreError {
     }
 }
 
-/// What an error of SQLite means for the store.
+/// Describes what an SQLite error means for the store.
 fn kind_of(error: &rusqlite::Error) -> &'static str {
     if is_damage(error) { "the store is damaged" } else { "the store cannot be read or written" }
 }
 
-/// Whether an error of SQLite, or of decoding a column, means that the file is damaged.
+/// Returns whether an error of SQLite, or of decoding a column, means that the file is damaged.
 fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::{
         Error,

@@ -1,4 +1,4 @@
-//! The event log: appending signed events, and reading them back.
+//! The event log: appends signed events and reads them.
 
 use std::collections::HashMap;
 
@@ -11,25 +11,25 @@ use crate::domain::{
     verified::Verified,
 };
 
-/// What an edge means for the event that it points to.
+/// The meaning of an edge (table `edges`) for the event that it points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum EdgeRole {
-    /// It is acted on.
+    /// The source acts on it.
     Target = 0,
-    /// It takes the targets' place.
+    /// It replaces the targets of the source.
     Successor = 1,
-    /// The writer had seen it.
+    /// The writer of the source had seen it.
     Seen = 2,
-    /// Not an event: the card that the source creates or refers to.
+    /// It is not an event but the card that the source creates or refers to.
     Card = 3,
-    /// Not an event: the list in which the source stands.
+    /// It is not an event but a list that contains the source.
     List = 4,
-    /// Not an event: the pair of claims that the source judges, by their words.
+    /// It is not an event but the key of the two statements that the source judges.
     Pair = 5,
 }
 
-/// `SELECT` of what [`LoadedEvent::read`] reads, with the rest of the statement.
+/// A `SELECT` of the columns that [`LoadedEvent::read`] reads; the argument is the rest of the statement after `FROM`.
 macro_rules! select_loaded {
     ($rest:literal) => {
         concat!("SELECT e.n, e.id, e.scope, e.effective, e.header FROM ", $rest)
@@ -37,33 +37,31 @@ macro_rules! select_loaded {
 }
 pub(super) use select_loaded;
 
-/// The setting that counts how often events have left the log or changed their scope: what was counted of them holds until then.
-const MOVED: &str = "events.moved";
+/// The setting that counts how often events have left the log or changed their scope. Counts of events are valid until it changes.
+const MOVE_COUNT_SETTING: &str = "events.moved";
 
-/// How often events have left the log or changed their scope.
-pub(super) fn moved(db: &Connection) -> Result<i64> {
-    Ok(open::setting(db, MOVED)?.unwrap_or(0))
+/// Returns how often events have left the log or changed their scope.
+pub(super) fn move_count(db: &Connection) -> Result<i64> {
+    Ok(open::setting(db, MOVE_COUNT_SETTING)?.unwrap_or(0))
 }
 
-/// Notes that events leave the log or change their scope, in the transaction that moves them.
-pub(super) fn note_moved(db: &Connection) -> Result<()> {
-    open::set(db, MOVED, moved(db)? + 1)
+/// Records that events leave the log or change their scope, in the transaction that moves them.
+pub(super) fn record_move(db: &Connection) -> Result<()> {
+    open::set(db, MOVE_COUNT_SETTING, move_count(db)? + 1)
 }
 
 /// An event as the projections use it.
 #[derive(Clone, Debug)]
 pub(super) struct LoadedEvent {
-    /// Its place in the order of arrival.
+    /// The row number, in the order of arrival.
     pub n: i64,
-    /// Its id.
     pub id: EventId,
-    /// The number of its scope.
+    /// The row number of the event's scope.
     pub scope: i64,
-    /// Its header.
     pub header: Header,
-    /// What it does, as far as this version understands it.
+    /// The kind as this version understands it; [`EventKind::Unknown`] otherwise.
     pub kind: EventKind,
-    /// It was not undone.
+    /// The event was not undone.
     pub effective: bool,
 }
 
@@ -84,44 +82,44 @@ impl LoadedEvent {
         })
     }
 
-    /// Whether this event creates a claim that this version understands.
+    /// Returns whether this event creates a claim that this version understands.
     pub(super) fn is_claim(&self) -> bool {
         self.header.creates_claim() && !matches!(self.kind, EventKind::Unknown(_))
     }
 }
 
-/// A column that does not hold what ergo wrote there.
+/// Returns the error for a column whose content ergo cannot have written.
 pub(super) fn conversion(column: usize, error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Blob, Box::new(error))
 }
 
-/// A 32-byte id in a column.
+/// Reads a 32-byte id from a column.
 pub(super) fn id_at(row: &Row<'_>, column: usize) -> rusqlite::Result<EventId> {
     Ok(EventId(row.get(column)?))
 }
 
-/// A 32-byte id in a column that may be empty.
+/// Reads a 32-byte id from a column that may be NULL.
 pub(super) fn optional_id_at(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<EventId>> {
     Ok(row.get::<_, Option<[u8; 32]>>(column)?.map(EventId))
 }
 
-/// A wall clock as SQLite stores it; what lies beyond the year 292,278,994 is kept in the header alone.
+/// Converts a wall clock to SQLite's integer. Times after the year 292,278,994 are capped; the header keeps the exact time.
 pub(super) fn wall(wall: u64) -> i64 {
     i64::try_from(wall).unwrap_or(i64::MAX)
 }
 
-/// The place of an event, where it is known.
-pub(super) fn number_of(db: &Connection, id: &EventId) -> Result<Option<i64>> {
+/// Returns the row number of an event, if the event is in the log.
+pub(super) fn row_number(db: &Connection, id: &EventId) -> Result<Option<i64>> {
     let mut read = db.prepare_cached("SELECT n FROM events WHERE id = ?1")?;
     Ok(read.query_row([id.0], |row| row.get(0)).optional()?)
 }
 
-/// One event by its place.
+/// Loads an event by its row number.
 pub(super) fn load(db: &Connection, n: i64) -> Result<LoadedEvent> {
     Ok(db.prepare_cached(select_loaded!("events e WHERE e.n = ?1"))?.query_row([n], LoadedEvent::read)?)
 }
 
-/// One event by its id, where it is known.
+/// Loads an event by its id, if it is in the log.
 pub(super) fn load_id(db: &Connection, id: &EventId) -> Result<Option<LoadedEvent>> {
     Ok(db
         .prepare_cached(select_loaded!("events e WHERE e.id = ?1"))?
@@ -129,7 +127,7 @@ pub(super) fn load_id(db: &Connection, id: &EventId) -> Result<Option<LoadedEven
         .optional()?)
 }
 
-/// The events of one scope that point to `id` in a role, in the order of arrival.
+/// Returns the events of one scope that point to `id` in a role, in the order of arrival.
 pub(super) fn pointing_at(db: &Connection, id: &EventId, role: EdgeRole, scope: i64) -> Result<Vec<LoadedEvent>> {
     let mut read = db.prepare_cached(select_loaded!(
         "edges x JOIN events e ON e.n = x.src WHERE x.dst = ?1 AND x.role = ?2 AND e.scope = ?3 ORDER BY e.n"
@@ -140,7 +138,7 @@ pub(super) fn pointing_at(db: &Connection, id: &EventId, role: EdgeRole, scope: 
     Ok(rows)
 }
 
-/// The body of an event: `None` once redacted, or where it cannot be read.
+/// Returns the body of an event; `None` if it was redacted, has not arrived or cannot be decoded.
 pub(super) fn body(db: &Connection, n: i64) -> Result<Option<Body>> {
     let mut read = db.prepare_cached("SELECT body FROM events WHERE n = ?1")?;
     Ok(read
@@ -152,7 +150,7 @@ pub(super) fn body(db: &Connection, n: i64) -> Result<Option<Body>> {
         .flatten())
 }
 
-/// The number of a scope, made where it is new.
+/// Returns the row number of a scope, which is inserted if it is new.
 pub(super) fn scope_number(db: &Connection, scope: &Scope) -> Result<i64> {
     if let Some(n) = known_scope(db, scope)? {
         return Ok(n);
@@ -162,22 +160,22 @@ pub(super) fn scope_number(db: &Connection, scope: &Scope) -> Result<i64> {
     Ok(db.last_insert_rowid())
 }
 
-/// The number of a scope, where it is known.
+/// Returns the row number of a scope, if the store has it.
 pub(super) fn known_scope(db: &Connection, scope: &Scope) -> Result<Option<i64>> {
     let mut read = db.prepare_cached("SELECT n FROM scopes WHERE org = ?1 AND project = ?2")?;
     Ok(read.query_row([&scope.org_id, &scope.project], |row| row.get(0)).optional()?)
 }
 
-/// The scope of which a read is: one by its number, or all of them.
+/// The scope filter of a read: the row number of one scope, or `None` for all scopes.
 pub(super) struct WantedScope(pub(super) Option<i64>);
 
-/// The scope of a read that may name one; `None` if it names one that is not known, of which there is nothing.
+/// Resolves the optional scope of a read; `None` if the store does not have the named scope, so that nothing matches.
 pub(super) fn wanted_scope(db: &Connection, scope: Option<&Scope>) -> Result<Option<WantedScope>> {
     let Some(scope) = scope else { return Ok(Some(WantedScope(None))) };
     Ok(known_scope(db, scope)?.map(|n| WantedScope(Some(n))))
 }
 
-/// The numbers of those scopes that are known, in their order.
+/// Returns the row numbers of those scopes that the store has, in the same order.
 pub(super) fn known_scopes(db: &Connection, scopes: &[Scope]) -> Result<Vec<i64>> {
     let mut found = Vec::with_capacity(scopes.len());
     for scope in scopes {
@@ -186,29 +184,29 @@ pub(super) fn known_scopes(db: &Connection, scopes: &[Scope]) -> Result<Vec<i64>
     Ok(found)
 }
 
-/// The scope with a number.
-pub(super) fn scope_named(db: &Connection, n: i64) -> Result<Scope> {
+/// Returns the scope with a row number.
+pub(super) fn scope_by_number(db: &Connection, n: i64) -> Result<Scope> {
     let mut read = db.prepare_cached("SELECT org, project FROM scopes WHERE n = ?1")?;
     Ok(read.query_row([n], |row| Ok(Scope { org_id: row.get(0)?, project: row.get(1)? }))?)
 }
 
-/// The names of scopes here, read once each.
+/// Caches the names of scopes by row number.
 #[derive(Default)]
 pub(super) struct ScopeNames(HashMap<i64, Scope>);
 
 impl ScopeNames {
-    /// The name of the scope with a number.
+    /// Returns the scope with a row number.
     pub(super) fn of(&mut self, db: &Connection, n: i64) -> Result<Scope> {
         if let Some(scope) = self.0.get(&n) {
             return Ok(scope.clone());
         }
-        let scope = scope_named(db, n)?;
+        let scope = scope_by_number(db, n)?;
         self.0.insert(n, scope.clone());
         Ok(scope)
     }
 }
 
-/// The end of a chain: the next sequence number, and the event before it.
+/// Returns the next sequence number of a chain and its last event.
 pub(super) fn chain_end(
     db: &Connection,
     author: &DeviceId,
@@ -230,24 +228,24 @@ pub(super) fn chain_end(
 /// When and from where an event arrived, and its team.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EventOrigin {
-    /// The wall clock when it came, in milliseconds since the Unix epoch.
+    /// The wall clock at arrival, in milliseconds since the Unix epoch.
     pub received_at: u64,
-    /// The device that brought it.
+    /// The device that delivered the event.
     pub from: Option<DeviceId>,
-    /// The number of the team in its header.
+    /// The row number of the team in the header.
     pub team: Option<i64>,
-    /// The number of the team's scope that takes it.
+    /// The row number of the team's scope that accepts the event.
     pub shared: Option<i64>,
 }
 
 /// The result of appending an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AppendOutcome {
-    /// It is new, with this number.
+    /// The event is new; its row number.
     New(i64),
-    /// It was known without its body, which is stored now.
+    /// The event was known without its body, which was added now; its row number.
     Filled(i64),
-    /// It was known.
+    /// The event was already stored.
     Known,
 }
 
@@ -314,14 +312,13 @@ pub(super) fn append(db: &Connection, event: Verified<'_>, scope: i64, origin: E
     Ok(AppendOutcome::New(n))
 }
 
-/// Adds an edge.
 pub(super) fn add_edge(db: &Connection, src: i64, role: EdgeRole, ord: usize, dst: &EventId) -> Result<()> {
     db.prepare_cached("INSERT INTO edges (src, role, ord, dst) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![src, role as u8, ord, dst.0])?;
     Ok(())
 }
 
-/// A signed event as it was stored.
+/// Reads a signed event as it is stored.
 pub(super) fn read_signed(row: &Row<'_>) -> rusqlite::Result<std::result::Result<SignedEvent, EventError>> {
     let signature: [u8; 64] = row.get("signature")?;
     let salt: Option<[u8; 16]> = row.get("salt")?;
@@ -330,7 +327,7 @@ pub(super) fn read_signed(row: &Row<'_>) -> rusqlite::Result<std::result::Result
     Ok(SignedEvent::from_parts(row.get("header")?, signature, body))
 }
 
-/// Reads events in the order of arrival, after a place.
+/// Reads events after a row number, in the order of arrival.
 pub(super) fn signed_after(db: &Connection, after: i64, limit: usize) -> Result<Vec<(i64, SignedEvent)>> {
     let mut read =
         db.prepare_cached("SELECT n, header, signature, salt, body FROM events WHERE n > ?1 ORDER BY n LIMIT ?2")?;

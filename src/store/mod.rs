@@ -1,9 +1,9 @@
-//! The store: one SQLite file with the signed events of both logs, and the projections made of them.
+//! The store: one SQLite file with the signed events of both logs, and the projections computed from them.
 //!
-//! The only module with SQL. Every act goes through [`Store::commit`] or [`Store::commit_roster`], and the events of others through [`Store::import`]
-//! or [`Store::import_synced`], in one transaction that appends events and brings the projections up to date by the rules of
-//! [`crate::domain::derive`]. What is kept beside the events, such as invitations, peers and marks of background passes, is written in a transaction
-//! of the same kind, which commits only into the file that is at the store's path.
+//! The only module with SQL. Every act goes through [`Store::commit`] or [`Store::commit_roster`], and events of other devices
+//! through [`Store::import`] or [`Store::import_synced`]: one transaction appends the events and updates the projections by the
+//! rules of [`crate::domain::derive`]. Other data, such as invitations, peers and the progress of background passes, is written
+//! in a transaction of the same kind, which commits only into the file that is at the store's path.
 
 mod act;
 mod backup;
@@ -84,10 +84,10 @@ pub const SCHEMA: u32 = 18;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// How a store is opened.
+/// Options for opening a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
-    /// Wait for the disk at each commit (`synchronous=FULL`). Off only to measure what that costs.
+    /// Wait for the disk at each commit (`synchronous=FULL`). Turned off only to measure the cost of waiting.
     pub durable: bool,
 }
 
@@ -97,7 +97,7 @@ impl Default for StoreOptions {
     }
 }
 
-/// The one writer of a store file. Reads that belong to a write go through [`Store::reader`].
+/// The only writer of a store's file. Reads that belong to a write go through [`Store::reader`].
 pub struct Store {
     reader: Reader,
     key: SigningKey,
@@ -106,13 +106,13 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store at `path`, or makes it; runs migrations, and rebuilds the projections where `check` has a new
-    /// version. `key` signs what is committed here.
+    /// Opens or creates the store at `path`, migrates its schema, and rebuilds the projections if `check` has a new
+    /// version. `key` signs the acts of this device.
     pub fn open(path: &Path, key: SigningKey, check: Arc<dyn PairCheck>) -> Result<Self> {
         Self::open_with(path, key, check, StoreOptions::default())
     }
 
-    /// [`Store::open`] with options.
+    /// Opens a store like [`Store::open`], with options.
     pub fn open_with(path: &Path, key: SigningKey, check: Arc<dyn PairCheck>, options: StoreOptions) -> Result<Self> {
         let mut db = open::writer(path, options)?;
         let file = Some(Arc::new(file::OpenFile::at(path)?));
@@ -128,43 +128,43 @@ impl Store {
         Ok(store)
     }
 
-    /// Reads on the writer's own connection: sees all that is committed, and nothing else.
+    /// Returns a reader on the writer's own connection, which sees everything that is committed.
     pub fn reader(&self) -> &Reader {
         &self.reader
     }
 
-    /// Opens a further, read-only connection, for reads that do not wait for the writer.
+    /// Opens another connection, read-only, whose reads do not wait for the writer.
     pub fn open_reader(&self) -> Result<Reader> {
         let db = open::reader(&self.reader.path)?;
         let Reader { path, file, check, .. } = &self.reader;
         Ok(Reader { db, path: path.clone(), file: file.clone(), check: check.clone() })
     }
 
-    /// Signs and stores an act: all of its events, or none. When this returns, the act is on disk.
+    /// Signs and stores an act: either all of its events or none. When this returns, the act is on disk.
     ///
-    /// An act whose `op` this device has stored before is answered as `replayed`, and nothing happens.
+    /// If this device has already stored an act with this `op`, nothing is written and the result is `replayed`.
     pub fn commit(&mut self, act: Act) -> Result<Committed> {
         self.write_act(act, None, None)
     }
 
-    /// Verifies and stores events of the shared log that were made elsewhere and belong to no team, in any order; all of
+    /// Verifies and stores events of the shared log from elsewhere that belong to no team, in any order: either all of
     /// them, or none.
     /// `now` is the wall clock, in milliseconds since the Unix epoch.
     pub fn import(&mut self, events: &[SignedEvent], now: u64) -> Result<Imported> {
         self.write_import(events, false, now)
     }
 
-    /// [`Store::import`] that takes the local log too: for making a store from its own events again.
+    /// Imports events like [`Store::import`], but also those of the local log: restores a store from its own events.
     pub fn restore(&mut self, events: &[SignedEvent], now: u64) -> Result<Imported> {
         self.write_import(events, true, now)
     }
 }
 
-/// Reads from a store. Every method sees one state of the file; several see the same one within [`Reader::snapshot`].
+/// Reads from a store. Each method sees one state of the file; within [`Reader::snapshot`] several see the same one.
 pub struct Reader {
     db: Connection,
     path: PathBuf,
-    /// `None` of a past that has no file.
+    /// `None` for a store of an earlier time ([`Reader::past`]), which has no named file.
     file: Option<Arc<file::OpenFile>>,
     check: Arc<dyn PairCheck>,
 }
@@ -178,22 +178,20 @@ impl Reader {
         if !self.db.is_autocommit() {
             return reads(self);
         }
-        // Dropped, hence rolled back, in every case: it has only read.
+        // Rolled back when it is dropped: it only reads.
         let _state = self.db.unchecked_transaction().map_err(StoreError::from)?;
         reads(self)
     }
 
-    /// The schema version of the file.
     pub fn schema(&self) -> Result<u32> {
         Ok(self.db.pragma_query_value(None, "user_version", |row| row.get(0))?)
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bytes of the file and its write-ahead log; none of what is not there.
+    /// Returns the size of the file and its write-ahead log, in bytes; a missing file counts as 0.
     pub fn size(&self) -> Result<u64> {
         let bytes = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
         Ok(bytes(&self.path) + bytes(&open::wal_of(&self.path)))

@@ -28,7 +28,7 @@ impl Store {
     /// [`Store::put_reading`] of a stored claim; nothing if its words were redacted while the model read them.
     pub fn put_reading_of(&mut self, claim: &ClaimId, statement: &str, normaliser: &str, answer: &str) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
-        if let Some(n) = log::number_of(&tx, claim)?
+        if let Some(n) = log::row_number(&tx, claim)?
             && log::body(&tx, n)?.is_some()
         {
             put(&tx, statement, normaliser, answer)?;

@@ -1,4 +1,4 @@
-//! The types that the store returns, and the filters that it takes.
+//! The types that the store returns, and the filters that it accepts.
 
 use crate::domain::{
     CardId, ClaimId, ClaimKind, Confusion, DeviceId, EventId, EventKind, Flags, GuardReport, Hlc, Norm, OpId,
@@ -7,24 +7,17 @@ use crate::domain::{
     norm::IndexTerms,
 };
 
-/// A claim with everything derived about it, except `flags.expired`, which needs the day: see [`ClaimRow::expired_on`].
+/// A claim with its derived state, except `flags.expired`, which depends on the day: see [`ClaimRow::expired_on`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimRow {
-    /// Its id.
     pub id: ClaimId,
-    /// Where it belongs.
     pub scope: Scope,
-    /// Its kind.
     pub kind: ClaimKind,
-    /// Its status.
     pub status: Status,
-    /// What is derived about it.
     pub flags: Flags,
-    /// The statement; empty once redacted.
+    /// Empty if the claim was redacted.
     pub statement: String,
-    /// Why.
     pub reason: Option<String>,
-    /// Where it comes from.
     pub source: Option<String>,
     /// The person who wrote it.
     pub who: String,
@@ -32,138 +25,128 @@ pub struct ClaimRow {
     pub agent: Option<String>,
     /// The device that signed it.
     pub device: DeviceId,
-    /// That device's name in a team.
+    /// The device's name in a team.
     pub device_name: Option<String>,
-    /// Whose device it is, according to a team's roster.
+    /// The person who owns the device, according to a team's roster.
     pub device_person: Option<String>,
-    /// The device that brought it here; `None` where it was written here, or came by a file.
+    /// The peer that delivered the claim; `None` if it was written on this device or came in a file.
     pub received_from: Option<DeviceId>,
-    /// That device's name in a team.
+    /// The device's name in a team.
     pub received_from_name: Option<String>,
-    /// The team that it was written for.
+    /// The team that the claim was written for.
     pub team: Option<EventId>,
-    /// When, by the writer's event clock.
+    /// The writer's event clock.
     pub clock: Hlc,
-    /// The act that created it.
+    /// The act that created the claim.
     pub op: OpId,
     /// The readable key of a fact.
     pub key: Option<String>,
-    /// The hash of the key of a fact.
+    /// The hash of `key`.
     pub key_hash: Option<EventId>,
-    /// Where and when it holds, as its writer declared.
+    /// Where and when the claim holds, as its writer declared.
     pub qualifiers: Qualifiers,
-    /// What the normaliser made of it.
+    /// The norms that the normaliser read in the statement.
     pub norms: Vec<Norm>,
     /// The normaliser's name and version.
     pub normaliser: Option<String>,
-    /// The claims that replaced it, by live acts.
+    /// The claims that replaced this one, by acts that are in force.
     pub replaced_by: Vec<ClaimId>,
-    /// The claims that it replaced, by live acts.
+    /// The claims that this one replaced, by acts that are in force.
     pub replaces: Vec<ClaimId>,
-    /// Its premises.
     pub premises: Vec<ClaimId>,
-    /// How many active claims depend on it.
+    /// The number of active claims that depend on this one.
     pub dependents: usize,
-    /// The acts that keep it out of the active set, latest last; a `reinstate` names them in `seen`.
+    /// The acts that keep the claim out of the active set, latest last; a `reinstate` names them in `seen`.
     pub live_acts: Vec<EventId>,
-    /// The acts on its premises for which it needs review; a `resolve.reviewed` names them in `seen`. Empty
+    /// The acts on its premises because of which the claim needs review; a `resolve.reviewed` names them in `seen`. Empty
     /// unless `flags.needs_review`.
     pub causes: Vec<EventId>,
-    /// Why it left the active set: the reason of the latest live act.
+    /// Why the claim left the active set: the reason of the last of `live_acts`.
     pub closing_reason: Option<String>,
-    /// Grows whenever anything about it changes in this file.
+    /// Increases whenever anything about the claim changes in this file.
     pub rev: u64,
 }
 
 impl ClaimRow {
-    /// Whether its `valid_until` lies before `day` (`YYYY-MM-DD`).
+    /// Returns whether `valid_until` is before `day` (`YYYY-MM-DD`).
     pub fn expired_on(&self, day: &str) -> bool {
         self.qualifiers.valid_until.as_deref().is_some_and(|until| until < day)
     }
 }
 
-/// An event as it is read, with as much of its body as is left.
+/// An event as it is read from a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventRow {
-    /// Its id.
     pub id: EventId,
-    /// What it does.
     pub kind: EventKind,
-    /// The act that it belongs to.
+    /// The act that the event belongs to.
     pub op: OpId,
-    /// Where.
     pub scope: Scope,
-    /// Who.
     pub who: String,
-    /// Through which agent.
+    /// The agent through which the person acted.
     pub agent: Option<String>,
     /// The device that signed it.
     pub device: DeviceId,
-    /// That device's name in a team.
+    /// The device's name in a team.
     pub device_name: Option<String>,
-    /// When, by the writer's event clock.
+    /// The writer's event clock.
     pub clock: Hlc,
-    /// On what.
     pub targets: Vec<EventId>,
     /// The existing claim that took the targets' place.
     pub successor: Option<EventId>,
-    /// What the writer had seen.
+    /// The acts and heads on the targets that the writer had seen.
     pub seen: Vec<EventId>,
-    /// The kind of the claim that it carries.
+    /// The kind of the claim in the body, if there is one.
     pub claim_kind: Option<ClaimKind>,
-    /// The body; `None` once redacted.
+    /// `None` if the body was redacted.
     pub body: Option<crate::domain::Body>,
-    /// Whether it still has effect: it was not undone.
+    /// The event was not undone.
     pub effective: bool,
 }
 
 /// A conflict card.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CardRow {
-    /// Its id.
     pub id: CardId,
-    /// What it comes from.
+    /// What opened the card.
     pub kind: CardKind,
-    /// Where.
     pub scope: Scope,
-    /// The claims on it: the refused new claim first, else the newest first.
+    /// The claims on the card: the refused new claim first, else the newest first.
     pub members: Vec<EventId>,
-    /// The refused new claim, which is not a claim: read it with [`super::Reader::new_claim`].
+    /// The refused new claim, which is not stored as a claim: read it with [`super::Reader::new_claim`].
     pub new_claim: Option<EventId>,
-    /// Whether it waits for a person: not settled, and still true.
+    /// The card waits for a person: it is not settled, and its contradiction still exists.
     pub open: bool,
-    /// What it opposed is no longer active. A refused card stays open then, and its new claim can be stored.
+    /// The claims that the new claim contradicts are no longer active. A refused card stays open then, and its new claim can be stored.
     pub moot: bool,
-    /// Since when, by event clock.
+    /// The event clock when the card was opened.
     pub clock: Hlc,
-    /// Who caused it.
+    /// The person whose act opened the card.
     pub who: String,
-    /// Through which agent.
+    /// The agent through which the person acted.
     pub agent: Option<String>,
-    /// The act that opened it.
+    /// The act that opened the card.
     pub op: OpId,
-    /// How it was settled, where an act did so.
+    /// How the card was settled, if an act did so.
     pub settled: Option<SettledBy>,
-    /// Until when it is put off, in milliseconds since the Unix epoch; may lie in the past.
+    /// The end of the snooze, in milliseconds since the Unix epoch; may lie in the past.
     pub snoozed_until: Option<u64>,
-    /// Of a story card: its category and the rule that found it.
+    /// The category of a story card, and the rule that found it.
     pub story: Option<(Confusion, StoryRule)>,
     /// The guard's report: on a refused new claim against the others, else on the first member against the others.
     pub report: GuardReport,
-    /// Grows whenever anything on it changes in this file.
+    /// Increases whenever anything about the card changes in this file.
     pub rev: u64,
 }
 
-/// A scope with its counts.
+/// A scope with counts of its claims and cards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScopeRow {
-    /// The scope.
     pub scope: Scope,
-    /// The remote URL or common directory that it is bound to.
+    /// The remote URL or git common directory that the scope is bound to.
     pub identity: Option<String>,
-    /// Active claims.
     pub active: usize,
-    /// All claims.
+    /// Claims of any status.
     pub total: usize,
     /// Open cards, snoozed ones included.
     pub open_cards: usize,
@@ -178,9 +161,7 @@ pub struct ScopeRow {
 pub struct StoreCounts {
     /// Events in both logs.
     pub events: usize,
-    /// Claims.
     pub claims: usize,
-    /// Active claims.
     pub active: usize,
     /// Open cards, snoozed ones included.
     pub open_cards: usize,
@@ -191,11 +172,11 @@ pub struct StoreCounts {
 /// The result of looking up a shortened id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup<T> {
-    /// Nothing, or the text cannot be an id.
+    /// Nothing matches, or the text cannot be an id.
     None,
-    /// One thing.
+    /// Exactly one match.
     One(T),
-    /// Several: the first ten of them.
+    /// Several matches: the first ten of them.
     Many(Vec<T>),
 }
 
@@ -208,182 +189,177 @@ impl<T> Lookup<T> {
     }
 }
 
-/// Which claims: those that match every field that is set.
+/// Selects the claims that match every field that is set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaimFilter {
-    /// In this scope; `None` for all.
+    /// Only of this scope; `None` for all.
     pub scope: Option<Scope>,
-    /// With this status; `None` for all.
+    /// Only with this status; `None` for all.
     pub status: Option<Status>,
-    /// Of these kinds; empty for all.
+    /// Only of these kinds; empty for all.
     pub kinds: Vec<ClaimKind>,
-    /// Written by this person or agent.
+    /// Only written by this person or agent.
     pub who: Option<String>,
-    /// Written by anybody but this person or agent.
+    /// Not written by this person or agent.
     pub not_who: Option<String>,
-    /// With none of these words in statement, reason and source.
+    /// Without any of these words in statement, reason and source.
     pub without: Option<String>,
-    /// Without these words, in this order, in their source.
+    /// Without these words, in this order, in the source.
     pub not_source: Option<String>,
-    /// Whether they need review.
+    /// Only claims that need review, or only those that do not; `None` for all.
     pub needs_review: Option<bool>,
-    /// Written at this wall time or later, in milliseconds since the Unix epoch, by event clock.
+    /// Only written at this time or later, in milliseconds since the Unix epoch, by event clock.
     pub since: Option<u64>,
-    /// Written at this wall time or earlier.
+    /// Only written at this time or earlier, in the unit of `since`.
     pub until: Option<u64>,
-    /// With these words, in this order, in their source.
+    /// Only with these words, in this order, in the source.
     pub source: Option<String>,
-    /// Not narrowed by this project for itself; `None` for all.
+    /// Only claims that this project has not narrowed for itself; `None` for all.
     pub not_narrowed_in: Option<Scope>,
-    /// With this outcome of the guard; `None` for all.
+    /// Only with this outcome of the guard; `None` for all.
     pub verdict: Option<GuardOutcome>,
 }
 
-/// The outcome of the guard's checks, and of later ones by models, for a claim.
+/// The outcome for a claim of the guard's checks and of later checks by models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardOutcome {
-    /// It is on an open card.
+    /// The claim is on an open card.
     Disputed,
-    /// It was stored with a warning.
+    /// The claim was stored with a warning.
     Warned,
-    /// Neither.
+    /// Neither of the others.
     Clean,
 }
 
-/// What an agent wrote for one person.
+/// Counts of what an agent wrote for one person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentRow {
-    /// The agent.
     pub agent: String,
-    /// The person.
     pub who: String,
-    /// Acts that changed the memory.
+    /// Acts that changed the shared log.
     pub wrote: usize,
-    /// Writes that were refused.
+    /// Refused writes.
     pub refused: usize,
-    /// The wall time of the first event, in milliseconds since the Unix epoch.
+    /// The wall time of the agent's first event, in milliseconds since the Unix epoch.
     pub first: u64,
-    /// That of the last.
+    /// The wall time of the agent's last event.
     pub last: u64,
 }
 
-/// Something that was done, and that a person should have a look at.
+/// An event that a person should look at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoticeRow {
-    /// The event.
     pub event: EventRow,
-    /// The claim that it is about.
+    /// The claim that the event is about.
     pub claim: ClaimRow,
-    /// The claims that it may not fit with, or that it was stored against.
+    /// The claims that `claim` may contradict, or in spite of which it was stored.
     pub against: Vec<ClaimRow>,
 }
 
-/// Which cards.
+/// Selects cards by their state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CardState {
-    /// Open, and not put off.
+    /// Open and not snoozed.
     #[default]
     Open,
-    /// Open, and put off until later.
+    /// Open and snoozed.
     Snoozed,
-    /// Settled, or no longer true.
+    /// Settled, or the contradiction no longer exists.
     Settled,
-    /// All of them.
+    /// Cards in any state.
     All,
 }
 
-/// Which cards: those that match every field that is set.
+/// Selects the cards that match every field that is set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CardFilter {
-    /// In this scope; `None` for all.
+    /// Only of this scope; `None` for all.
     pub scope: Option<Scope>,
-    /// With this status.
     pub status: CardState,
-    /// The wall clock, in milliseconds since the Unix epoch: decides what is still put off.
+    /// The wall clock, in milliseconds since the Unix epoch: decides which cards are still snoozed.
     pub now: u64,
-    /// Of these kinds; empty for all.
+    /// Only of these kinds; empty for all.
     pub kinds: Vec<CardKind>,
 }
 
-/// Which events of the log: those that match every field that is set.
+/// Selects the events of the log that match every field that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFilter {
-    /// In this scope; `None` for all.
+    /// Only of this scope; `None` for all.
     pub scope: Option<Scope>,
-    /// At this wall time or later, in milliseconds since the Unix epoch, by event clock.
+    /// Only at this time or later, in milliseconds since the Unix epoch, by event clock.
     pub since: Option<u64>,
-    /// One event of each act: the first that was stored.
+    /// Only one event of each act: the first that was stored.
     pub acts: bool,
-    /// By this person or agent.
+    /// Only by this person or agent.
     pub who: Option<String>,
-    /// Only writes that were refused.
+    /// Only refused writes.
     pub refused: bool,
-    /// Whose id, or whose act's id, begins with these hexadecimal digits.
+    /// Only events whose id, or whose act's id, begins with these hexadecimal digits.
     pub id: Option<String>,
 }
 
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page<T> {
-    /// The rows.
     pub items: Vec<T>,
-    /// How many there are in all pages together.
+    /// The number of rows on all pages together.
     pub total: usize,
-    /// There may be more than `total`: a search stops looking at some point.
+    /// There may be more rows than `total`, because a search stops after a limit.
     pub at_least: bool,
-    /// Where the next page begins; `None` on the last.
+    /// The cursor of the next page; `None` on the last one.
     pub next: Option<String>,
 }
 
-/// What a new claim is looked up by in the candidate index.
+/// A look-up in the candidate index for the claims nearby a new claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearbyQuery {
-    /// Where: a scope, and the levels above it whose claims hold there.
+    /// A scope, and the levels above it whose claims hold there.
     pub scopes: Vec<Scope>,
-    /// Subjects and content terms of the new claim.
+    /// The subjects and content terms of the new claim.
     pub terms: IndexTerms,
-    /// Claims to leave out: the targets of a supersede.
+    /// Claims to leave out, such as the targets of a supersede.
     pub exclude: Vec<ClaimId>,
-    /// Facts, and not guarded claims.
+    /// Look up facts instead of guarded claims.
     pub facts: bool,
-    /// How many at most.
+    /// The maximal number of results.
     pub limit: usize,
 }
 
-/// Where a claim of the organisation's level was seen.
+/// The claims and projects that a claim of the organisation's level was promoted from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromotedFrom {
-    /// The claims of projects that it was made of or seen in, also those that this device does not know.
+    /// The claims of projects that it was made from or found in, including those that this device does not have.
     pub claims: std::collections::BTreeSet<ClaimId>,
-    /// How many projects there are.
+    /// The number of projects of these claims, as far as this device or a promotion's writer knows them.
     pub projects: usize,
-    /// How many promotions say so.
+    /// The number of promotions in force that name the claim.
     pub promotions: usize,
 }
 
-/// What neighbours are looked for.
+/// A search for the claims nearest to a vector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NeighbourQuery {
-    /// Where: a scope, and the levels above it whose claims hold there.
+    /// A scope, and the levels above it whose claims hold there.
     pub scopes: Vec<Scope>,
-    /// The model that the vector was made with.
+    /// The model that computed the vector.
     pub model: super::VectorModel,
-    /// The vector, of any length but zero.
+    /// The vector; its Euclidean length need not be 1, but must not be 0.
     pub vector: Vec<f32>,
-    /// Whether facts are looked at beside the guarded kinds.
+    /// Whether to include facts besides guarded claims.
     pub facts: bool,
-    /// Claims to leave out: the targets of a supersede.
+    /// Claims to leave out, such as the targets of a supersede.
     pub exclude: Vec<ClaimId>,
-    /// How many at most.
+    /// The maximal number of results.
     pub limit: usize,
 }
 
-/// A claim that is near to a vector.
+/// A claim near a vector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
-    /// The claim, without its relations.
+    /// The claim without its relations (premises, acts, replaced claims).
     pub claim: ClaimRow,
-    /// The cosine of the angle between the two, -1 to 1.
+    /// The cosine of the angle between the two vectors, from -1 to 1.
     pub cosine: f32,
 }
 
@@ -391,55 +367,53 @@ pub struct Neighbour {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowNumber(pub(super) i64);
 
-/// Words that are looked for together.
+/// A search for the claims that contain all of some words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WordQuery {
-    /// Their stems; a claim has all of them.
+    /// The stems of the words.
     pub stems: Vec<String>,
-    /// How many claims are read at most, the newest.
+    /// The maximal number of claims to read, newest first.
     pub limit: usize,
 }
 
-/// The claims that have some words.
+/// The claims that contain the words of a [`WordQuery`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordList {
-    /// The newest of them first.
+    /// The claims that were read, newest first.
     pub spots: Vec<RowNumber>,
-    /// How many there are; an estimate where not all were read.
+    /// The number of matching claims; an estimate unless `complete`.
     pub claims: usize,
-    /// All were read.
+    /// All matching claims were read.
     pub complete: bool,
 }
 
-/// What [`super::Reader::word_lists`] found.
+/// The result of [`super::Reader::word_lists`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordLists {
-    /// How many claims the scopes have, of any status.
+    /// The number of claims of any status in the scopes.
     pub claims: usize,
-    /// In the order of the queries.
+    /// One list for each query, in their order.
     pub lists: Vec<WordList>,
 }
 
 /// The kind and status of a claim, which decide whether recall returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindAndStatus {
-    /// Its kind.
     pub kind: ClaimKind,
-    /// Its status.
     pub status: Status,
 }
 
-/// What [`super::Store::check`] found.
+/// The result of [`super::Store::check`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckReport {
-    /// Events that were read.
+    /// The number of events that were read.
     pub events: usize,
-    /// Devices that wrote them.
+    /// The number of devices that wrote them.
     pub devices: usize,
-    /// Bodies that were redacted.
+    /// The number of redacted bodies.
     pub redacted: usize,
-    /// What is wrong, one sentence each; empty when all is well.
+    /// What is wrong, one sentence for each problem.
     pub problems: Vec<String>,
-    /// What is unusual but no damage: a gap or a fork in another device's chain, an event that a team does not take.
+    /// What is unusual but no damage: a gap or a fork in another device's chain, an event that a team does not accept.
     pub notes: Vec<String>,
 }

@@ -101,7 +101,7 @@ impl Reader {
     }
 
     fn count_events(&self, tally: &mut EventTally) -> Result<()> {
-        let moved = log::moved(&self.db)?;
+        let moved = log::move_count(&self.db)?;
         if moved != tally.moved {
             *tally = EventTally { moved, ..EventTally::default() };
         }

@@ -1,4 +1,4 @@
-//! How the file's bytes divide among kinds of data.
+//! The size of the store by kind of data.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use super::{Reader, Result};
 /// A kind of data in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DataKind {
-    /// The signed events of the shared log.
+    /// Signed events of the shared log.
     SharedLog,
-    /// The events of the local log.
+    /// Events of the local log.
     LocalLog,
-    /// Vectors, and their index.
+    /// Vectors and their index.
     Vectors,
-    /// Claims, cards and indexes, computed from the events.
+    /// Claims, cards and indexes, which are computed from the events.
     Projections,
-    /// Documents, peers and what is in quarantine.
+    /// Documents, peers and the quarantine.
     Sync,
-    /// All of these together.
+    /// The sum of all kinds above.
     InUse,
-    /// Pages that hold nothing: the next writes use them.
+    /// Empty pages, which the next writes use.
     Free,
-    /// The write-ahead log beside the file.
+    /// The write-ahead log, a file beside the store's.
     WriteAheadLog,
 }
 
@@ -41,8 +41,8 @@ const SYNC: [&str; 11] = [
 ];
 
 impl Reader {
-    /// The bytes in use, those that are free, and the write-ahead log; together the size of the file and its write-ahead log. Takes as long for
-    /// a large file as for a small one: SQLite counts its pages.
+    /// Returns the bytes in use, the free bytes and the write-ahead log; their sum is the size of both files. Takes as long for
+    /// a large file as for a small one, because SQLite keeps these counts.
     pub fn size_in_use(&self) -> Result<BTreeMap<DataKind, u64>> {
         self.snapshot(|reader| {
             let [free, used] = reader.page_bytes()?;
@@ -55,9 +55,9 @@ impl Reader {
         std::fs::metadata(super::open::wal_of(&self.path)).map_or(0, |file| file.len())
     }
 
-    /// The bytes of each kind of data; together the size of the file and its write-ahead log. Reads every page: a second for a gigabyte.
+    /// Returns the bytes of each kind of data; their sum is the size of the file and its write-ahead log. Reads every page: one
     ///
-    /// The two logs share their tables, and the bytes of these are divided by the lengths of headers and bodies.
+    /// second for a gigabyte. The two logs share their tables, whose bytes are divided in proportion to the headers and bodies.
     pub fn size_by_kind(&self) -> Result<BTreeMap<DataKind, u64>> {
         self.snapshot(|reader| {
             let db = &reader.db;

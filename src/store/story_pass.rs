@@ -152,7 +152,7 @@ impl Store {
         for card in &step.cards {
             let mut read = tx.prepare_cached("SELECT scope FROM cards WHERE id = ?1")?;
             if let Some(scope) = read.query_row([card.0], |row| row.get(0)).optional()? {
-                let scope = log::scope_named(&tx, scope)?;
+                let scope = log::scope_by_number(&tx, scope)?;
                 if !step.scopes.contains(&scope) {
                     step.scopes.push(scope);
                 }

@@ -103,7 +103,7 @@ impl Reader {
             )?;
             let claims = read.query_map(params![scope, until, most], |row| id_at(row, 0))?;
             let claims = claims.collect::<rusqlite::Result<_>>()?;
-            Ok(Some(UnreadStory { scope: log::scope_named(&reader.db, scope)?, claims, last }))
+            Ok(Some(UnreadStory { scope: log::scope_by_number(&reader.db, scope)?, claims, last }))
         })
     }
 

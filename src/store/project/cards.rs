@@ -101,11 +101,11 @@ pub(in crate::store) fn report_of(
     }
     if merged.findings.is_empty()
         && let Some((first, others)) = members.split_first()
-        && let Some(mine) = log::number_of(db, first)?
+        && let Some(mine) = log::row_number(db, first)?
     {
         let ours = pairs::stored_norms(db, mine)?;
         for other in others {
-            let Some(n) = log::number_of(db, other)? else { continue };
+            let Some(n) = log::row_number(db, other)? else { continue };
             if let Some(evidence) = check.contradiction(ours.carried(), pairs::stored_norms(db, n)?.carried()) {
                 merged.findings.push(Finding { claim: *other, tier: Tier::Block, score: 1.0, evidence });
                 merged.tier = Tier::Block;

@@ -136,7 +136,7 @@ impl Projector<'_> {
         let old = old.collect::<rusqlite::Result<Vec<_>>>()?;
         let mut new = Vec::new();
         for act in &state.live {
-            if let Some(event) = log::number_of(self.db, &act.id)? {
+            if let Some(event) = log::row_number(self.db, &act.id)? {
                 new.push((event, act.successor));
             }
         }
@@ -154,7 +154,7 @@ impl Projector<'_> {
         // Views of the successors say what they replaced.
         for (_, successor) in old.iter().chain(&new) {
             if let Some(id) = successor
-                && let Some(successor) = log::number_of(self.db, id)?
+                && let Some(successor) = log::row_number(self.db, id)?
             {
                 self.dirty.touched.insert(successor);
             }

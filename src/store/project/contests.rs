@@ -224,12 +224,12 @@ impl Projector<'_> {
                 .execute(params![card.0, kind, src.0, open])?;
             self.dirty.cards.insert(card);
             for member in &contest.members {
-                self.dirty.rows.extend(log::number_of(self.db, member)?);
+                self.dirty.rows.extend(log::row_number(self.db, member)?);
             }
             self.dirty.members.entry(card).or_default().extend(contest.members);
         }
         // The origin carries the flag too, where it is a claim.
-        self.dirty.rows.extend(log::number_of(self.db, &src)?);
+        self.dirty.rows.extend(log::row_number(self.db, &src)?);
         Ok(())
     }
 

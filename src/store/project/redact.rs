@@ -46,7 +46,7 @@ impl Projector<'_> {
 
     /// The event with this id, and the local ones that may hold its words.
     fn suspect(&self, id: &EventId, scope: i64, suspects: &mut BTreeSet<i64>) -> Result<()> {
-        suspects.extend(log::number_of(self.db, id)?);
+        suspects.extend(log::row_number(self.db, id)?);
         for event in levels::pointing_at(self.db, id, scope)? {
             if quotes(&event) {
                 suspects.insert(event.n);

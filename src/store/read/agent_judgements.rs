@@ -115,7 +115,7 @@ impl Reader {
                     let others = if agent.is_some() { persons.as_slice() } else { &[] };
                     let here = own.iter().chain(others).filter(|given| given.scope == scope);
                     let answers = reader.newest(here.cloned().collect(), scope, agent.as_deref(), limit)?;
-                    let scope = log::scope_named(&reader.db, scope)?;
+                    let scope = log::scope_by_number(&reader.db, scope)?;
                     found.push(AnswersInScope { scope, agent: agent.clone(), answers });
                 }
                 agent = named.query_row([agent.unwrap_or_default()], |row| row.get(0))?;

@@ -69,11 +69,11 @@ impl Reader {
     /// What tells two states of the log apart: how often events have left it or changed their scope, and the place of the newest one.
     pub fn log_position(&self) -> Result<(i64, i64)> {
         let last = self.db.query_row("SELECT coalesce(max(n), 0) FROM events", [], |row| row.get(0))?;
-        Ok((log::moved(&self.db)?, last))
+        Ok((log::move_count(&self.db)?, last))
     }
 
     fn count_agents(&self, tally: &mut AgentTally) -> Result<()> {
-        let moved = log::moved(&self.db)?;
+        let moved = log::move_count(&self.db)?;
         if moved != tally.moved {
             *tally = AgentTally { moved, ..AgentTally::default() };
         }

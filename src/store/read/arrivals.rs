@@ -15,7 +15,7 @@ impl Reader {
         self.snapshot(|reader| {
             let db = &reader.db;
             let (moved, last) = position;
-            if log::moved(db)? != moved {
+            if log::move_count(db)? != moved {
                 return Ok(None);
             }
             let mut kinds = db.prepare_cached("SELECT kind FROM events WHERE n > ?1 LIMIT ?2")?;

@@ -75,7 +75,7 @@ impl Reader {
         Ok(CardRow {
             id: base.id,
             kind: base.kind,
-            scope: log::scope_named(&self.db, base.scope)?,
+            scope: log::scope_by_number(&self.db, base.scope)?,
             new_claim: base.new_claim,
             open: base.open,
             moot: base.moot,

@@ -149,7 +149,7 @@ fn read_live_acts(db: &Connection, n: i64, row: &mut ClaimRow) -> Result<()> {
 
 fn closing_reason(db: &Connection, row: &ClaimRow) -> Result<Option<String>> {
     let Some(act) = row.live_acts.last() else { return Ok(None) };
-    match log::number_of(db, act)? {
+    match log::row_number(db, act)? {
         Some(n) => Ok(log::body(db, n)?.and_then(|body| body.reason)),
         None => Ok(None),
     }
@@ -270,7 +270,7 @@ impl Reader {
     /// Returns the active dependents of a claim, newest first, at most `limit`.
     pub fn dependents(&self, id: &ClaimId, limit: usize) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
-            let Some(premise) = log::number_of(&reader.db, id)? else { return Ok(Vec::new()) };
+            let Some(premise) = log::row_number(&reader.db, id)? else { return Ok(Vec::new()) };
             let mut read = reader.db.prepare_cached(
                 "SELECT claim FROM dependencies WHERE premise = ?1 ORDER BY wall DESC, tick DESC, claim DESC LIMIT ?2",
             )?;

@@ -78,7 +78,7 @@ impl Reader {
             kind: event.kind,
             op: header.op,
             // A team may know the scope by another name.
-            scope: log::scope_named(&self.db, event.scope)?,
+            scope: log::scope_by_number(&self.db, event.scope)?,
             who: header.who,
             agent: header.agent,
             device: header.author,

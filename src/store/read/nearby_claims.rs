@@ -188,7 +188,7 @@ impl Reader {
             }
             let mut ranked = scores(&lists, claims);
             for id in &query.exclude {
-                let number = log::number_of(db, id)?;
+                let number = log::row_number(db, id)?;
                 ranked.retain(|(claim, _)| Some(*claim) != number);
             }
             // The best so far are asked for the words and phrases whose lists were not read to the end.

@@ -41,7 +41,7 @@ impl Reader {
             let code = vectors::bytes(&unit);
             let mut excluded = HashSet::new();
             for id in &query.exclude {
-                excluded.extend(log::number_of(db, id)?);
+                excluded.extend(log::row_number(db, id)?);
             }
             let wanted = query.limit.saturating_add(excluded.len());
             let compared = wanted.saturating_mul(OVERSAMPLED).clamp(*EXACT.start(), *EXACT.end());
@@ -90,7 +90,7 @@ impl Reader {
     pub fn alike(&self, claim: &ClaimId, others: &[ClaimId]) -> Result<Vec<Option<f32>>> {
         self.snapshot(|reader| {
             let none = vec![None; others.len()];
-            let (Some(model), Some(n)) = (vectors::model(&reader.db)?, log::number_of(&reader.db, claim)?) else {
+            let (Some(model), Some(n)) = (vectors::model(&reader.db)?, log::row_number(&reader.db, claim)?) else {
                 return Ok(none);
             };
             let Some(code) = vectors::stored(&reader.db, n)? else { return Ok(none) };

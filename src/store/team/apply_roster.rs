@@ -254,7 +254,7 @@ pub(super) fn withdraw(
 ) -> Result<Changes> {
     // Rows that refer to each other go one after the other.
     db.execute_batch("PRAGMA defer_foreign_keys = ON")?;
-    log::note_moved(db)?;
+    log::record_move(db)?;
     let indexes = [TO_EVENTS, TO_CLAIMS].concat();
     with_reference_indexes(db, events.len(), &indexes, || take_out(db, check, team, events))
 }

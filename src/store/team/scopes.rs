@@ -145,7 +145,7 @@ pub(super) fn rebind(db: &Connection, team: &Team, name: &Scope, to: &Scope) -> 
         return Err(StoreError::Bound(to.clone()));
     }
     db.prepare_cached("UPDATE team_scopes SET scope = ?2 WHERE n = ?1")?.execute([bound.n, scope])?;
-    log::note_moved(db)?;
+    log::record_move(db)?;
     let written = db.prepare_cached("UPDATE events SET scope = ?2 WHERE scope = ?1 AND team = ?3")?.execute([
         bound.scope,
         scope,

@@ -1,4 +1,4 @@
-//! The types that the store takes and returns for teams.
+//! The types that the store accepts and returns for teams.
 
 use crate::domain::{
     CardId, ClaimId, DeviceId, EventId, Hlc, Scope, SignedEvent,
@@ -6,210 +6,197 @@ use crate::domain::{
     roster::{Grant, Refusal, RosterChange},
 };
 
-/// Events that came from a peer, a bundle or a file, with what came along.
+/// Events received from a peer, a bundle or a file, with the document that contained them.
 #[derive(Clone, Debug)]
 pub struct SyncImport {
-    /// The team.
     pub team: EventId,
     /// The device that delivered them; `None` for a file.
     pub from: Option<DeviceId>,
-    /// The events, roster events included, in any order. One without its body is stored, and filled when the body comes.
+    /// The events, including roster events, in any order. An event without its body is stored; the body can be added later.
     pub events: Vec<SignedEvent>,
-    /// The document that they came in.
+    /// The document that contained the events.
     pub document: Option<DocumentUpdate>,
-    /// How far the peer's copy of that document is known.
+    /// What is known of the peer's copy of that document.
     pub peer: Option<PeerDocumentState>,
     /// The wall clock, in milliseconds since the Unix epoch.
     pub now: u64,
 }
 
-/// What [`super::super::Store::import_synced`] did.
+/// The result of [`super::super::Store::import_synced`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncImported {
-    /// Events that are new here, or got their body now.
+    /// Events that are new in this store, or whose body was added now.
     pub stored: Vec<EventId>,
-    /// Events that were here already, in quarantine or not.
+    /// The number of events that this store already had, in quarantine or not.
     pub known: usize,
-    /// Events that the team does not take. They are kept aside, except those of a scope that this device may not read.
+    /// Events that the team does not accept. They are kept in quarantine, except those of a scope that this device may not read.
     pub quarantined: Vec<(EventId, Refusal)>,
-    /// Events that left the quarantine, since the roster now lets them in.
+    /// Events that left the quarantine because the roster now accepts them.
     pub readmitted: Vec<EventId>,
-    /// Events that were taken before, and are in quarantine now.
+    /// Events that were accepted before and are in quarantine now.
     pub withdrawn: Vec<(EventId, Refusal)>,
     /// Claims whose state changed.
     pub claims: Vec<ClaimId>,
     /// Cards that were opened or changed.
     pub cards: Vec<CardId>,
-    /// Chains that were found to fork.
+    /// Forks that were found in the chains of the events.
     pub forks: Vec<Fork>,
-    /// The roster is another than before.
+    /// The roster has changed.
     pub roster_changed: bool,
-    /// A text was redacted.
+    /// At least one text was redacted.
     pub redacted: bool,
 }
 
-/// Events that this device wrote in a scope of a team, and that the team does not take.
+/// Events that this device wrote in a scope of a team and that the team does not accept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnacceptedEvents {
-    /// The scope, by its name in the team.
+    /// The scope's name in the team.
     pub scope: Scope,
-    /// The scope here.
+    /// The scope's name on this device.
     pub local: Scope,
-    /// Why they are not taken.
+    /// Why the team does not accept them.
     pub refusal: Refusal,
-    /// How many there are.
+    /// The number of these events.
     pub events: usize,
 }
 
-/// Two or more events in one place of a chain: a store was copied, restored, or its key was stolen.
+/// Two or more events at one position of a chain: a store was copied or restored, or its key was stolen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fork {
-    /// The scope, by its name in the team.
+    /// The scope's name in the team.
     pub scope: Scope,
-    /// The chain.
     pub chain: Chain,
-    /// The place.
+    /// The sequence number that the events share.
     pub seq: u64,
-    /// The events, by id.
+    /// In the order of their ids.
     pub events: Vec<EventId>,
 }
 
 /// A change to a document of the replication index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentUpdate {
-    /// Its id: [`DocumentId::of`] what follows.
+    /// The id: [`DocumentId::of`] the scope, the month and the part.
     pub id: DocumentId,
-    /// The scope, by its name in the team.
+    /// The scope's name in the team.
     pub scope: Scope,
-    /// The month.
     pub month: Month,
-    /// The part of the month, from 0.
+    /// The part of the month, counted from 0.
     pub part: u32,
-    /// The version that the change is based on, which must be the stored one; `None` if it applies to any.
+    /// The version that the change is based on, which must be the stored one; `None` if the change applies to any version.
     pub base: Option<DocumentBase>,
-    /// What is to be stored; `None` where only the heads or entries changed.
+    /// The bytes to store; `None` if only the heads or entries changed.
     pub chunk: Option<DocumentChunk>,
-    /// The document's heads, in whatever form their owner chose.
+    /// The document's heads, in a form that the store does not interpret.
     pub heads: Vec<u8>,
-    /// The events that are new in it.
+    /// The events that the change adds to the document.
     pub entries: Vec<EventId>,
 }
 
-/// What a document was before a change to it.
+/// The version of a document before a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentBase {
-    /// Its heads, as [`DocumentUpdate::heads`].
+    /// The heads, as in [`DocumentUpdate::heads`].
     pub heads: Vec<u8>,
-    /// How many events stood in it. One that is not stored has none.
+    /// The number of events in the document; 0 if it is not stored yet.
     pub events: usize,
 }
 
-/// A piece of a document.
+/// Bytes of a document to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DocumentChunk {
-    /// To be read after what is there.
+    /// Bytes to be read after the stored chunks.
     Append(Vec<u8>),
-    /// All of it: takes the place of what is there.
+    /// The whole document, which replaces the stored chunks.
     Snapshot(Vec<u8>),
 }
 
-/// How far a peer's copy of a document is known.
+/// What is known of a peer's copy of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerDocumentState {
-    /// The peer.
     pub peer: DeviceId,
-    /// The document.
     pub document: DocumentId,
-    /// The state of the exchange, in whatever form its owner chose.
+    /// The state of the exchange, in a form that the store does not interpret.
     pub state: Vec<u8>,
-    /// The digest of what the peer has, as it reported.
+    /// The digest of the events that the peer has, as it reported.
     pub digest: SetDigest,
 }
 
-/// A document.
+/// A stored document of the replication index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentRow {
-    /// Its id.
     pub id: DocumentId,
-    /// The team.
     pub team: EventId,
-    /// The scope, by its name in the team.
+    /// The scope's name in the team.
     pub scope: Scope,
-    /// The month.
     pub month: Month,
-    /// The part of the month, from 0.
+    /// The part of the month, counted from 0.
     pub part: u32,
-    /// How many events are in it.
+    /// The number of events in the document.
     pub events: usize,
-    /// The digest of their ids.
+    /// The digest of the ids of these events.
     pub digest: SetDigest,
-    /// Its heads.
+    /// The document's heads, as in [`DocumentUpdate::heads`].
     pub heads: Vec<u8>,
-    /// The bytes of its chunks.
+    /// The size of all chunks, in bytes.
     pub bytes: u64,
-    /// How many chunks there are.
+    /// The number of chunks.
     pub chunks: usize,
 }
 
 /// A team that this device belongs or belonged to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeamRow {
-    /// Its id.
     pub id: EventId,
-    /// Its name.
     pub name: String,
     /// The scope of its roster.
     pub roster_scope: Scope,
     /// When this device joined, in milliseconds since the Unix epoch.
     pub joined_at: u64,
-    /// When it left, or learnt that it was revoked.
+    /// When this device left, or learnt that it was revoked, in the same unit.
     pub left_at: Option<u64>,
 }
 
 /// A scope of a team that this device may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeamScopeRow {
-    /// Its name in the team.
+    /// The scope's name in the team.
     pub scope: Scope,
-    /// Its name here.
+    /// The scope's name on this device.
     pub local: Scope,
-    /// What the scope here is bound to: a remote URL or common directory.
+    /// The remote URL or git common directory that the scope is bound to on this device.
     pub identity: Option<String>,
-    /// It holds the roster, and is shown in no list of scopes.
+    /// The scope contains the roster and is not shown in lists of scopes.
     pub is_roster: bool,
-    /// Whether what this device writes there is taken by the others.
+    /// Whether the team accepts what this device writes in the scope.
     pub writes: bool,
-    /// How many events the team shares there.
+    /// The number of events that the team shares in the scope.
     pub events: usize,
-    /// The digest of their ids.
+    /// The digest of the ids of these events.
     pub digest: SetDigest,
-    /// Events in quarantine that nobody has looked at.
+    /// The number of events in quarantine that no person has discarded.
     pub quarantined: usize,
 }
 
-/// The signed part of an event: what stands in documents.
+/// The signed part of an event, as documents contain it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {
-    /// Its id.
     pub id: EventId,
-    /// Its clock.
     pub clock: Hlc,
-    /// Its header as it was signed.
+    /// The bytes of the header that were signed.
     pub header: Vec<u8>,
-    /// The signature.
     pub signature: [u8; 64],
 }
 
-/// A page of [`LogEntry`].
+/// A page of [`LogEntry`] values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogEntryPage {
-    /// By the events' clock.
+    /// In the order of the events' clocks.
     pub entries: Vec<LogEntry>,
-    /// Where the next page begins; `None` on the last.
+    /// The cursor of the next page; `None` on the last one.
     pub next: Option<LogEntryCursor>,
 }
 
-/// Where a page of entries begins.
+/// The position at which a [`LogEntryPage`] begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEntryCursor {
     pub(super) wall: i64,
@@ -220,13 +207,13 @@ pub struct LogEntryCursor {
 /// A page of signed events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SyncPage {
-    /// By chain, and within it in order.
+    /// Grouped by chain, in the order of each chain.
     pub events: Vec<SignedEvent>,
-    /// Where the next page begins; `None` on the last.
+    /// The cursor of the next page; `None` on the last one.
     pub next: Option<SyncCursor>,
 }
 
-/// Where a page of signed events begins.
+/// The position at which a [`SyncPage`] begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncCursor {
     pub(super) chain: Chain,
@@ -234,94 +221,86 @@ pub struct SyncCursor {
     pub(super) n: i64,
 }
 
-/// An event that the team does not take.
+/// An event that the team does not accept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuarantinedRow {
-    /// The event.
     pub event: SignedEvent,
-    /// Why.
+    /// Why the event is refused.
     pub refusal: Refusal,
-    /// The device that delivered it.
+    /// The device that delivered the event.
     pub from: Option<DeviceId>,
-    /// When, in milliseconds since the Unix epoch.
+    /// In milliseconds since the Unix epoch.
     pub received_at: u64,
-    /// A person looked at it and wants to see it no more.
+    /// A person has discarded the event, so it is no longer listed as waiting.
     pub discarded: bool,
 }
 
-/// Another device of a team, as this one met it.
+/// Another device of a team, with what this device knows of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerRow {
-    /// The device.
     pub device: DeviceId,
-    /// The team.
     pub team: EventId,
-    /// What it calls itself; the roster's name where it is `None`.
+    /// The name that the peer calls itself; if `None`, the roster's name applies.
     pub name: Option<String>,
-    /// Where it was reached, the latest first.
+    /// The addresses at which the peer was reached, the latest first.
     pub addresses: Vec<String>,
-    /// When it was last seen, in milliseconds since the Unix epoch.
+    /// When the peer was last seen, in milliseconds since the Unix epoch.
     pub last_seen: Option<u64>,
-    /// When an exchange last ended well.
+    /// When an exchange last succeeded, in the same unit.
     pub last_sync: Option<u64>,
-    /// What went wrong since, in words.
+    /// The error message of the latest failed exchange since `last_sync`.
     pub last_error: Option<String>,
-    /// Events that it has and this device lacks.
+    /// The number of events that the peer has and this device lacks.
     pub behind: u64,
-    /// Events that this device has and it lacks.
+    /// The number of events that this device has and the peer lacks.
     pub ahead: u64,
     /// Whether both had the same events at the last exchange.
     pub digests_equal: bool,
-    /// How it was reached: `lan`, `direct`, `relay`.
+    /// How the peer was reached: `lan`, `direct` or `relay`.
     pub via: Option<String>,
 }
 
-/// An invitation. The secret itself is not kept.
+/// An invitation to a team. Its secret is not stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InviteRow {
-    /// The hash of its secret.
+    /// The hash of the secret.
     pub hash: [u8; 32],
-    /// The team.
     pub team: EventId,
-    /// The permissions of the device that redeems it.
+    /// The permissions of the device that redeems the invitation.
     pub grant: Grant,
-    /// When it was made, in milliseconds since the Unix epoch.
+    /// In milliseconds since the Unix epoch.
     pub created_at: u64,
-    /// When it ends.
+    /// In milliseconds since the Unix epoch.
     pub expires_at: u64,
-    /// The device that it is bound to: the first that showed the secret.
+    /// The device that the invitation is bound to: the first one that showed the secret.
     pub redeemed_by: Option<DeviceId>,
-    /// It was used up.
+    /// The invitation was used and is no longer valid.
     pub done: bool,
 }
 
-/// An address that was contacted.
+/// An address that this device contacted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContactRow {
-    /// The address.
     pub address: String,
-    /// For what.
+    /// The purpose of the contact.
     pub what: String,
-    /// When first, in milliseconds since the Unix epoch.
+    /// The time of the first contact, in milliseconds since the Unix epoch.
     pub first: u64,
-    /// When last.
+    /// The time of the latest contact, in the same unit.
     pub last: u64,
 }
 
-/// A roster event to be signed by this device.
+/// A roster event that this device will sign.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RosterDraft {
-    /// The team; `None` founds one, and the change is [`RosterChange::Create`].
+    /// `None` founds a team; then `change` is [`RosterChange::Create`].
     pub team: Option<EventId>,
-    /// What it changes.
     pub change: RosterChange,
-    /// Why.
     pub reason: Option<String>,
-    /// The person who acts.
     pub who: String,
-    /// The agent through which they act.
+    /// The agent through which the person acts.
     pub agent: Option<String>,
-    /// The idempotency key: an act that is stored already is answered, not repeated.
+    /// The idempotency key. An act that is already stored is answered, not repeated.
     pub op: crate::domain::OpId,
     /// The wall clock, in milliseconds since the Unix epoch.
     pub now: u64,

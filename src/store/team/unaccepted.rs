@@ -32,7 +32,7 @@ impl Reader {
                         _ if events == 0 => {}
                         Some(kept) => kept.events += events,
                         None => {
-                            let local = log::scope_named(db, bound.scope)?;
+                            let local = log::scope_by_number(db, bound.scope)?;
                             found.push(UnacceptedEvents { scope: bound.name.clone(), local, refusal, events });
                         }
                     }
