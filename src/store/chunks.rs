@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::{
     Reader, Result, RowNumber, Store, VectorModel, WordList, WordLists, WordQuery, commit, log,
-    project::place,
+    project::scope_word,
     vectors::{self, vector_index},
 };
 use crate::domain::{ChunkPlace, DeviceId, EventId, Scope};
@@ -142,7 +142,7 @@ impl Reader {
                     lists.push(WordList::default());
                     continue;
                 }
-                let asked = format!("{{text path}} : ({}) AND place : {}", words.join(" AND "), place(n));
+                let asked = format!("{{text path}} : ({}) AND place : {}", words.join(" AND "), scope_word(n));
                 let rows = read.query_map(params![asked, query.limit], |row| row.get(0).map(RowNumber))?;
                 let spots = rows.collect::<rusqlite::Result<Vec<_>>>()?;
                 lists.push(WordList { claims: spots.len(), complete: spots.len() < query.limit, spots });

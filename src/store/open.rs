@@ -1,4 +1,4 @@
-//! Opens the file: pragmas, migrations, and whether it is a copy.
+//! Opens the file: sets pragmas, runs migrations, and detects copies.
 
 use std::{
     fs,
@@ -12,12 +12,12 @@ use super::{Result, SCHEMA, StoreError, StoreOptions, file, file_check, vectors}
 use crate::files::DraftFile;
 
 /// `PRAGMA application_id` of ergo's stores: "ergo" in ASCII.
-const APPLICATION: u32 = 0x6572_676f;
+const APPLICATION_ID: u32 = 0x6572_676f;
 
-/// The version of `schema.sql`. Versions 1 to 15 were those of development and in no release.
+/// The version of `schema.sql`. Versions 1 to 15 were used in development only and never released.
 const FIRST_SCHEMA: u32 = 16;
 
-/// The migrations since, each to the next version.
+/// The migrations since [`FIRST_SCHEMA`], each to the next version.
 const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [
     // How many events a compaction removed from each local chain, so that a check knows the gaps.
     "CREATE TABLE compacted (
@@ -47,31 +47,31 @@ const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [
     DROP TABLE peers_by_device",
 ];
 
-/// How long a connection waits for another's lock.
-const BUSY: Duration = Duration::from_secs(10);
+/// How long a connection waits for the lock of another one.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Prepared statements kept per connection: there are about 120 different ones.
-const STATEMENTS: usize = 160;
+/// The number of prepared statements that a connection caches: ergo has about 120 different ones.
+const STATEMENT_CACHE_SIZE: usize = 160;
 
-/// Pages of 4 KiB kept in memory by the writer, and by each reader: idle memory is what a daemon is judged by.
+/// The page cache of the writer, and of each reader. It is small because a daemon should use little memory while it is idle.
 const WRITER_CACHE_KIB: i64 = 16 * 1024;
 const READER_CACHE_KIB: i64 = 4 * 1024;
 
-/// Opens the writer's connection; creates the file if it is absent, and migrates it.
+/// Opens the writer's connection. Creates the file if it does not exist, and migrates it.
 pub(super) fn writer(path: &Path, options: StoreOptions) -> Result<Connection> {
     vectors::vector_index::register()?;
     file::part_from_foreign_log(path)?;
     file_check::check(path)?;
     if options.durable && !path.exists() {
-        make(path)?;
+        create_empty(path)?;
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(path, flags)?;
-    db.busy_timeout(BUSY)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
     let found: u32 = read_pragma(&db, path, "user_version")?;
     let application: u32 = read_pragma(&db, path, "application_id")?;
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if application != APPLICATION && (found != 0 || tables != 0) {
+    if application != APPLICATION_ID && (found != 0 || tables != 0) {
         return Err(StoreError::NotAStore { path: path.to_owned() });
     }
     if found > SCHEMA {
@@ -80,8 +80,8 @@ pub(super) fn writer(path: &Path, options: StoreOptions) -> Result<Connection> {
     if (1..FIRST_SCHEMA).contains(&found) {
         return Err(StoreError::OlderSchema { path: path.to_owned(), found });
     }
-    restrict(path)?;
-    common(&db)?;
+    restrict_to_owner(path)?;
+    configure(&db)?;
     db.pragma_update(None, "journal_mode", "WAL")?;
     db.pragma_update(None, "synchronous", if options.durable { "FULL" } else { "OFF" })?;
     db.pragma_update(None, "secure_delete", "ON")?;
@@ -90,18 +90,18 @@ pub(super) fn writer(path: &Path, options: StoreOptions) -> Result<Connection> {
     Ok(db)
 }
 
-/// Makes an empty store under its name in one step: a start that is killed leaves no empty file, which would be refused the next time.
-fn make(path: &Path) -> Result<()> {
+/// Creates an empty store whose file appears in one step: a killed start leaves no empty file, which the next start would refuse.
+fn create_empty(path: &Path) -> Result<()> {
     let io = |error| StoreError::Io { what: "cannot create", path: path.to_owned(), error };
     let draft = DraftFile::beside(path).map_err(io)?;
     let mut db = Connection::open(draft.path())?;
-    common(&db)?;
-    // A draft that a crash spoils is never opened; publishing it waits for the disk.
+    configure(&db)?;
+    // A draft that a crash damages is never opened; publishing it waits for the disk.
     db.pragma_update(None, "synchronous", "OFF")?;
     migrate(&mut db, &MIGRATIONS)?;
     db.close().map_err(|(_, error)| error)?;
     match draft.publish(false) {
-        // Someone else made it at the same moment, or it is a link to a place where nothing is yet.
+        // Another process created it at the same moment, or the path is a link to a file that does not exist yet.
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         made => made.map_err(io),
     }
@@ -112,39 +112,39 @@ pub(super) fn reader(path: &Path) -> Result<Connection> {
     vectors::vector_index::register()?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)?;
-    db.busy_timeout(BUSY)?;
-    common(&db)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
+    configure(&db)?;
     db.pragma_update(None, "query_only", "ON")?;
     db.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
     Ok(db)
 }
 
 /// Opens an empty store in an unnamed file, which is deleted when its connection closes.
-pub(super) fn scratch() -> Result<Connection> {
+pub(super) fn temporary() -> Result<Connection> {
     vectors::vector_index::register()?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags("", flags)?;
-    common(&db)?;
-    // Nothing in it outlives the process: nothing needs to.
+    configure(&db)?;
+    // The file is deleted with its connection, so it need not survive a crash.
     db.pragma_update(None, "synchronous", "OFF")?;
     db.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     migrate(&mut db, &MIGRATIONS)?;
     Ok(db)
 }
 
-/// Makes of a connection that was written through one that only reads, with the memory of a reader.
-pub(super) fn settle(db: &Connection) -> Result<()> {
+/// Makes a writable connection read-only and gives it the cache of a reader.
+pub(super) fn make_read_only(db: &Connection) -> Result<()> {
     db.pragma_update(None, "query_only", "ON")?;
     db.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
     Ok(db.release_memory()?)
 }
 
-fn common(db: &Connection) -> Result<()> {
-    db.set_prepared_statement_cache_capacity(STATEMENTS);
+fn configure(db: &Connection) -> Result<()> {
+    db.set_prepared_statement_cache_capacity(STATEMENT_CACHE_SIZE);
     db.pragma_update(None, "foreign_keys", "ON")?;
-    // Without this, SQLite plans most statements anew whenever a value is bound to them, which costs more than they do.
+    // Without this, SQLite prepares most statements again whenever values are bound, which costs more than running them.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    // The file's schema is not trusted to call functions.
+    // The schema of a file from elsewhere must not call functions.
     db.pragma_update(None, "trusted_schema", "OFF")?;
     db.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(())
@@ -160,7 +160,7 @@ fn read_pragma(db: &Connection, path: &Path, name: &str) -> Result<u32> {
     }
 }
 
-/// Brings the file to the newest version, one version a transaction; an empty file gets `schema.sql` first.
+/// Migrates the file to the newest version, with one transaction for each version. An empty file gets `schema.sql` first.
 fn migrate(db: &mut Connection, migrations: &[&str]) -> Result<()> {
     loop {
         let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -172,13 +172,13 @@ fn migrate(db: &mut Connection, migrations: &[&str]) -> Result<()> {
         };
         tx.execute_batch(sql)?;
         tx.pragma_update(None, "user_version", version)?;
-        tx.pragma_update(None, "application_id", APPLICATION)?;
+        tx.pragma_update(None, "application_id", APPLICATION_ID)?;
         tx.commit()?;
     }
 }
 
-/// Only the owner may read the memory.
-fn restrict(path: &Path) -> Result<()> {
+/// Removes the permissions of everybody but the owner.
+fn restrict_to_owner(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let io = |error| StoreError::Io { what: "cannot restrict the permissions of", path: path.to_owned(), error };
     let mode = fs::metadata(path).map_err(io)?.permissions().mode();
@@ -188,12 +188,12 @@ fn restrict(path: &Path) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode & !0o077)).map_err(io)
 }
 
-/// The epoch of this installation: made anew where the file is another than the one that the last epoch was made for, or is a backup,
-/// so that a copy never continues the chain of its original.
+/// Returns the epoch of this installation, or a new one if the file is not the one that the last epoch was created for, or is a backup:
+/// a copy must never continue the chain of its original.
 pub(super) fn epoch(db: &Connection, path: &Path) -> Result<u64> {
-    let marker = marker(path)?;
+    let installation_id = installation_id(path)?;
     let known: Option<Vec<u8>> = setting(db, "installed")?;
-    if known.as_deref() == Some(marker.as_bytes())
+    if known.as_deref() == Some(installation_id.as_bytes())
         && let Some(epoch) = setting::<i64>(db, "epoch")?
     {
         return Ok(epoch.cast_unsigned());
@@ -203,38 +203,38 @@ pub(super) fn epoch(db: &Connection, path: &Path) -> Result<u64> {
         .map_err(|error| StoreError::Damaged(format!("cannot get random bytes from the operating system: {error}")))?;
     let epoch = u64::from_le_bytes(bytes);
     set(db, "epoch", epoch.cast_signed())?;
-    set(db, "installed", marker.as_bytes())?;
+    set(db, "installed", installation_id.as_bytes())?;
     Ok(epoch)
 }
 
-/// Ends the epoch: who opens the file next begins another. A backup that is copied over its store has the store's inode.
+/// Ends the epoch, so that the next opening of the file begins a new one: a backup that is copied over its store has the store's inode.
 pub(super) fn end_epoch(db: &Connection) -> Result<()> {
     db.execute("DELETE FROM settings WHERE name = 'installed'", [])?;
     Ok(())
 }
 
-/// Identifies this file, as opposed to a copy of it: the machine, the file system and the file on it. Hashed, since a store is
-/// given away and a machine's id is private.
-fn marker(path: &Path) -> Result<String> {
+/// Identifies this file, as opposed to a copy of it, by the machine and the file's inode. Hashed, because a store may be
+/// given to others and a machine's id is private.
+fn installation_id(path: &Path) -> Result<String> {
     use std::os::unix::fs::MetadataExt;
     let machine = ["/etc/machine-id", "/var/lib/dbus/machine-id"]
         .iter()
         .find_map(|file| fs::read_to_string(file).ok())
         .unwrap_or_default();
     let io = |error| StoreError::Io { what: "cannot read the metadata of", path: path.to_owned(), error };
-    // Device numbers change between boots on some systems; the inode stays.
+    // No device number, which changes between boots on some systems.
     let inode = fs::metadata(path).map_err(io)?.ino();
     let text = format!("ergo/installed/1\n{}\n\n{inode}", machine.trim());
     Ok(blake3::hash(text.as_bytes()).to_hex().to_string())
 }
 
-/// A setting.
+/// Reads a setting of the store (table `settings`).
 pub(super) fn setting<T: rusqlite::types::FromSql>(db: &Connection, name: &str) -> Result<Option<T>> {
     let mut read = db.prepare_cached("SELECT value FROM settings WHERE name = ?1")?;
     Ok(read.query_row([name], |row| row.get(0)).optional()?)
 }
 
-/// Stores a setting.
+/// Writes a setting of the store.
 pub(super) fn set(db: &Connection, name: &str, value: impl rusqlite::ToSql) -> Result<()> {
     db.prepare_cached(
         "INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -243,7 +243,7 @@ pub(super) fn set(db: &Connection, name: &str, value: impl rusqlite::ToSql) -> R
     Ok(())
 }
 
-/// The write-ahead log beside a store's file.
+/// Returns the path of the write-ahead log beside a store's file.
 pub(super) fn wal_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
@@ -260,10 +260,10 @@ mod tests {
 
     #[test]
     fn migrations_run_once_and_a_failing_one_leaves_the_version_before_it() {
-        let mut db = scratch().unwrap();
+        let mut db = temporary().unwrap();
         assert_eq!(version(&db), SCHEMA);
         set(&db, "kept", 1).unwrap();
-        // Made up: what a later version may do.
+        // An invented migration, as a later version may have.
         let first = "ALTER TABLE scopes ADD COLUMN note TEXT; INSERT INTO settings VALUES ('first', 1)";
         let later = vec![""; MIGRATIONS.len()].into_iter().chain([first]);
         let later: Vec<&str> = later.collect();

@@ -81,7 +81,7 @@ impl Reader {
     /// Returns a copy of the store in memory with the events up to a wall time, by their clocks: those of one scope and its organisation's level, or all.
     /// Bodies that were redacted since are missing there, too.
     pub fn past(&self, scope: Option<&Scope>, as_of: u64) -> Result<Self> {
-        let then = open::scratch()?;
+        let then = open::temporary()?;
         self.snapshot(|reader| {
             let tx = then.unchecked_transaction()?;
             reader.copy_to(&tx, scope, as_of)?;
@@ -89,7 +89,7 @@ impl Reader {
             tx.commit()?;
             Ok::<_, StoreError>(())
         })?;
-        open::settle(&then)?;
+        open::make_read_only(&then)?;
         Ok(Self { db: then, path: self.path.clone(), file: None, check: self.check.clone() })
     }
 

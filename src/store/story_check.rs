@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use super::{
     CheckReport, Reader, Result, StoryReader, WrittenMarks, log,
     project::{is_mark_shown, mark_members},
-    story_pass::{StoryItem, read_one},
+    story_pass::{StoryItem, find_marks},
 };
 use crate::domain::{CardId, derive::CardKind};
 
@@ -55,7 +55,7 @@ impl Reader {
 fn derived_marks(db: &Connection, reader: &dyn StoryReader, n: i64) -> Result<BTreeMap<CardId, CheckedMark>> {
     let item = StoryItem::load(db, reader, n)?;
     let marks = match item.and_then(|StoryItem { row, place }| Some((row, place?))) {
-        Some((row, place)) => read_one(db, reader, n, row, &place)?,
+        Some((row, place)) => find_marks(db, reader, n, row, &place)?,
         None => WrittenMarks::default(),
     };
     let mut out = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The background pass over the stories: claims that changed are placed in the story of their scope, and read again beside the claims that they
-//! have most in common with. What reads them is given by the caller; the store knows no rules.
+//! The background pass over the stories: places changed claims in the story of their scope, and reads each again together
+//! with the claims that share most words with it. The caller provides the [`StoryReader`]; the store knows no rules.
 
 use std::collections::HashMap;
 
@@ -12,124 +12,121 @@ use super::{
 };
 use crate::domain::{CardId, ClaimId, Confusion, STORY_WINDOW, Scope, StoryRule, derive::CardKind, event::EventKind};
 
-/// How many claims are placed instead of one that is read: after an import, a write waits no longer for these than for readings.
-const PLACED: usize = 16;
+/// The number of claims that can be placed in the time of one reading: after an import, a write waits no longer for placements
+/// than for readings.
+const PLACEMENTS_PER_READING: usize = 16;
 
-/// The setting that holds the version of the rules by which the stories were read.
-const VERSION: &str = "story.version";
+/// The setting with the version of the rules by which the stories were read.
+const VERSION_SETTING: &str = "story.version";
 
-/// Where a claim stands in the story of its scope.
+/// The position of a claim in the story of its scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoryPlace {
-    /// Bytes that sort like the story.
+    /// Bytes whose order is that of the story.
     pub place: Vec<u8>,
-    /// The words by which it is found. On the way into the store they are the story's own, and the store binds them to the scope.
+    /// The words by which the claim is found. A [`StoryReader`] returns the story's own; the store replaces them by keys for the scope.
     pub words: Vec<i64>,
-    /// The last day on which its standing is what it is now, after which it is read again.
+    /// The last day (`YYYY-MM-DD`) on which the state of the claim is the present one; it is read again after that day.
     pub due: Option<String>,
 }
 
-/// A claim as the story reads it.
+/// A claim as a [`StoryReader`] gets it.
 #[derive(Clone, Debug)]
 pub struct StoryNeighbour {
-    /// The claim, with the claims that replaced it; its other relations are empty.
+    /// The claim with the claims that replaced it; its other relations are empty.
     pub row: ClaimRow,
-    /// When it was retracted, in milliseconds since the Unix epoch, while that holds.
+    /// When the claim was retracted, in milliseconds since the Unix epoch, if that retraction is in force.
     pub retracted: Option<u64>,
 }
 
-/// A mark, with the claims by their numbers in this file, in the order of the story.
+/// A mark to be stored: a reversal, an ambiguity or a stale claim that the rules found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WrittenMark {
-    /// Its category.
     pub confusion: Confusion,
     /// The rule that found it.
     pub rule: StoryRule,
-    /// How strong it is, 0 to 1.
+    /// From 0 to 1.
     pub strength: f32,
-    /// Its claims: indexes into what was read, and in the store row numbers.
+    /// The claims in the order of the story: from a [`StoryReader`] as indexes into the claims that it read, in the store as row numbers.
     pub claims: Vec<i64>,
 }
 
-/// What a claim brings to the story.
+/// The marks that a claim completes, and the earlier claims that matter to marks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WrittenMarks {
-    /// Its marks.
     pub marks: Vec<WrittenMark>,
-    /// The earlier claims between which it settles what was unclear.
+    /// The earlier claims whose ambiguity this claim settles.
     pub settles: Vec<i64>,
-    /// The earlier claims whose standing decides about its marks.
+    /// The earlier claims whose state decides whether the marks exist.
     pub watches: Vec<i64>,
 }
 
-/// Reads claims for the pass.
+/// Finds the marks of claims for the background pass.
 pub trait StoryReader {
-    /// The day, `YYYY-MM-DD`.
+    /// Returns the present day, `YYYY-MM-DD`.
     fn today(&self) -> &str;
 
-    /// Where a claim stands in its story; `None` if it has no part in it. The words are those of the story, as the bits of unsigned numbers.
+    /// Returns the position of a claim in its story; `None` if the story leaves it out. The words are the story's own, as the bits of unsigned numbers.
     fn place(&self, row: &ClaimRow) -> Option<StoryPlace>;
 
-    /// Which of the claims that have each word of a claim are read with it, in order.
+    /// Selects the claims to read together with a claim, in order, from the lists of claims that share each of its words.
     fn select(&self, by_word: &[Vec<(Vec<u8>, i64)>]) -> Vec<i64>;
 
-    /// What a claim brings to the story. `counts`: how many of the earlier claims that were looked up have each of its words, in the order of
-    /// [`StoryReader::place`]. The answer names claims by their index; the one behind the earlier ones is the claim itself.
+    /// Returns the marks of a claim. `counts`: how many of the earlier claims that were looked up have each of its words, in the order of
+    /// [`StoryReader::place`]. The result names claims by their index in `earlier`; the next index is the claim itself.
     fn read(&self, earlier: &[StoryNeighbour], claim: &StoryNeighbour, counts: &[usize]) -> WrittenMarks;
 }
 
-/// What a step of the pass did.
+/// The result of one step of the pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoryStep {
-    /// Cards that opened or changed.
+    /// Cards that were opened or changed.
     pub cards: Vec<CardId>,
-    /// Scopes of these cards.
+    /// The scopes of these cards.
     pub scopes: Vec<Scope>,
 }
 
-/// A mark of a story as a reader sees it.
+/// A mark of a story and whether its card is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoryMarkRow {
-    /// Its card.
     pub card: CardId,
-    /// Its category.
     pub confusion: Confusion,
     /// The rule that found it.
     pub rule: StoryRule,
-    /// Its claims, in the order of the story.
+    /// In the order of the story.
     pub claims: Vec<ClaimId>,
-    /// Whether its card waits.
+    /// Whether the card is open.
     pub open: bool,
 }
 
 impl Store {
-    /// Puts every claim on the backlog, if the stories were read by another version of the rules.
+    /// Puts every claim on the backlog if the stories were read by another version of the rules.
     pub fn start_story(&mut self, version: u32) -> Result<()> {
-        if open::setting::<u32>(&self.reader.db, VERSION)? == Some(version) {
+        if open::setting::<u32>(&self.reader.db, VERSION_SETTING)? == Some(version) {
             return Ok(());
         }
         let tx = commit::begin(&mut self.reader)?;
         tx.execute("INSERT OR REPLACE INTO story_backlog (claim, stage) SELECT n, 0 FROM claims", [])?;
-        open::set(&tx, VERSION, version)?;
+        open::set(&tx, VERSION_SETTING, version)?;
         tx.commit()?;
         Ok(())
     }
 
-    /// Places claims of the backlog, the newest first, then reads up to `most` of them; placing [`PLACED`] takes as long as reading one.
-    pub fn read_story(&mut self, reader: &dyn StoryReader, most: usize) -> Result<StoryStep> {
+    /// Places claims of the backlog, newest first, then reads up to `max_readings` of them. [`PLACEMENTS_PER_READING`] placements count as one reading.
+    pub fn read_story(&mut self, reader: &dyn StoryReader, max_readings: usize) -> Result<StoryStep> {
         let mut step = StoryStep::default();
         if !self.reader.story_waits(reader.today())? {
             return Ok(step);
         }
         let tx = commit::begin(&mut self.reader)?;
         tx.prepare_cached(
-            // What watches it is read again, too.
+            // Stage 0: the claims that watch it are read again, too.
             "INSERT OR REPLACE INTO story_backlog (claim, stage) SELECT claim, 0 FROM story_due WHERE day < ?1",
         )?
         .execute([reader.today()])?;
         tx.prepare_cached("DELETE FROM story_due WHERE day < ?1")?.execute([reader.today()])?;
         let mut projector = Projector::new(&tx, &*self.check)?;
-        let mut budget = most.saturating_mul(PLACED);
+        let mut budget = max_readings.saturating_mul(PLACEMENTS_PER_READING);
         while budget > 0 {
             let mut next =
                 tx.prepare_cached("SELECT claim, stage FROM story_backlog ORDER BY stage, claim DESC LIMIT 1")?;
@@ -141,11 +138,11 @@ impl Store {
                 budget -= 1;
             } else {
                 let marks = match &place {
-                    Some(place) => read_one(&tx, reader, n, row, place)?,
+                    Some(place) => find_marks(&tx, reader, n, row, place)?,
                     None => WrittenMarks::default(),
                 };
                 projector.write_marks(n, &marks)?;
-                budget = budget.saturating_sub(PLACED);
+                budget = budget.saturating_sub(PLACEMENTS_PER_READING);
             }
         }
         step.cards = projector.finish()?.cards;
@@ -163,16 +160,15 @@ impl Store {
     }
 }
 
-/// A claim of the backlog, with its place in the story if it has one there.
+/// A claim of the backlog, with its place if it is part of the story.
 pub(super) struct StoryItem {
-    /// The claim.
     pub(super) row: ClaimRow,
-    /// Its place, with the words as the store keeps them.
+    /// The place, with the words as keys of `story_words`.
     pub(super) place: Option<StoryPlace>,
 }
 
 impl StoryItem {
-    /// Reads the claim with this number.
+    /// Loads the claim with this row number.
     pub(super) fn load(db: &Connection, reader: &dyn StoryReader, n: i64) -> Result<Option<Self>> {
         let scope: i64 =
             db.prepare_cached("SELECT scope FROM claims WHERE n = ?1")?.query_row([n], |row| row.get(0))?;
@@ -185,8 +181,8 @@ impl StoryItem {
     }
 }
 
-/// Reads one claim beside the claims that it has most in common with.
-pub(super) fn read_one(
+/// Finds the marks of one claim by reading it together with the earlier claims that share most words with it.
+pub(super) fn find_marks(
     db: &Connection,
     reader: &dyn StoryReader,
     n: i64,
@@ -219,7 +215,7 @@ pub(super) fn read_one(
     })
 }
 
-/// A claim with the acts that keep it out of force.
+/// Adds to a claim what replaced or retracted it.
 pub(super) fn neighbour(db: &Connection, n: i64, mut row: ClaimRow) -> Result<StoryNeighbour> {
     let mut read = db.prepare_cached(
         "SELECT a.successor, e.kind, e.wall FROM live_acts a JOIN events e ON e.n = a.act WHERE a.claim = ?1",
@@ -239,7 +235,7 @@ pub(super) fn neighbour(db: &Connection, n: i64, mut row: ClaimRow) -> Result<St
 }
 
 impl Reader {
-    /// Whether the pass has something to do on this day, `YYYY-MM-DD`.
+    /// Returns whether the pass has something to do on this day, `YYYY-MM-DD`.
     pub fn story_waits(&self, today: &str) -> Result<bool> {
         let mut read = self.db.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM story_backlog) OR EXISTS (SELECT 1 FROM story_due WHERE day < ?1)",
@@ -247,7 +243,7 @@ impl Reader {
         Ok(read.query_row([today], |row| row.get(0))?)
     }
 
-    /// How many claims of a scope the pass has yet to read.
+    /// Returns the number of claims of a scope that the pass has yet to read.
     pub fn story_backlog(&self, scope: &Scope) -> Result<usize> {
         let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(0) };
         let mut read = self
@@ -256,7 +252,7 @@ impl Reader {
         Ok(read.query_row([scope], |row| row.get(0))?)
     }
 
-    /// The marks of a scope that are shown, or were answered, in the order of the story; behind them what a language model proposes.
+    /// Returns the marks of a scope that have a card, open or answered, in the order of the story; then the open cards that a language model proposed.
     pub fn story_marks(&self, scope: &Scope) -> Result<Vec<StoryMarkRow>> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(Vec::new()) };
@@ -293,7 +289,7 @@ impl Reader {
                  WHERE k.scope = ?1 ORDER BY p.place, s.card, s.ord",
                 &[&scope, &(CardKind::Story as i64)],
             )?;
-            // A card has the newest claim first.
+            // A card lists its newest claim first, so the order is reversed.
             add(
                 "SELECT k.id, m.member, k.confusion, k.rule, k.open FROM cards k
                  JOIN card_members m ON m.card = k.n

@@ -129,7 +129,7 @@ fn merge(into: &mut GuardReport, from: GuardReport) {
 impl Projector<'_> {
     /// Recomputes the cards that may have changed, including those of claims whose status changed.
     pub(super) fn update_cards(&mut self) -> Result<()> {
-        let mut claims: BTreeSet<i64> = self.dirty.flipped.clone();
+        let mut claims: BTreeSet<i64> = self.dirty.status_changed.clone();
         claims.extend(&self.dirty.texts);
         claims.extend(&self.dirty.settled);
         let mut read = self.db.prepare_cached(
@@ -410,7 +410,7 @@ impl Projector<'_> {
         let stored = |event: &LoadedEvent| {
             event.header.successor.filter(|_| event.effective && derive::is_local_kind(&event.kind, local::SETTLED))
         };
-        Ok(self.of_act(resolve)?.iter().filter_map(stored).any(|claim| resolve.header.targets.contains(&claim)))
+        Ok(self.events_of_act(resolve)?.iter().filter_map(stored).any(|claim| resolve.header.targets.contains(&claim)))
     }
 
     fn is_found_open(&self, members: &[Member], events: &[LoadedEvent], scope: i64) -> Result<bool> {

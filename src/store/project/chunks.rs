@@ -8,7 +8,7 @@ use crate::{
     store::{
         Result,
         log::{self, EdgeRole, LoadedEvent},
-        project::{place, stemmed},
+        project::{scope_word, stemmed},
         vectors,
     },
 };
@@ -82,7 +82,7 @@ impl Projector<'_> {
             .execute(params![event.n, event.scope, found.path, found.first, found.last, content])?;
         self.db
             .prepare_cached("INSERT INTO chunk_texts (rowid, text, path, place) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![event.n, stemmed(text), stemmed(&found.path), place(event.scope)])?;
+            .execute(params![event.n, stemmed(text), stemmed(&found.path), scope_word(event.scope)])?;
         let code = match vectors::stored(self.db, event.n)? {
             Some(code) => Some(code),
             None => self.vector_of(&content)?,

@@ -1,4 +1,4 @@
-//! The text index, the candidate index, the vector index and the hash that finds identical claims.
+//! Maintains the text index, the candidate index, the vector index, and the hash that finds identical claims.
 
 use std::{
     collections::{HashMap, hash_map},
@@ -13,48 +13,48 @@ use crate::{
     store::{Result, StoreError, log, vectors},
 };
 
-/// In the text index.
-pub(in crate::store) const TEXT: i64 = 1;
-/// In the candidate index.
-const CANDIDATE: i64 = 2;
-/// In the vector index.
-pub(in crate::store) const VECTOR: i64 = 4;
+/// Bit of `claims.indexed`: the claim is in the text index.
+pub(in crate::store) const IN_TEXT_INDEX: i64 = 1;
+/// Bit of `claims.indexed`: the claim is in the candidate index.
+const IN_CANDIDATE_INDEX: i64 = 2;
+/// Bit of `claims.indexed`: the claim is in the vector index.
+pub(in crate::store) const IN_VECTOR_INDEX: i64 = 4;
 
-/// It was looked at whether a claim needs a vector of its reason, and that is there where it does.
-pub(in crate::store) const REASON: i64 = 8;
+/// Bit of `claims.indexed`: the claim needs no vector of its reason, or has one.
+pub(in crate::store) const REASON_CHECKED: i64 = 8;
 
-/// The longest term that is indexed, in bytes: longer ones are hashes and addresses that nothing else shares.
-const MAX_TERM: usize = 64;
+/// The longest indexed term in bytes: longer ones are hashes and addresses that no other claim shares.
+const MAX_TERM_LENGTH: usize = 64;
 
-/// The most terms of one claim that are indexed.
+/// The maximal number of indexed terms of one claim.
 const MAX_TERMS: usize = 128;
 
-/// Claims whose words are found, and written, at once.
-const AT_ONCE: usize = 256;
+/// The number of claims whose words are computed, and written, together.
+const BATCH: usize = 256;
 
-/// A claim as the indexes see it.
-struct Indexed {
+/// The properties of a claim that decide how it is indexed.
+struct IndexedClaim {
     n: i64,
     scope: i64,
     kind: ClaimKind,
     active: bool,
-    parts: i64,
+    indexes: i64,
 }
 
-/// A text with every run of white space as one space.
+/// Replaces each run of white space by one space.
 pub(in crate::store) fn collapsed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What "the same statement" means: white space, the case of the first letter and a full stop at the end make no difference.
-fn identity(statement: &str) -> String {
+/// Normalises a statement for [`content_hash`]: white space, the case of the first letter and a full stop at the end are ignored.
+fn normalised_statement(statement: &str) -> String {
     let text = collapsed(statement);
     let text = text.strip_suffix('.').unwrap_or(&text);
     let mut letters = text.chars();
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// The hash by which identical claims are found.
+/// Returns the hash by which identical claims are found.
 pub(in crate::store) fn content_hash(
     scope: i64,
     kind: ClaimKind,
@@ -67,31 +67,31 @@ pub(in crate::store) fn content_hash(
     hasher.update(kind.as_str().as_bytes());
     hasher.update(&[0]);
     hasher.update(&minicbor::to_vec(qualifiers).unwrap_or_default());
-    hasher.update(identity(statement).as_bytes());
+    hasher.update(normalised_statement(statement).as_bytes());
     *hasher.finalize().as_bytes()
 }
 
-/// A text as the text index has it. FTS5's own stemmer is an older one, for which *deploy* and *deployment* are two words.
+/// Returns a text as stems for the text index. FTS5's own stemmer is an older one, for which *deploy* and *deployment* are two words.
 pub(in crate::store) fn stemmed(text: &str) -> String {
     stems(text).join(" ")
 }
 
-/// A subject as it stands among the terms.
+/// Returns the index term of a subject.
 pub(in crate::store) fn subject_term(subject: &str) -> String {
     format!("={subject}")
 }
 
-/// A key of [`crate::domain::norm::IndexTerms::pairs`] as it stands among the terms.
+/// Returns the index term of a key of [`crate::domain::norm::IndexTerms::pairs`].
 pub(in crate::store) fn pair_term(key: &str) -> String {
     format!("~{key}")
 }
 
-/// A term of a fact as it stands among the terms.
+/// Returns the index term of a fact for a term.
 pub(in crate::store) fn fact_term(term: &str) -> String {
     format!("!{term}")
 }
 
-/// A phrase of a scope as a number.
+/// Returns the key of a scope's phrase: a hash.
 pub(in crate::store) fn phrase_key(scope: i64, phrase: &str) -> i64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&scope.to_le_bytes());
@@ -101,31 +101,31 @@ pub(in crate::store) fn phrase_key(scope: i64, phrase: &str) -> i64 {
     i64::from_le_bytes(first)
 }
 
-/// The word that stands for a scope in the text index.
-pub(in crate::store) fn place(scope: i64) -> String {
+/// Returns the word that represents a scope in the text index (column `place`).
+pub(in crate::store) fn scope_word(scope: i64) -> String {
     format!("scope{scope}")
 }
 
-/// A claim that may come into the indexes or leave them, as the store has it.
-struct Entry {
-    claim: Indexed,
+/// A claim that is to be added to indexes, or removed from them.
+struct IndexEntry {
+    claim: IndexedClaim,
     body: Option<Body>,
 }
 
-impl Entry {
-    /// In which of the indexes of words it should stand.
+impl IndexEntry {
+    /// Returns the bits of the word indexes that should contain the claim.
     fn wanted(&self) -> i64 {
         match self.body {
             None => 0,
-            Some(_) if self.claim.active => TEXT | CANDIDATE,
-            Some(_) => TEXT,
+            Some(_) if self.claim.active => IN_TEXT_INDEX | IN_CANDIDATE_INDEX,
+            Some(_) => IN_TEXT_INDEX,
         }
     }
 }
 
-/// What the indexes hold of a claim's words.
+/// The words of a claim as the indexes contain them.
 #[derive(Default)]
-struct Words {
+struct IndexedWords {
     statement: String,
     reason: String,
     source: String,
@@ -133,28 +133,28 @@ struct Words {
     phrases: Vec<String>,
 }
 
-impl Words {
-    /// The words for these of the indexes.
-    fn of(check: &dyn PairCheck, kind: ClaimKind, body: &Body, parts: i64) -> Self {
+impl IndexedWords {
+    /// Computes the words for the indexes with these bits.
+    fn of(check: &dyn PairCheck, kind: ClaimKind, body: &Body, indexes: i64) -> Self {
         let mut words = Self::default();
         let statement = body.statement.as_deref().unwrap_or_default();
-        if parts & TEXT != 0 {
+        if indexes & IN_TEXT_INDEX != 0 {
             words.statement = stemmed(statement);
             words.reason = stemmed(body.reason.as_deref().unwrap_or_default());
             words.source = stemmed(body.source.as_deref().unwrap_or_default());
         }
-        if parts & CANDIDATE != 0 {
+        if indexes & IN_CANDIDATE_INDEX != 0 {
             let found = check.index_terms(body.norms.as_deref().unwrap_or_default(), statement);
             let subjects = found.subjects.iter().map(|subject| subject_term(subject));
             let pairs = found.pairs.iter().map(|key| pair_term(key));
-            let plain = |term: &String| term.len() <= MAX_TERM && !term.starts_with(['=', '~', '!']);
+            let plain = |term: &String| term.len() <= MAX_TERM_LENGTH && !term.starts_with(['=', '~', '!']);
             let terms = found.terms.into_iter().filter(plain).take(MAX_TERMS);
             words.terms = subjects.chain(pairs).chain(terms).collect();
             words.terms.sort_unstable();
             words.terms.dedup();
             words.phrases = found.phrases;
             if !kind.is_guarded() {
-                // Facts have lists of their own, so that however many there are hide no guarded claim.
+                // Facts have their own terms, so that many facts cannot hide guarded claims.
                 words.terms.iter_mut().for_each(|term| *term = fact_term(term));
                 words.phrases.clear();
             }
@@ -162,10 +162,10 @@ impl Words {
         words
     }
 
-    /// The words of several claims, for those of the indexes that change.
-    fn of_all(check: &dyn PairCheck, entries: &[Entry]) -> Vec<Self> {
-        let words = |entry: &Entry| match &entry.body {
-            Some(body) => Self::of(check, entry.claim.kind, body, entry.claim.parts ^ entry.wanted()),
+    /// Computes the words of several claims for the indexes that change.
+    fn of_all(check: &dyn PairCheck, entries: &[IndexEntry]) -> Vec<Self> {
+        let words = |entry: &IndexEntry| match &entry.body {
+            Some(body) => Self::of(check, entry.claim.kind, body, entry.claim.indexes ^ entry.wanted()),
             None => Self::default(),
         };
         entries.iter().map(words).collect()
@@ -173,52 +173,52 @@ impl Words {
 }
 
 impl Projector<'_> {
-    /// Puts claims into the indexes, or takes them out, as their status and words ask.
+    /// Adds claims to the indexes or removes them, according to their status and words.
     ///
-    /// Where there are many, the words of the next claims are found on another thread while these are written.
+    /// If there are many, another thread computes the words of the next claims while this one writes.
     pub(super) fn update_indexes(&mut self) -> Result<()> {
-        let claims: Vec<i64> = self.dirty.flipped.union(&self.dirty.texts).copied().collect();
-        let mut parts = claims.chunks(AT_ONCE);
-        let Some(mut entries) = parts.next().map(|part| self.entries(part)).transpose()? else { return Ok(()) };
-        let mut words = Words::of_all(self.check, &entries);
-        let mut tally = Tally::default();
-        for part in parts {
-            let (check, next) = (self.check, self.entries(part)?);
+        let claims: Vec<i64> = self.dirty.status_changed.union(&self.dirty.texts).copied().collect();
+        let mut batches = claims.chunks(BATCH);
+        let Some(mut entries) = batches.next().map(|batch| self.entries(batch)).transpose()? else { return Ok(()) };
+        let mut words = IndexedWords::of_all(self.check, &entries);
+        let mut counts = TermCounts::default();
+        for batch in batches {
+            let (check, next) = (self.check, self.entries(batch)?);
             let (next, found) = thread::scope(|scope| {
-                let finding = thread::Builder::new().spawn_scoped(scope, || Words::of_all(check, &next));
-                self.write_entries(&entries, &words, &mut tally)?;
+                let finding = thread::Builder::new().spawn_scoped(scope, || IndexedWords::of_all(check, &next));
+                self.write_entries(&entries, &words, &mut counts)?;
                 match finding {
                     Ok(finding) => {
                         finding.join().map_err(|_| StoreError::Damaged("the words of a claim cannot be indexed".into()))
                     }
-                    // The system gives no thread.
-                    Err(_) => Ok(Words::of_all(check, &next)),
+                    // The system cannot start a thread.
+                    Err(_) => Ok(IndexedWords::of_all(check, &next)),
                 }
             })
             .map(|found| (next, found))?;
             (entries, words) = (next, found);
         }
-        self.write_entries(&entries, &words, &mut tally)?;
-        tally.write(self.db)
+        self.write_entries(&entries, &words, &mut counts)?;
+        counts.write(self.db)
     }
 
-    fn entries(&self, claims: &[i64]) -> Result<Vec<Entry>> {
+    fn entries(&self, claims: &[i64]) -> Result<Vec<IndexEntry>> {
         let entry = |n: &i64| {
             let body = log::body(self.db, *n)?.filter(|body| body.statement.is_some());
-            Ok(Entry { claim: self.indexed(*n)?, body })
+            Ok(IndexEntry { claim: self.indexed(*n)?, body })
         };
         claims.iter().map(entry).collect()
     }
 
-    fn write_entries(&self, entries: &[Entry], words: &[Words], tally: &mut Tally) -> Result<()> {
+    fn write_entries(&self, entries: &[IndexEntry], words: &[IndexedWords], counts: &mut TermCounts) -> Result<()> {
         for (entry, words) in entries.iter().zip(words) {
-            let Entry { claim, body } = entry;
+            let IndexEntry { claim, body } = entry;
             let mut wanted = entry.wanted();
             if body.is_some() {
                 let vector = if claim.active { vectors::stored(self.db, claim.n)? } else { None };
-                wanted |= if vector.is_some() { VECTOR } else { 0 };
-                wanted |= claim.parts & REASON;
-                self.index(claim, words, vector.as_deref(), wanted, tally)?;
+                wanted |= if vector.is_some() { IN_VECTOR_INDEX } else { 0 };
+                wanted |= claim.indexes & REASON_CHECKED;
+                self.index(claim, words, vector.as_deref(), wanted, counts)?;
             }
             let content = body.as_ref().filter(|_| claim.active).map(|body| {
                 let qualifiers = body.qualifiers.clone().unwrap_or_default();
@@ -231,50 +231,50 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Takes a claim out of every index, while its words are still there.
+    /// Removes a claim from every index. Must be called while its words are still stored.
     pub(super) fn unindex(&mut self, n: i64, body: &Body) -> Result<()> {
         let claim = self.indexed(n)?;
-        let mut tally = Tally::default();
-        self.index(&claim, &Words::of(self.check, claim.kind, body, claim.parts), None, 0, &mut tally)?;
-        tally.write(self.db)?;
+        let mut counts = TermCounts::default();
+        self.index(&claim, &IndexedWords::of(self.check, claim.kind, body, claim.indexes), None, 0, &mut counts)?;
+        counts.write(self.db)?;
         self.db.prepare_cached("UPDATE claims SET indexed = 0, content = NULL WHERE n = ?1")?.execute([n])?;
         Ok(())
     }
 
-    fn indexed(&self, n: i64) -> Result<Indexed> {
+    fn indexed(&self, n: i64) -> Result<IndexedClaim> {
         let mut read = self.db.prepare_cached("SELECT scope, kind, status, indexed FROM claims WHERE n = ?1")?;
         Ok(read.query_row([n], |row| {
-            Ok(Indexed {
+            Ok(IndexedClaim {
                 n,
                 scope: row.get(0)?,
                 kind: claims::kind_of(row.get(1)?),
                 active: claims::status_of(row.get(2)?) == Status::Active,
-                parts: row.get(3)?,
+                indexes: row.get(3)?,
             })
         })?)
     }
 
     fn index(
         &self,
-        claim: &Indexed,
-        words: &Words,
+        claim: &IndexedClaim,
+        words: &IndexedWords,
         vector: Option<&[u8]>,
         wanted: i64,
-        tally: &mut Tally,
+        counts: &mut TermCounts,
     ) -> Result<()> {
-        let changed = claim.parts ^ wanted;
-        if changed & TEXT != 0 {
-            self.index_text(claim, words, wanted & TEXT != 0)?;
+        let changed = claim.indexes ^ wanted;
+        if changed & IN_TEXT_INDEX != 0 {
+            self.index_text(claim, words, wanted & IN_TEXT_INDEX != 0)?;
         }
-        if changed & CANDIDATE != 0 {
+        if changed & IN_CANDIDATE_INDEX != 0 {
             for term in &words.terms {
-                if wanted & CANDIDATE != 0 {
-                    tally.add(self.db, claim, term)?;
+                if wanted & IN_CANDIDATE_INDEX != 0 {
+                    counts.add(self.db, claim, term)?;
                 } else {
-                    tally.remove(self.db, claim, term)?;
+                    counts.remove(self.db, claim, term)?;
                 }
             }
-            let write = if wanted & CANDIDATE != 0 {
+            let write = if wanted & IN_CANDIDATE_INDEX != 0 {
                 "INSERT OR IGNORE INTO phrases (phrase, claim) VALUES (?1, ?2)"
             } else {
                 "DELETE FROM phrases WHERE phrase = ?1 AND claim = ?2"
@@ -284,7 +284,7 @@ impl Projector<'_> {
                 write.execute([phrase_key(claim.scope, phrase), claim.n])?;
             }
         }
-        if changed & VECTOR != 0 {
+        if changed & IN_VECTOR_INDEX != 0 {
             let lane = vectors::vector_index::lane(claim.scope, claim.kind);
             match vector {
                 Some(code) => vectors::vector_index::add(self.db, claim.n, lane, code)?,
@@ -294,7 +294,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    fn index_text(&self, claim: &Indexed, words: &Words, add: bool) -> Result<()> {
+    fn index_text(&self, claim: &IndexedClaim, words: &IndexedWords, add: bool) -> Result<()> {
         let sql = if add {
             "INSERT INTO texts (rowid, statement, reason, source, place) VALUES (?1, ?2, ?3, ?4, ?5)"
         } else {
@@ -305,61 +305,61 @@ impl Projector<'_> {
             words.statement,
             words.reason,
             words.source,
-            place(claim.scope),
+            scope_word(claim.scope),
         ])?;
         Ok(())
     }
 }
 
-/// Terms that gained or lost claims, and by how many: each is counted once, however many claims share it.
+/// Terms that gained or lost claims: the count of each is written once, however many claims share it.
 #[derive(Default)]
-struct Tally {
-    terms: HashMap<(i64, String), Counted>,
+struct TermCounts {
+    terms: HashMap<(i64, String), TermChange>,
 }
 
-struct Counted {
+struct TermChange {
     n: i64,
-    change: i64,
+    delta: i64,
 }
 
-impl Tally {
-    fn add(&mut self, db: &Connection, claim: &Indexed, term: &str) -> Result<()> {
-        let counted = match self.terms.entry((claim.scope, term.to_owned())) {
+impl TermCounts {
+    fn add(&mut self, db: &Connection, claim: &IndexedClaim, term: &str) -> Result<()> {
+        let change = match self.terms.entry((claim.scope, term.to_owned())) {
             hash_map::Entry::Occupied(entry) => entry.into_mut(),
             hash_map::Entry::Vacant(entry) => {
                 let mut make = db.prepare_cached(
                     "INSERT INTO terms (scope, term) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET df = df RETURNING n",
                 )?;
                 let n = make.query_row(params![entry.key().0, entry.key().1], |row| row.get(0))?;
-                entry.insert(Counted { n, change: 0 })
+                entry.insert(TermChange { n, delta: 0 })
             }
         };
-        db.prepare_cached("INSERT INTO postings (term, claim) VALUES (?1, ?2)")?.execute([counted.n, claim.n])?;
-        counted.change += 1;
+        db.prepare_cached("INSERT INTO postings (term, claim) VALUES (?1, ?2)")?.execute([change.n, claim.n])?;
+        change.delta += 1;
         Ok(())
     }
 
-    fn remove(&mut self, db: &Connection, claim: &Indexed, term: &str) -> Result<()> {
-        let counted = match self.terms.entry((claim.scope, term.to_owned())) {
+    fn remove(&mut self, db: &Connection, claim: &IndexedClaim, term: &str) -> Result<()> {
+        let change = match self.terms.entry((claim.scope, term.to_owned())) {
             hash_map::Entry::Occupied(entry) => entry.into_mut(),
             hash_map::Entry::Vacant(entry) => {
                 let mut find = db.prepare_cached("SELECT n FROM terms WHERE scope = ?1 AND term = ?2")?;
                 let found = find.query_row(params![entry.key().0, entry.key().1], |row| row.get(0)).optional()?;
                 let Some(n) = found else { return Ok(()) };
-                entry.insert(Counted { n, change: 0 })
+                entry.insert(TermChange { n, delta: 0 })
             }
         };
         let mut delete = db.prepare_cached("DELETE FROM postings WHERE term = ?1 AND claim = ?2")?;
-        counted.change -= delete.execute([counted.n, claim.n])?.cast_signed() as i64;
+        change.delta -= delete.execute([change.n, claim.n])?.cast_signed() as i64;
         Ok(())
     }
 
     fn write(self, db: &Connection) -> Result<()> {
         let mut count = db.prepare_cached("UPDATE terms SET df = df + ?2 WHERE n = ?1 RETURNING df")?;
-        // A term that no claim has must not stay: it may be the secret that was redacted.
+        // A term without claims must be deleted: it may be a redacted secret.
         let mut forget = db.prepare_cached("DELETE FROM terms WHERE n = ?1")?;
-        for Counted { n, change } in self.terms.into_values() {
-            if count.query_row([n, change], |row| row.get::<_, i64>(0))? <= 0 {
+        for TermChange { n, delta } in self.terms.into_values() {
+            if count.query_row([n, delta], |row| row.get::<_, i64>(0))? <= 0 {
                 forget.execute([n])?;
             }
         }

@@ -71,7 +71,7 @@ impl Projector<'_> {
                 count.execute([left, -1])?;
             }
         }
-        let changed = old != new || self.dirty.moved.contains(&n);
+        let changed = old != new || self.dirty.state_changed.contains(&n);
         if !changed && !self.dirty.touched.contains(&n) {
             return Ok(());
         }

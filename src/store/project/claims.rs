@@ -109,23 +109,23 @@ impl Projector<'_> {
             // An event of the log that points at what is projected now, and is projected later itself: with the next part of a rebuild.
             let Some((status, undone)) = old else { continue };
             let acts_changed = self.write_acts(n, &state)?;
-            let flipped = status != status_code(state.status);
-            if flipped || undone != state.undone {
+            let status_changed = status != status_code(state.status);
+            if status_changed || undone != state.undone {
                 self.db.prepare_cached("UPDATE claims SET status = ?2, undone = ?3 WHERE n = ?1")?.execute(params![
                     n,
                     status_code(state.status),
                     state.undone
                 ])?;
             }
-            if flipped {
-                self.dirty.flipped.insert(n);
+            if status_changed {
+                self.dirty.status_changed.insert(n);
             }
-            if flipped || acts_changed || undone != state.undone {
-                self.dirty.moved.insert(n);
+            if status_changed || acts_changed || undone != state.undone {
+                self.dirty.state_changed.insert(n);
             }
         }
-        self.dirty.rows.extend(&self.dirty.moved);
-        self.dirty.touched.extend(&self.dirty.moved);
+        self.dirty.rows.extend(&self.dirty.state_changed);
+        self.dirty.touched.extend(&self.dirty.state_changed);
         Ok(())
     }
 

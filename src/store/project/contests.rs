@@ -97,7 +97,7 @@ impl Projector<'_> {
     /// Recomputes the contests of which what moved, or was settled, is or was a part.
     pub(super) fn update_contests(&mut self) -> Result<()> {
         let mut origins = std::mem::take(&mut self.dirty.origins);
-        let seeds: BTreeSet<i64> = self.dirty.moved.union(&self.dirty.settled).copied().collect();
+        let seeds: BTreeSet<i64> = self.dirty.state_changed.union(&self.dirty.settled).copied().collect();
         for n in seeds {
             self.origins_of(n, &mut origins)?;
         }
@@ -111,7 +111,7 @@ impl Projector<'_> {
     fn update_circles(&mut self) -> Result<()> {
         let mut from: BTreeMap<i64, BTreeSet<ClaimId>> = BTreeMap::new();
         let mut gone: BTreeSet<EventId> = BTreeSet::new();
-        let seeds: BTreeSet<i64> = self.dirty.moved.union(&self.dirty.settled).copied().collect();
+        let seeds: BTreeSet<i64> = self.dirty.state_changed.union(&self.dirty.settled).copied().collect();
         let mut read = self.db.prepare_cached("SELECT id, scope FROM claims WHERE n = ?1")?;
         // The source of a circle is its card.
         let mut known = self.db.prepare_cached(
@@ -233,10 +233,10 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Recomputes which claims stand by an exception: those of the events that came, and the partners of what flipped.
+    /// Recomputes which claims stand by an exception: those of the events that came, and the partners of what status_changed.
     pub(super) fn update_exceptions(&mut self) -> Result<()> {
         let mut claims: BTreeSet<i64> = self.dirty.excepted.clone();
-        for n in &self.dirty.flipped {
+        for n in &self.dirty.status_changed {
             let claim = log::load(self.db, *n)?;
             claims.insert(*n);
             for scope in std::iter::once(claim.scope).chain(levels::below(self.db, claim.scope)?) {

@@ -13,7 +13,7 @@ use crate::{
 
 impl Projector<'_> {
     /// Decides the effect of a new event, and anew that of what it undoes. Answers whether the event itself has effect.
-    pub(super) fn admit_effect(&mut self, event: &LoadedEvent) -> Result<bool> {
+    pub(super) fn apply_effect(&mut self, event: &LoadedEvent) -> Result<bool> {
         let effective = self.decide(event)?;
         if !effective {
             self.write_effect(event.n, false)?;
@@ -49,7 +49,7 @@ impl Projector<'_> {
             if derive::is_undo(&target.kind) {
                 next.extend(&target.header.targets);
             }
-            self.mark(&LoadedEvent { effective, ..target })?;
+            self.mark_dirty(&LoadedEvent { effective, ..target })?;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! Bringing the projections up to date with events that are new in the log.
+//! Updates the projections for events that are new in the log.
 //!
-//! Every step asks the tables for what a rule of [`crate::domain::derive`] needs, applies it, and notes what changed for
+//! Each step reads from the tables what a rule of [`crate::domain::derive`] needs, applies the rule, and records what changed for
 //! the steps after it: effect → state of claims → indexes → review → contests and contradictions → cards → rows. Each
-//! step recomputes what it touches from the whole log, so the order of arrival leaves no trace.
+//! step recomputes what it touches from the whole log, so that the result does not depend on the order of arrival.
 
 mod cards;
 mod chunks;
@@ -39,7 +39,7 @@ use crate::domain::{
 pub(in crate::store) use cards::{events_of_card, report_of};
 pub(in crate::store) use chunks::content_of;
 pub(in crate::store) use claim_index::{
-    REASON, TEXT, VECTOR, collapsed, content_hash, fact_term, pair_term, phrase_key, place, stemmed, subject_term,
+    IN_TEXT_INDEX, IN_VECTOR_INDEX, REASON_CHECKED, collapsed, content_hash, fact_term, pair_term, phrase_key, scope_word, stemmed, subject_term,
 };
 pub(in crate::store) use claims::{kind_code, kind_of, status_code, status_of};
 pub(in crate::store) use contests::SuccessionLine;
@@ -48,51 +48,51 @@ pub(in crate::store) use review::{premises as premises_of, wrong_counts};
 pub(in crate::store) use story_marks::{is_mark_shown, mark_members, story_answers, story_word};
 pub(in crate::store) use withdraw::forget_cards;
 
-/// What a projector has still to do.
+/// What a projector has yet to recompute. Claims, chunks and notices are given by row number.
 #[derive(Default)]
 struct Dirty {
     /// Claims whose state may have changed.
     states: BTreeSet<i64>,
-    /// Claims whose state did change: status, undoing or live acts.
-    moved: BTreeSet<i64>,
-    /// Claims that entered or left the active set, or are new.
-    flipped: BTreeSet<i64>,
-    /// Claims whose words came or went.
+    /// Claims whose state did change: status, undone flag or live acts.
+    state_changed: BTreeSet<i64>,
+    /// Claims whose status changed, or that are new.
+    status_changed: BTreeSet<i64>,
+    /// Claims whose words were added or removed.
     texts: BTreeSet<i64>,
     /// Claims whose premises or acknowledgements changed.
     review: BTreeSet<i64>,
-    /// Claims in a pair that may have been settled or opened.
+    /// Claims of pairs that may have been settled or reopened.
     settled: BTreeSet<i64>,
-    /// Claims that may stand by an exception.
+    /// Claims that may have become, or ceased to be, exceptions.
     excepted: BTreeSet<i64>,
-    /// Contests to look at, besides those that what moved has part in.
+    /// Contests to recompute, besides those of the claims in `state_changed`.
     origins: BTreeSet<contests::ContestOrigin>,
-    /// Cards to make anew.
+    /// Cards to recompute.
     cards: BTreeSet<CardId>,
-    /// Members of cards that were just derived.
+    /// Members of cards whose contest, contradiction or mark was just derived.
     members: BTreeMap<CardId, BTreeSet<ClaimId>>,
-    /// Chunks that may have come or gone.
+    /// Chunks that may have been added or removed.
     chunks: BTreeSet<i64>,
-    /// Categories and rules of a scope's story of which an answer came or went.
+    /// Scopes, categories and rules of story marks to which an answer was added or removed.
     answers: BTreeSet<story_marks::MarkSort>,
-    /// Notices that may have come, gone, been seen, or become true or untrue.
+    /// Notices that may have been added, removed or seen, or whose claim may have changed.
     notices: BTreeSet<i64>,
-    /// Claims whose row is to be written anew.
+    /// Claims whose row must be recomputed.
     rows: BTreeSet<i64>,
-    /// Claims of which something beside the row changed: they get a new rev.
+    /// Claims of which something outside the row changed, so that they get a new rev.
     touched: BTreeSet<i64>,
 }
 
-/// What changed.
+/// What the projector changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     /// Claims whose state changed.
     pub claims: Vec<ClaimId>,
-    /// Those of them that need review since.
+    /// Those of `claims` that need review since then.
     pub needs_review: Vec<ClaimId>,
     /// Cards that were opened or changed.
     pub cards: Vec<CardId>,
-    /// Bytes were dropped that must not stay in the write-ahead log.
+    /// Bytes were redacted that must not stay in the write-ahead log.
     pub redacted: bool,
 }
 
@@ -112,12 +112,12 @@ impl<'a> Projector<'a> {
         Ok(Self { db, check, dirty: Dirty::default(), new: Vec::new(), rev, changes: Changes::default() })
     }
 
-    /// Appends an event. The projections follow in [`Projector::finish`].
+    /// Appends an event. [`Projector::finish`] updates the projections.
     pub(super) fn append(&mut self, event: Verified<'_>, scope: i64, origin: EventOrigin) -> Result<AppendOutcome> {
         let appended = log::append(self.db, event, scope, origin)?;
         match appended {
             AppendOutcome::New(n) => self.new.push(n),
-            AppendOutcome::Filled(n) => self.fill(n)?,
+            AppendOutcome::Filled(n) => self.apply_body(n)?,
             AppendOutcome::Known => {}
         }
         Ok(appended)
@@ -131,19 +131,19 @@ impl<'a> Projector<'a> {
     /// Brings the projections up to date and returns what changed.
     pub(super) fn finish(mut self) -> Result<Changes> {
         let new = std::mem::take(&mut self.new);
-        // All of them first: what one of them does may reach another.
+        // Insert all claims first, because what one event does may reach the claim of another.
         for n in &new {
             let event = log::load(self.db, *n)?;
             if event.is_claim() {
                 claims::insert(self.db, &event)?;
-                self.dirty.flipped.insert(*n);
-                self.dirty.moved.insert(*n);
+                self.dirty.status_changed.insert(*n);
+                self.dirty.state_changed.insert(*n);
                 self.dirty.texts.insert(*n);
             }
             self.link_card(&event)?;
         }
         for n in new {
-            self.admit(n)?;
+            self.apply_event(n)?;
         }
         self.settle_states()?;
         self.update_notices()?;
@@ -167,31 +167,31 @@ impl<'a> Projector<'a> {
         self.rev
     }
 
-    /// Takes one new event in: its effect, and that of the events which waited for it.
-    fn admit(&mut self, n: i64) -> Result<()> {
+    /// Applies one new event, and the events that arrived before it and point to it.
+    fn apply_event(&mut self, n: i64) -> Result<()> {
         let event = log::load(self.db, n)?;
-        self.admit_redactions(&event)?;
-        let effective = self.admit_effect(&event)?;
-        self.mark(&LoadedEvent { effective, ..event.clone() })?;
+        self.apply_redactions(&event)?;
+        let effective = self.apply_effect(&event)?;
+        self.mark_dirty(&LoadedEvent { effective, ..event.clone() })?;
         for waiting in levels::pointing_at(self.db, &event.id, event.scope)? {
-            self.mark(&waiting)?;
+            self.mark_dirty(&waiting)?;
         }
         Ok(())
     }
 
-    /// The body of a known event came late.
-    fn fill(&mut self, n: i64) -> Result<()> {
+    /// Applies the body of a known event, which arrived later than its header.
+    fn apply_body(&mut self, n: i64) -> Result<()> {
         let event = log::load(self.db, n)?;
         self.link_card(&event)?;
-        self.admit_redactions(&event)?;
+        self.apply_redactions(&event)?;
         if event.is_claim() {
             self.dirty.texts.insert(n);
         }
-        self.mark(&event)
+        self.mark_dirty(&event)
     }
 
-    /// Notes what an event that came, or whose effect changed, may have changed.
-    fn mark(&mut self, event: &LoadedEvent) -> Result<()> {
+    /// Marks as dirty what may have changed because an event is new, or because its effect changed.
+    fn mark_dirty(&mut self, event: &LoadedEvent) -> Result<()> {
         if event.is_claim() {
             self.dirty.states.insert(event.n);
         }
@@ -225,7 +225,7 @@ impl<'a> Projector<'a> {
             EventKind::Depend => {
                 let claims = self.claims_among(&event.header.targets, event.scope)?;
                 self.dirty.touched.extend(&claims);
-                // Only the first target got premises; those of the others, and their dependents, are unchanged.
+                // Only the premises of the first target changed, not those of the other targets or of their dependents.
                 if let Some(first) = event.header.targets.first() {
                     self.dirty.review.extend(claims::in_scope(self.db, first, event.scope)?);
                 }
@@ -263,8 +263,8 @@ impl<'a> Projector<'a> {
             }
             local::SETTLED => {
                 self.mark_card(event)?;
-                // The cards of its own act may be shown by the new claim's.
-                for other in self.of_act(event)? {
+                // The card of the new claim may now show what the same act resolved, instead of cards of their own.
+                for other in self.events_of_act(event)? {
                     if matches!(other.kind, EventKind::Resolve(_)) {
                         self.mark_card(&other)?;
                     }
@@ -281,8 +281,8 @@ impl<'a> Projector<'a> {
         Ok(())
     }
 
-    /// The events of the same act by the same device in the same scope.
-    fn of_act(&self, event: &LoadedEvent) -> Result<Vec<LoadedEvent>> {
+    /// Returns the events of the same act by the same device in the same scope.
+    fn events_of_act(&self, event: &LoadedEvent) -> Result<Vec<LoadedEvent>> {
         let mut read = self.db.prepare_cached(log::select_loaded!(
             "events e WHERE e.op = ?1 AND e.author = ?2 AND e.scope = ?3 ORDER BY e.n"
         ))?;
@@ -291,7 +291,7 @@ impl<'a> Projector<'a> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The places of those ids that are claims of this scope.
+    /// Returns the row numbers of those ids that are claims of this scope.
     fn claims_among(&self, ids: &[EventId], scope: i64) -> Result<Vec<i64>> {
         let mut found = Vec::new();
         for id in ids {
@@ -300,7 +300,7 @@ impl<'a> Projector<'a> {
         Ok(found)
     }
 
-    /// Keeps the card that an event makes or speaks of, or the pair that it judges, as an edge, so that it is found by it.
+    /// Stores an edge to the card that an event creates or refers to, or to the pair that it judges, so that events can be found by card and pair.
     fn link_card(&self, event: &LoadedEvent) -> Result<()> {
         if matches!(event.kind, EventKind::Judgement(_)) {
             return self.link_pair(event);

@@ -43,7 +43,7 @@ impl Projector<'_> {
     /// Writes the notices that may have changed, those about claims that came or changed their status among them.
     pub(super) fn update_notices(&mut self) -> Result<()> {
         let mut about = self.db.prepare_cached("SELECT n FROM notices WHERE claim = ?1")?;
-        for claim in &self.dirty.flipped {
+        for claim in &self.dirty.status_changed {
             for notice in about.query_map([claim], |row| row.get::<_, i64>(0))? {
                 self.dirty.notices.insert(notice?);
             }

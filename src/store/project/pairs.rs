@@ -72,10 +72,10 @@ impl Projector<'_> {
     /// Recomputes which active claims each changed claim contradicts, of its scope and of its organisation's other level. They share a key, so the
     /// index finds them.
     pub(super) fn update_contradictions(&mut self) -> Result<()> {
-        let mut claims: BTreeSet<i64> = self.dirty.flipped.clone();
+        let mut claims: BTreeSet<i64> = self.dirty.status_changed.clone();
         claims.extend(&self.dirty.texts);
         claims.extend(&self.dirty.settled);
-        for n in &self.dirty.flipped {
+        for n in &self.dirty.status_changed {
             let claim = log::load(self.db, *n)?;
             claims.extend(levels::narrowed_with(self.db, &claim.id, claim.scope)?);
         }

@@ -20,7 +20,7 @@ use crate::{
 
 impl Projector<'_> {
     /// Drops what a new event asks to drop, and the new event's own body where that was asked before it came.
-    pub(super) fn admit_redactions(&mut self, event: &LoadedEvent) -> Result<()> {
+    pub(super) fn apply_redactions(&mut self, event: &LoadedEvent) -> Result<()> {
         let mut suspects: BTreeSet<i64> = BTreeSet::from([event.n]);
         if derive::is_redact(&event.kind) {
             for target in &event.header.targets {
@@ -177,7 +177,7 @@ impl Projector<'_> {
         // A card's note may have been in the body.
         self.mark_card(event)?;
         self.link_card(event)?;
-        self.mark(event)
+        self.mark_dirty(event)
     }
 }
 

@@ -175,7 +175,7 @@ impl Projector<'_> {
     /// dependents.
     pub(super) fn update_review(&mut self) -> Result<()> {
         let mut changed = self.dirty.review.clone();
-        for n in &self.dirty.moved {
+        for n in &self.dirty.state_changed {
             let claim = ClaimPosition::read(self.db, *n)?;
             changed.extend(dependents(self.db, &claim.id, claim.scope)?);
         }
@@ -224,7 +224,7 @@ impl Projector<'_> {
 
     /// Updates the stored premises of the claims that are new, changed their status, or got or lost a premise.
     fn update_dependencies(&mut self) -> Result<()> {
-        let changed: Vec<i64> = self.dirty.flipped.union(&self.dirty.review).copied().collect();
+        let changed: Vec<i64> = self.dirty.status_changed.union(&self.dirty.review).copied().collect();
         for n in changed {
             let claim = ClaimPosition::read(self.db, n)?;
             let premises = if claim.active { premises_at(self.db, &claim.id, claim.scope)? } else { Vec::new() };

@@ -113,7 +113,7 @@ impl Projector<'_> {
     pub(super) fn update_story(&mut self) -> Result<()> {
         let dirty = &self.dirty;
         let mut note = self.db.prepare_cached("INSERT OR REPLACE INTO story_backlog (claim, stage) VALUES (?1, 0)")?;
-        for n in dirty.flipped.iter().chain(&dirty.texts).chain(&dirty.moved).collect::<BTreeSet<_>>() {
+        for n in dirty.status_changed.iter().chain(&dirty.texts).chain(&dirty.state_changed).collect::<BTreeSet<_>>() {
             note.execute([n])?;
         }
         drop(note);

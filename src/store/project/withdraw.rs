@@ -26,10 +26,10 @@ impl Projector<'_> {
         let leaving: Vec<LoadedEvent> = places.into_iter().map(|n| log::load(self.db, n)).collect::<Result<_>>()?;
         // All of them first: what one of them did may be read by way of another.
         for event in &leaving {
-            self.mark(event)?;
+            self.mark_dirty(event)?;
             self.mark_card(event)?;
             for waiting in levels::pointing_at(self.db, &event.id, event.scope)? {
-                self.mark(&waiting)?;
+                self.mark_dirty(&waiting)?;
             }
             if event.is_claim() {
                 self.mark_neighbours(event)?;
@@ -86,7 +86,7 @@ impl Projector<'_> {
         }
         let mut read = self.db.prepare_cached("SELECT claim FROM live_acts WHERE successor = ?1")?;
         for replaced in read.query_map([claim.id.0], |row| row.get::<_, i64>(0))? {
-            self.dirty.moved.insert(replaced?);
+            self.dirty.state_changed.insert(replaced?);
         }
         self.dirty.review.extend(review::dependents(self.db, &claim.id, claim.scope)?);
         Ok(())
@@ -138,7 +138,7 @@ impl Projector<'_> {
                 )?
                 .execute([claim])?;
             self.dirty.states.insert(claim);
-            self.dirty.moved.insert(claim);
+            self.dirty.state_changed.insert(claim);
             for successor in successors.into_iter().flatten() {
                 self.dirty.touched.extend(claims::in_scope(self.db, &successor, event.scope)?);
             }
@@ -171,8 +171,8 @@ impl Projector<'_> {
         let dirty = &mut self.dirty;
         for places in [
             &mut dirty.states,
-            &mut dirty.moved,
-            &mut dirty.flipped,
+            &mut dirty.state_changed,
+            &mut dirty.status_changed,
             &mut dirty.texts,
             &mut dirty.review,
             &mut dirty.settled,

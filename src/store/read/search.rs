@@ -11,7 +11,7 @@ use rusqlite::{Connection, Row, params};
 use super::{claims::claims_at_places, pages};
 use crate::store::{
     ClaimFilter, ClaimRow, Page, Reader, Result, StoreError, log,
-    project::{place, stemmed},
+    project::{scope_word, stemmed},
 };
 
 /// The most matches that one search ranks.
@@ -268,9 +268,9 @@ pub(super) fn within(query: Option<&str>, source: Option<&str>, scopes: &[i64]) 
     let source = source.map(|source| format!("source : {source}"));
     let scope = match scopes {
         [] => None,
-        [scope] => Some(format!("place : {}", place(*scope))),
+        [scope] => Some(format!("place : {}", scope_word(*scope))),
         several => {
-            let places: Vec<String> = several.iter().copied().map(place).collect();
+            let places: Vec<String> = several.iter().copied().map(scope_word).collect();
             Some(format!("place : ({})", places.join(" OR ")))
         }
     };

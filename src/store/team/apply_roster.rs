@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn what_refers_to_events_and_claims_has_an_index_at_least_while_many_leave() {
-        let db = open::scratch().unwrap();
+        let db = open::temporary().unwrap();
         let mut read = db
             .prepare(
                 "SELECT t.name, f.\"from\" FROM sqlite_schema t, pragma_foreign_key_list(t.name) f

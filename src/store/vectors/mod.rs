@@ -116,18 +116,18 @@ pub(super) fn put<'a>(
             let lane = vector_index::lane(row.get(1)?, project::kind_of(row.get(2)?));
             Ok((row.get::<_, i64>(0)?, lane, project::status_of(row.get(3)?), row.get::<_, i64>(4)?))
         });
-        let Some((n, lane, status, parts)) = found.optional()? else { continue };
+        let Some((n, lane, status, indexes)) = found.optional()? else { continue };
         // Without its words: redacted, while it was embedded perhaps.
-        if parts & project::TEXT == 0 {
+        if indexes & project::IN_TEXT_INDEX == 0 {
             continue;
         }
         write.execute(params![n, code])?;
-        if parts & project::VECTOR != 0 {
+        if indexes & project::IN_VECTOR_INDEX != 0 {
             vector_index::remove(db, n)?;
         }
         if status == Status::Active {
             vector_index::add(db, n, lane, &code)?;
-            mark.execute([n, project::VECTOR])?;
+            mark.execute([n, project::IN_VECTOR_INDEX])?;
         }
         stored += 1;
     }
@@ -193,9 +193,9 @@ pub(super) fn problem(db: &Connection) -> Result<Option<String>> {
         "SELECT count(*) FROM claims c JOIN vectors v ON v.claim = c.n
          WHERE c.status = 0 AND c.indexed & ?1 = ?1",
     )?;
-    let wanted: usize = read.query_row([project::VECTOR], |row| row.get(0))?;
+    let wanted: usize = read.query_row([project::IN_VECTOR_INDEX], |row| row.get(0))?;
     let mut read = db.prepare("SELECT count(*) FROM claims WHERE indexed & ?1 = ?1")?;
-    let marked: usize = read.query_row([project::VECTOR], |row| row.get(0))?;
+    let marked: usize = read.query_row([project::IN_VECTOR_INDEX], |row| row.get(0))?;
     let chunks: usize =
         db.query_row("SELECT count(*) FROM chunks c JOIN vectors v ON v.claim = c.n WHERE c.indexed = 1", [], |row| {
             row.get(0)

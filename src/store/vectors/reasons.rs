@@ -105,6 +105,6 @@ pub(in crate::store) fn with_reason(db: &Connection, n: i64) -> Result<Option<Ve
 
 /// Marks a claim as examined.
 fn mark(db: &Connection, n: i64) -> Result<()> {
-    db.prepare_cached("UPDATE claims SET indexed = indexed | ?2 WHERE n = ?1")?.execute([n, project::REASON])?;
+    db.prepare_cached("UPDATE claims SET indexed = indexed | ?2 WHERE n = ?1")?.execute([n, project::REASON_CHECKED])?;
     Ok(())
 }

@@ -95,7 +95,7 @@ impl Store {
         lock(&tx, &given)?;
         // Those of reasons follow when there is nothing else to do.
         tx.execute("DELETE FROM reason_vectors", [])?;
-        tx.execute("UPDATE claims SET indexed = indexed & ~?1", [project::VECTOR | project::REASON])?;
+        tx.execute("UPDATE claims SET indexed = indexed & ~?1", [project::IN_VECTOR_INDEX | project::REASON_CHECKED])?;
         tx.execute("UPDATE chunks SET indexed = 0", [])?;
         {
             let mut read = tx.prepare("SELECT n, scope, kind FROM claims WHERE status = 0 AND indexed & 1 = 1")?;
@@ -107,7 +107,7 @@ impl Store {
             for (n, lane) in claims {
                 if let Some(code) = stored(&tx, n)? {
                     vector_index::add(&tx, n, lane, &code)?;
-                    mark.execute([n, project::VECTOR])?;
+                    mark.execute([n, project::IN_VECTOR_INDEX])?;
                 }
             }
             let mut read = tx.prepare("SELECT n, scope FROM chunks WHERE active = 1")?;
