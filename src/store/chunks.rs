@@ -76,7 +76,7 @@ impl Store {
         vectors::put(&tx, model, [])?;
         let mut stored = 0;
         for (id, vector) in vectors {
-            let code = vectors::bytes(&vectors::unit(model, vector)?);
+            let code = vectors::encode(&vectors::unit(model, vector)?);
             let mut read = tx.prepare_cached(
                 "SELECT c.n, c.scope FROM chunks c JOIN events e ON e.n = c.n WHERE e.id = ?1 AND c.active = 1 AND c.indexed = 0",
             )?;
@@ -165,13 +165,13 @@ impl Reader {
         self.snapshot(|reader| {
             let (db, stored) = (&reader.db, vectors::model(&reader.db)?);
             let (Some(stored), Some(scope)) = (stored, log::known_scope(db, scope)?) else { return Ok(Vec::new()) };
-            vectors::must_be(&stored, model)?;
+            vectors::check_model(&stored, model)?;
             let unit = vectors::unit(&stored, vector)?;
             let mut ranked = Vec::new();
             for n in vector_index::nearest(
                 db,
-                vector_index::chunks_of(scope),
-                &vectors::bytes(&unit),
+                vector_index::chunk_lane(scope),
+                &vectors::encode(&unit),
                 limit.saturating_mul(OVERSAMPLED),
             )? {
                 ranked.extend(vectors::stored(db, n)?.map(|code| (RowNumber(n), vectors::cosine(&unit, &code))));

@@ -36,9 +36,9 @@ impl Reader {
             let (Some(model), scopes) = (model, log::known_scopes(db, &query.scopes)?) else {
                 return Ok(Vec::new());
             };
-            vectors::must_be(&model, &query.model)?;
+            vectors::check_model(&model, &query.model)?;
             let unit = vectors::unit(&model, &query.vector)?;
-            let code = vectors::bytes(&unit);
+            let code = vectors::encode(&unit);
             let mut excluded = HashSet::new();
             for id in &query.exclude {
                 excluded.extend(log::row_number(db, id)?);
@@ -72,7 +72,7 @@ impl Reader {
     pub fn cosines(&self, model: &VectorModel, vector: &[f32], claims: &[ClaimId]) -> Result<Vec<Option<f32>>> {
         self.snapshot(|reader| {
             let Some(stored) = vectors::model(&reader.db)? else { return Ok(vec![None; claims.len()]) };
-            vectors::must_be(&stored, model)?;
+            vectors::check_model(&stored, model)?;
             let unit = vectors::unit(model, vector)?;
             let mut read = reader
                 .db
@@ -94,7 +94,7 @@ impl Reader {
                 return Ok(none);
             };
             let Some(code) = vectors::stored(&reader.db, n)? else { return Ok(none) };
-            reader.cosines(&model, &vectors::numbers(&code), others)
+            reader.cosines(&model, &vectors::decode(&code), others)
         })
     }
 

@@ -177,7 +177,7 @@ pub(super) struct PickedClaims {
 impl PickedClaims {
     /// By the guard's outcome, by the words that must not occur, and by what a project narrowed.
     pub(super) fn of(db: &Connection, filter: &ClaimFilter) -> Result<Self> {
-        let mut without = search::having(db, filter)?;
+        let mut without = search::excluded_claims(db, filter)?;
         if let Some(project) = &filter.not_narrowed_in
             && let Some(project) = log::known_scope(db, project)?
         {

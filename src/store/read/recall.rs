@@ -5,7 +5,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{claims::bare_claims_at_places, pages, search::within};
+use super::{claims::bare_claims_at_places, pages, search::fts_query};
 use crate::{
     domain::{ClaimKind, Scope, Status},
     store::{
@@ -51,7 +51,7 @@ impl Reader {
                     continue;
                 }
                 let rows = read
-                    .query_map(params![within(Some(&words.join(" AND ")), None, &places), query.limit], |row| {
+                    .query_map(params![fts_query(Some(&words.join(" AND ")), None, &places), query.limit], |row| {
                         row.get(0)
                     })?;
                 let rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
@@ -89,9 +89,9 @@ impl Reader {
             if places.is_empty() {
                 return Ok(Vec::new());
             }
-            vectors::must_be(&stored, model)?;
+            vectors::check_model(&stored, model)?;
             let unit = vectors::unit(&stored, vector)?;
-            let code = vectors::bytes(&unit);
+            let code = vectors::encode(&unit);
             let mut ranked = Vec::new();
             for place in places {
                 ranked.extend(nearest(db, place, (&unit, &code), limit.saturating_mul(OVERSAMPLED))?);
@@ -140,7 +140,7 @@ impl Reader {
             let mut cosines = Vec::with_capacity(sample);
             for n in (0..sample).filter_map(|at| all.get(at * all.len() / sample).copied()) {
                 let Some(code) = vectors::stored(db, n)? else { continue };
-                let unit = vectors::unit(&model, &vectors::numbers(&code))?;
+                let unit = vectors::unit(&model, &vectors::decode(&code))?;
                 let near = nearest(db, scope, (&unit, &code), NEARBY)?;
                 let others = near.into_iter().filter(|(other, _)| other.0 != n);
                 cosines.extend(others.map(|(_, cosine)| cosine).reduce(f32::max));
@@ -175,7 +175,7 @@ impl Reader {
     ) -> Result<Vec<Option<f32>>> {
         self.snapshot(|reader| {
             let Some(known) = vectors::model(&reader.db)? else { return Ok(vec![None; spots.len()]) };
-            vectors::must_be(&known, model)?;
+            vectors::check_model(&known, model)?;
             let unit = vectors::unit(&known, vector)?;
             let cosine = |code: Vec<u8>| vectors::cosine(&unit, &code);
             spots.iter().map(|spot| Ok(stored(&reader.db, spot.0)?.map(cosine))).collect()

@@ -1,8 +1,8 @@
-//! Full-text search with a bounded cost: rare words are followed to the end, common ones only where they stand beside
-//! others, and what has too many matches is cut to the newest.
+//! Full-text search with a bounded cost: all matches of rare words are ranked, those of common words only together with
+//! other words, and of too many matches only the newest.
 //!
-//! Ranking: BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), as FTS5
-//! computes it, with the statement weighing most.
+//! Matches are ranked by BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), as FTS5
+//! computes it; the statement has the largest weight.
 
 use std::collections::HashSet;
 
@@ -17,53 +17,53 @@ use crate::store::{
 /// The most matches that one search ranks.
 const MAX_MATCHES: usize = 1_000;
 
-/// The most words of a query that are looked at; the rarest of them decide.
+/// The most words of a query that are used; the rarest of them select the matches.
 const MAX_WORDS: usize = 24;
 
-/// The shortest last word that also finds longer words: what is typed is searched as it is typed.
+/// The shortest last word, in characters, that also matches as a prefix, so that a search works while it is typed.
 const MIN_PREFIX: usize = 3;
 
-/// Matches of a word that are read to see how common it is.
-const SAMPLE: usize = 256;
+/// The matches of a word that are read to estimate how common it is.
+const FREQUENCY_SAMPLE: usize = 256;
 
-/// The most matches that the words of one query have together. To rank by BM25, FTS5 counts the matches of every word, so
-/// words beyond this, the commonest, are left out: they hardly affect the ranking.
-const MAX_COUNTED: usize = 50_000;
+/// The most matches that the words of one query may have together. To rank by BM25, FTS5 counts the matches of every word, so
+/// the commonest words beyond this limit are left out: they hardly affect the ranking.
+const MAX_COUNTED_MATCHES: usize = 50_000;
 
-/// The most matches of common words that are looked at to find [`MAX_MATCHES`] that fit a filter: 30 ms if none does.
-const MAX_LOOKED_AT: usize = 50_000;
+/// The most matches of common words that are read to find [`MAX_MATCHES`] that pass a filter: 30 ms if none does.
+const MAX_SCANNED_MATCHES: usize = 50_000;
 
-/// How many of the rarest words are tried in pairs, where all are common.
-const PAIRED: usize = 3;
+/// The number of the rarest words that are combined in pairs if all words are common.
+const MAX_PAIRED_WORDS: usize = 3;
 
-/// How many further words count beside those that find the matches: FTS5 asks each match for each of them.
-const BESIDE: usize = 3;
+/// The most further words that affect the rank of matches: FTS5 looks up each of them in each match.
+const MAX_RANKING_WORDS: usize = 3;
 
-/// A word as FTS5 is asked for it, and how many claims have it, estimated where it is common.
+/// A word as an FTS5 query, and the number of claims with it, which is an estimate for a common word.
 struct Word {
     query: String,
     df: usize,
 }
 
-/// What to ask FTS5 for.
+/// An FTS5 query and how its matches are ranked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Plan {
     query: String,
-    /// It may have many matches: only the newest are ranked.
+    /// The query may have many matches, so that only the newest are ranked.
     newest: bool,
-    /// BM25 orders the matches; else the newest are the best.
+    /// Whether matches are ordered by BM25; otherwise newest first.
     ranked: bool,
 }
 
-/// A match with its rank: the smaller the better, as FTS5 has it.
+/// A match with its rank as FTS5 defines it: smaller is better.
 struct Match {
     n: i64,
     rank: f64,
 }
 
 impl Reader {
-    /// Full-text search over statement, reason and source, the best match first (BM25). Ranks no more than 1,000 matches that fit
-    /// the filter, of common words the newest: if there may be more, `at_least` is set. Without words, what fits `filter.source`.
+    /// Searches statement, reason and source, and returns the best match first (BM25). Ranks at most 1,000 matches that pass
+    /// the filter, the newest ones of common words; `at_least` is set if there may be more. Without words, returns what `filter.source` selects.
     pub fn search(
         &self,
         filter: &ClaimFilter,
@@ -74,13 +74,13 @@ impl Reader {
         let after = cursor.map(parse_cursor).transpose()?;
         self.snapshot(|reader| {
             let (mut found, at_least) = reader.matches(filter, words)?;
-            found.sort_unstable_by(order);
+            found.sort_unstable_by(by_rank);
             let total = found.len();
             if let Some(after) = after {
-                // Each write moves the ranks of all claims, so the page before ends where its last claim stands now.
+                // Each write changes the ranks of all claims, so the previous page ends at the present rank of its last claim.
                 let end = match found.iter().position(|hit| hit.n == after.n) {
                     Some(at) => at + 1,
-                    None => found.partition_point(|hit| order(hit, &after).is_le()),
+                    None => found.partition_point(|hit| by_rank(hit, &after).is_le()),
                 };
                 found.drain(..end);
             }
@@ -95,39 +95,39 @@ impl Reader {
         })
     }
 
-    /// The matches that are looked at, and whether there may be others.
+    /// Returns the ranked matches in no order, and whether there may be more.
     fn matches(&self, filter: &ClaimFilter, words: &str) -> Result<(Vec<Match>, bool)> {
         let db = &self.db;
         let Some(log::WantedScope(scope)) = log::wanted_scope(db, filter.scope.as_ref())? else {
             return Ok((Vec::new(), false));
         };
-        // Where most claims are of the scope, leaving the others out afterwards is cheaper than asking for its word.
+        // If most claims are of the scope, filtering afterwards is cheaper than matching the word of the scope.
         let all = pages::total(db, &ClaimFilter::default())?;
         let here = pages::total(db, &ClaimFilter { scope: filter.scope.clone(), ..ClaimFilter::default() })?;
         let scope = scope.filter(|_| here < all / 2);
         let newest: i64 = db.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?;
-        let source = filter.source.as_deref().and_then(in_source);
+        let source = filter.source.as_deref().and_then(source_phrase);
         let mut known = Vec::new();
         for query in tokens(words) {
-            let df = frequency(db, &within(Some(&query), source.as_deref(), scope.as_slice()), newest)?;
+            let df = frequency(db, &fts_query(Some(&query), source.as_deref(), scope.as_slice()), newest)?;
             if df > 0 {
                 known.push(Word { query, df });
             }
         }
         known.sort_by_key(|word| word.df);
-        let fitting = Fitting::of(db, filter)?;
+        let filter = MatchFilter::of(db, filter)?;
         let mut plans = plans(&known, if scope.is_some() { here } else { all });
         if words.is_empty() && source.is_some() {
             plans.push(Plan { query: String::new(), newest: true, ranked: false });
         }
         let mut at_least = false;
         for plan in plans {
-            let query = within(
+            let query = fts_query(
                 Some(plan.query.as_str()).filter(|query| !query.is_empty()),
                 source.as_deref(),
                 scope.as_slice(),
             );
-            let (from, cut) = if plan.newest { nth_newest(db, &query, &fitting)? } else { (0, false) };
+            let (from, cut) = if plan.newest { nth_newest(db, &query, &filter)? } else { (0, false) };
             at_least |= cut;
             let mut read = db.prepare_cached(if plan.ranked {
                 "SELECT t.rowid, c.lane, c.wall, bm25(texts, 10.0, 4.0, 2.0, 0.0)
@@ -139,7 +139,7 @@ impl Reader {
             let mut found = Vec::new();
             let mut rows = read.query(params![query, from])?;
             while let Some(row) = rows.next()? {
-                if let Some(n) = fitting.take(row)? {
+                if let Some(n) = filter.take(row)? {
                     found.push(Match { n, rank: row.get(3)? });
                 }
             }
@@ -151,21 +151,21 @@ impl Reader {
     }
 }
 
-/// Which of the claims with the words of a search fit its filter.
-struct Fitting {
+/// The filter of a search, applied to the matches of its words.
+struct MatchFilter {
     lanes: HashSet<i64>,
     picked: pages::PickedClaims,
-    /// The first and the last wall time.
+    /// The first and last wall time that pass.
     span: (i64, i64),
 }
 
-impl Fitting {
+impl MatchFilter {
     fn of(db: &Connection, filter: &ClaimFilter) -> Result<Self> {
         let (lanes, picked) = (pages::picked(db, filter)?, pages::PickedClaims::of(db, filter)?);
         Ok(Self { lanes, picked, span: pages::span(filter) })
     }
 
-    /// The place of a claim, if it fits. The row begins with its place, lane and wall time.
+    /// Returns the row number of a claim if it passes. The row begins with row number, lane and wall time.
     fn take(&self, row: &Row<'_>) -> rusqlite::Result<Option<i64>> {
         let (n, lane, wall): (i64, Option<i64>, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let (first, last) = self.span;
@@ -174,12 +174,12 @@ impl Fitting {
     }
 }
 
-/// The claims that have what a filter does not want: one of its words, or the words of its source. All of them, however many:
-/// a claim that was left in would be wrong.
-pub(super) fn having(db: &Connection, filter: &ClaimFilter) -> Result<HashSet<i64>> {
+/// Returns the row numbers of the claims with the words or the source that a filter excludes. Not limited, because
+/// an excluded claim must not be listed.
+pub(super) fn excluded_claims(db: &Connection, filter: &ClaimFilter) -> Result<HashSet<i64>> {
     let words = tokens(filter.without.as_deref().unwrap_or_default()).join(" OR ");
-    let words = Some(words).filter(|words| !words.is_empty()).map(|words| within(Some(&words), None, &[]));
-    let source = filter.not_source.as_deref().and_then(in_source).map(|source| within(None, Some(&source), &[]));
+    let words = Some(words).filter(|words| !words.is_empty()).map(|words| fts_query(Some(&words), None, &[]));
+    let source = filter.not_source.as_deref().and_then(source_phrase).map(|source| fts_query(None, Some(&source), &[]));
     let mut found = HashSet::new();
     for query in words.into_iter().chain(source) {
         let mut read = db.prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1")?;
@@ -190,17 +190,17 @@ pub(super) fn having(db: &Connection, filter: &ClaimFilter) -> Result<HashSet<i6
     Ok(found)
 }
 
-/// What to ask FTS5 for among `claims`, given the words that occur, the rarest first: one plan after the other, until one
-/// has matches.
+/// Returns the queries to try in turn until one has matches, given the words that occur, the rarest first, and the
+/// number of claims.
 fn plans(words: &[Word], claims: usize) -> Vec<Plan> {
     let Some(first) = words.first() else { return Vec::new() };
     let mut counted = 0;
-    let telling = words.iter().take_while(|word| {
+    let useful = words.iter().take_while(|word| {
         counted += word.df;
-        // A word that every fourth claim has ranks no better than recency does.
-        counted <= MAX_COUNTED && (word.df <= SAMPLE || word.df <= claims / 4)
+        // A word that every fourth claim has is no better a rank than recency.
+        counted <= MAX_COUNTED_MATCHES && (word.df <= FREQUENCY_SAMPLE || word.df <= claims / 4)
     });
-    let words = &words[..telling.count().max(1)];
+    let words = &words[..useful.count().max(1)];
     let mut budget = MAX_MATCHES;
     let rare = words.iter().take_while(|word| {
         let fits = word.df <= budget;
@@ -210,21 +210,21 @@ fn plans(words: &[Word], claims: usize) -> Vec<Plan> {
     let rare = rare.count();
     if rare > 0 {
         let (rare, common) = words.split_at(rare);
-        let estimated = rare.iter().any(|word| word.df >= SAMPLE);
+        let estimated = rare.iter().any(|word| word.df >= FREQUENCY_SAMPLE);
         let rare = joined(rare, " OR ");
         let mut query = format!("({rare})");
-        for word in common.iter().take(BESIDE) {
-            // Counts where a rare word matches, and finds nothing by itself.
+        for word in common.iter().take(MAX_RANKING_WORDS) {
+            // The common word affects the rank of matches of a rare word, and adds no matches.
             query = format!("{query} OR (({rare}) AND {})", word.query);
         }
         return vec![Plan { query, newest: estimated, ranked: true }];
     }
-    let alone = Plan { query: first.query.clone(), newest: true, ranked: first.df <= MAX_COUNTED };
+    let alone = Plan { query: first.query.clone(), newest: true, ranked: first.df <= MAX_COUNTED_MATCHES };
     if words.len() == 1 {
         return vec![alone];
     }
-    // Common words only: the claims that have two of the rarest. Those that have all of them count most.
-    let paired = &words[..words.len().min(PAIRED)];
+    // Only common words: match claims with two of the rarest. Claims with all of them rank highest.
+    let paired = &words[..words.len().min(MAX_PAIRED_WORDS)];
     let mut query = String::new();
     for (at, word) in paired.iter().enumerate().take(paired.len() - 1) {
         let others = joined(&paired[at + 1..], " OR ");
@@ -232,7 +232,7 @@ fn plans(words: &[Word], claims: usize) -> Vec<Plan> {
         query = format!("{query}{or}({} AND ({others}))", word.query);
     }
     if words.len() > paired.len() {
-        let all = &words[..words.len().min(PAIRED + BESIDE)];
+        let all = &words[..words.len().min(MAX_PAIRED_WORDS + MAX_RANKING_WORDS)];
         query = format!("{query} OR ({})", joined(all, " AND "));
     }
     vec![Plan { query, newest: true, ranked: true }, alone]
@@ -242,7 +242,7 @@ fn joined(words: &[Word], with: &str) -> String {
     words.iter().map(|word| word.query.as_str()).collect::<Vec<_>>().join(with)
 }
 
-/// The words of a text as FTS5 strings; the last one also as the beginning of a word.
+/// Returns the words of a text as FTS5 queries; the last one also matches as a prefix if nothing follows it.
 fn tokens(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let mut words: Vec<String> = words.map(str::to_lowercase).collect();
@@ -262,8 +262,8 @@ fn tokens(text: &str) -> Vec<String> {
     queries
 }
 
-/// A query over the three texts, and what the source must have, within a scope.
-pub(super) fn within(query: Option<&str>, source: Option<&str>, scopes: &[i64]) -> String {
+/// Combines a query over statement, reason and source, a query over the source alone, and scopes.
+pub(super) fn fts_query(query: Option<&str>, source: Option<&str>, scopes: &[i64]) -> String {
     let query = query.map(|query| format!("{{statement reason source}} : ({query})"));
     let source = source.map(|source| format!("source : {source}"));
     let scope = match scopes {
@@ -277,21 +277,21 @@ pub(super) fn within(query: Option<&str>, source: Option<&str>, scopes: &[i64]) 
     [query, source, scope].into_iter().flatten().collect::<Vec<_>>().join(" AND ")
 }
 
-/// The words of a source as an FTS5 phrase, the last one also as the beginning of a word; `None` where there are none.
-fn in_source(text: &str) -> Option<String> {
+/// Returns the words of a source as an FTS5 phrase whose last word is a prefix; `None` if there are no words.
+fn source_phrase(text: &str) -> Option<String> {
     let words = stemmed(text);
     (!words.is_empty()).then(|| format!("\"{words}\" *"))
 }
 
-/// How many claims match; estimated from the newest where there are many, as if the older were as many.
+/// Counts the claims that match. Many matches are estimated from the density of the newest.
 fn frequency(db: &Connection, query: &str, newest: i64) -> Result<usize> {
     let mut read = db.prepare_cached(
         "SELECT count(*), min(rowid) FROM (SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid DESC LIMIT ?2)",
     )?;
     let (count, oldest): (usize, Option<i64>) =
-        read.query_row(params![query, SAMPLE], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        read.query_row(params![query, FREQUENCY_SAMPLE], |row| Ok((row.get(0)?, row.get(1)?)))?;
     match oldest {
-        Some(oldest) if count == SAMPLE => {
+        Some(oldest) if count == FREQUENCY_SAMPLE => {
             let share = count as f64 / (newest - oldest + 1).max(1) as f64;
             Ok(((share * newest as f64) as usize).max(count))
         }
@@ -299,29 +299,29 @@ fn frequency(db: &Connection, query: &str, newest: i64) -> Result<usize> {
     }
 }
 
-/// The place from which on [`MAX_MATCHES`] matches of a query fit a filter, and whether there may be more; 0 if fewer fit. Looks at
-/// the newest [`MAX_LOOKED_AT`] matches.
-fn nth_newest(db: &Connection, query: &str, fitting: &Fitting) -> Result<(i64, bool)> {
-    // The text index gives its rows in this order: nothing is sorted, and the rest is not read.
+/// Returns the row number from which [`MAX_MATCHES`] matches of a query pass a filter, or 0 if fewer pass; and whether there may be more. Reads
+/// the newest [`MAX_SCANNED_MATCHES`] matches.
+fn nth_newest(db: &Connection, query: &str, filter: &MatchFilter) -> Result<(i64, bool)> {
+    // The text index returns rows in this order, so that nothing is sorted and the rest is not read.
     let mut read = db.prepare_cached(
         "SELECT t.rowid, c.lane, c.wall FROM texts t CROSS JOIN claims c ON c.n = t.rowid
          WHERE texts MATCH ?1 ORDER BY t.rowid DESC LIMIT ?2",
     )?;
-    let (mut from, mut fit, mut looked_at) = (0, 0, 0);
-    let mut rows = read.query(params![query, MAX_LOOKED_AT])?;
+    let (mut from, mut fit, mut scanned) = (0, 0, 0);
+    let mut rows = read.query(params![query, MAX_SCANNED_MATCHES])?;
     while let Some(row) = rows.next()? {
-        looked_at += 1;
-        let Some(n) = fitting.take(row)? else { continue };
+        scanned += 1;
+        let Some(n) = filter.take(row)? else { continue };
         if fit == MAX_MATCHES {
             return Ok((from, true));
         }
         (from, fit) = (n, fit + 1);
     }
-    Ok(if looked_at == MAX_LOOKED_AT { (from, true) } else { (0, false) })
+    Ok(if scanned == MAX_SCANNED_MATCHES { (from, true) } else { (0, false) })
 }
 
-/// The best first; among equals the newest.
-fn order(a: &Match, b: &Match) -> std::cmp::Ordering {
+/// Compares by rank, then by age with the newest first.
+fn by_rank(a: &Match, b: &Match) -> std::cmp::Ordering {
     a.rank.total_cmp(&b.rank).then(b.n.cmp(&a.n))
 }
 
@@ -352,11 +352,11 @@ mod tests {
 
     #[test]
     fn a_source_is_a_phrase_in_its_own_column() {
-        assert_eq!(in_source("docs/adr/0004").as_deref(), Some("\"doc adr 0004\" *"));
-        assert_eq!(in_source("/"), None);
-        assert_eq!(within(Some("x"), Some("y"), &[]), "{statement reason source} : (x) AND source : y");
-        assert_eq!(within(None, Some("y"), &[7]), "source : y AND place : scope7");
-        assert_eq!(within(None, Some("y"), &[7, 9]), "source : y AND place : (scope7 OR scope9)");
+        assert_eq!(source_phrase("docs/adr/0004").as_deref(), Some("\"doc adr 0004\" *"));
+        assert_eq!(source_phrase("/"), None);
+        assert_eq!(fts_query(Some("x"), Some("y"), &[]), "{statement reason source} : (x) AND source : y");
+        assert_eq!(fts_query(None, Some("y"), &[7]), "source : y AND place : scope7");
+        assert_eq!(fts_query(None, Some("y"), &[7, 9]), "source : y AND place : (scope7 OR scope9)");
     }
 
     fn queries(dfs: &[(&str, usize)]) -> Vec<(String, bool, bool)> {

@@ -1,8 +1,8 @@
-//! The encoding of vectors. Pure.
+//! Encodes vectors as bytes and signs. Pure.
 
-/// A vector of length 1 in the same direction; `None` where it has none.
+/// Returns the vector of length 1 in the same direction; `None` if the vector is zero or not finite.
 pub(super) fn unit(vector: &[f32]) -> Option<Vec<f32>> {
-    // The largest number first, so that no square overflows.
+    // Divide by the largest number first, so that no square overflows.
     let largest = vector.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
     if !vector.iter().all(|x| x.is_finite()) || largest == 0.0 {
         return None;
@@ -12,20 +12,20 @@ pub(super) fn unit(vector: &[f32]) -> Option<Vec<f32>> {
     Some(scaled.into_iter().map(|x| x / length).collect())
 }
 
-/// A vector with one signed byte a dimension, the largest of them ±127. Its length is not kept: cosines do not need it.
+/// Encodes a vector with one signed byte per dimension, the largest being ±127. Its length is lost: cosines do not need it.
 ///
-/// In 384 dimensions, a cosine of two such vectors is off by less than 0.002 (a test measures it).
-pub(in crate::store) fn bytes(vector: &[f32]) -> Vec<u8> {
+/// In 384 dimensions, the error of a cosine with such a vector is less than 0.002 (a test measures it).
+pub(in crate::store) fn encode(vector: &[f32]) -> Vec<u8> {
     let largest = vector.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
     vector.iter().map(|x| ((x / largest * 127.0).round() as i8).cast_unsigned()).collect()
 }
 
-/// A stored vector as numbers, in the same direction.
-pub(in crate::store) fn numbers(code: &[u8]) -> Vec<f32> {
+/// Decodes a stored vector to numbers in the same direction.
+pub(in crate::store) fn decode(code: &[u8]) -> Vec<f32> {
     code.iter().map(|byte| f32::from(byte.cast_signed())).collect()
 }
 
-/// The cosine of the angle between a vector of length 1 and a stored one, -1 to 1.
+/// Returns the cosine of the angle between a vector of length 1 and a stored one, from -1 to 1.
 pub(in crate::store) fn cosine(unit: &[f32], code: &[u8]) -> f32 {
     let (mut dot, mut square) = (0.0_f32, 0_i32);
     for (x, byte) in unit.iter().zip(code) {
@@ -36,7 +36,7 @@ pub(in crate::store) fn cosine(unit: &[f32], code: &[u8]) -> f32 {
     if square == 0 { 0.0 } else { (dot / (square as f32).sqrt()).clamp(-1.0, 1.0) }
 }
 
-/// One bit a dimension: whether the number is positive. Whole bytes, the last one filled up with zeros.
+/// Returns one bit per dimension: whether the number is positive. The last byte is padded with zeros.
 pub(super) fn signs(code: &[u8]) -> Vec<u8> {
     code.chunks(8)
         .map(|numbers| {
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn what_is_stored_has_the_direction_of_what_it_was_made_of() {
         let vector = [0.3, -0.4, 0.01];
-        assert!(cosine(&unit(&vector).unwrap(), &bytes(&numbers(&bytes(&vector)))) > 0.999);
+        assert!(cosine(&unit(&vector).unwrap(), &encode(&decode(&encode(&vector)))) > 0.999);
     }
 
     #[test]
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn signs_are_bits_in_order() {
-        assert_eq!(signs(&bytes(&[0.5, -0.5, 0.0, 1.0, 0.2, 0.2, 0.2, 0.2, -1.0])), [0b1111_1001, 0]);
+        assert_eq!(signs(&encode(&[0.5, -0.5, 0.0, 1.0, 0.2, 0.2, 0.2, 0.2, -1.0])), [0b1111_1001, 0]);
     }
 
     proptest! {
@@ -82,8 +82,8 @@ mod tests {
             b in prop::collection::vec(-1.0_f32..1.0, 384),
         ) {
             let of_a = unit(&a).unwrap();
-            prop_assert!((cosine(&of_a, &bytes(&b)) - exact(&a, &b)).abs() < 0.002);
-            prop_assert!(cosine(&of_a, &bytes(&a)) > 0.999);
+            prop_assert!((cosine(&of_a, &encode(&b)) - exact(&a, &b)).abs() < 0.002);
+            prop_assert!(cosine(&of_a, &encode(&a)) > 0.999);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Vectors: the embedding of each claim's statement, to find claims of similar meaning.
+//! Vectors: the embeddings of claims' statements, which find claims of similar meaning.
 //!
-//! A vector is kept twice. `vectors` has it with one byte a dimension, exact enough to answer with cosines. `vector_index`,
-//! a table of sqlite-vec, has the signs of the active claims' vectors, one bit a dimension: small enough to be read whole
-//! for a scope, and its nearest rows are then compared exactly. (Charikar, "Similarity Estimation Techniques from Rounding
+//! A vector is stored twice. The table `vectors` has one byte per dimension, exact enough for cosines. `vector_index`,
+//! a table of sqlite-vec, has the signs of the active claims' vectors, one bit per dimension: small enough to be read whole
+//! for a scope; its nearest rows are then compared exactly. (Charikar, "Similarity Estimation Techniques from Rounding
 //! Algorithms", 2002: the share of signs that differ estimates the angle.)
 //!
-//! Vectors are neither events nor part of the projection: they follow from the statement and the model, and can be made again
-//! at any time. The model is locked with the first vector, since those of two models cannot be compared.
+//! Vectors are neither events nor part of the projection: they depend on the statement and the model, and can be computed again
+//! at any time. The first vector locks the model, because vectors of two models cannot be compared.
 
 mod encoding;
 mod reasons;
@@ -15,7 +15,7 @@ pub(super) mod vector_index;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-pub(super) use encoding::{bytes, cosine, numbers};
+pub(super) use encoding::{cosine, decode, encode};
 pub use reasons::MissingReasonVectors;
 pub(super) use reasons::with_reason;
 pub use reembed::{PendingText, ReembeddingProgress};
@@ -26,12 +26,12 @@ use crate::domain::{ClaimId, Status};
 /// The most dimensions that a vector may have: the limit of sqlite-vec.
 const MAX_DIMENSION: usize = 8192;
 
-/// The model that vectors were made with.
+/// The model that computed vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorModel {
-    /// Its unique name: the model's name, or that with the hash of its file. Compared byte for byte.
+    /// The unique name: the model's name, or this name with the hash of its file. Compared byte for byte.
     pub name: String,
-    /// Numbers in one vector.
+    /// The number of dimensions of a vector.
     pub dimension: usize,
 }
 
@@ -42,12 +42,12 @@ impl std::fmt::Display for VectorModel {
 }
 
 impl Store {
-    /// Stores the vectors of claims, of any status, in one transaction; a claim that has one gets the new one. Answers how many were stored:
-    /// claims that are not known, or were redacted, are passed over.
+    /// Stores the vectors of claims of any status in one transaction, replacing earlier ones. Returns how many were stored:
+    /// unknown and redacted claims are skipped.
     ///
     /// # Errors
-    /// [`StoreError::VectorModel`] where the store's vectors were made with another model: the first vector locks it.
-    /// [`StoreError::BadVector`] if one has another length than its model's dimension, or no direction.
+    /// [`StoreError::VectorModel`] if another model computed the store's vectors: the first vector locks the model.
+    /// [`StoreError::BadVector`] if a vector's length is not the dimension of the model, or the vector is zero or not finite.
     pub fn put_vectors(&mut self, model: &VectorModel, vectors: &[(ClaimId, Vec<f32>)]) -> Result<usize> {
         let tx = commit::begin(&mut self.reader)?;
         let stored = put(&tx, model, vectors.iter().map(|(id, vector)| (*id, vector.as_slice())))?;
@@ -55,10 +55,10 @@ impl Store {
         Ok(stored)
     }
 
-    /// [`Store::commit`] with the vectors of claims that the act creates or refers to, in the same transaction.
+    /// Commits an act like [`Store::commit`], and stores vectors of claims that it creates or refers to in the same transaction.
     ///
     /// # Errors
-    /// Those of [`Store::put_vectors`] too; nothing is stored then.
+    /// Also those of [`Store::put_vectors`]; then nothing is stored.
     pub fn commit_with_vectors(
         &mut self,
         act: Act,
@@ -69,7 +69,7 @@ impl Store {
     }
 }
 
-/// The model that the store's vectors were made with, once there are any.
+/// Returns the model that computed the store's vectors; `None` before the first vector.
 pub(super) fn model(db: &Connection) -> Result<Option<VectorModel>> {
     let Some(name) = open::setting::<String>(db, "vectors.model")? else { return Ok(None) };
     match open::setting::<usize>(db, "vectors.dimension")? {
@@ -78,15 +78,15 @@ pub(super) fn model(db: &Connection) -> Result<Option<VectorModel>> {
     }
 }
 
-/// Refuses a model other than the store's.
-pub(super) fn must_be(stored: &VectorModel, given: &VectorModel) -> Result<()> {
+/// Returns an error for a model other than the store's.
+pub(super) fn check_model(stored: &VectorModel, given: &VectorModel) -> Result<()> {
     if stored == given {
         return Ok(());
     }
     Err(StoreError::VectorModel { stored: Box::new(stored.clone()), given: Box::new(given.clone()) })
 }
 
-/// A vector of the model, at length 1; refuses one that the model cannot have made.
+/// Returns a vector at length 1, or an error if the model cannot have computed it.
 pub(super) fn unit(model: &VectorModel, vector: &[f32]) -> Result<Vec<f32>> {
     if vector.len() != model.dimension {
         return Err(StoreError::BadVector(format!("has {} dimensions, but {model} has another number", vector.len())));
@@ -101,7 +101,7 @@ pub(super) fn put<'a>(
     vectors: impl IntoIterator<Item = (ClaimId, &'a [f32])>,
 ) -> Result<usize> {
     match model(db)? {
-        Some(stored) => must_be(&stored, given)?,
+        Some(stored) => check_model(&stored, given)?,
         None => lock(db, given)?,
     }
     let mut place = db.prepare_cached("SELECT n, scope, kind, status, indexed FROM claims WHERE id = ?1")?;
@@ -111,13 +111,13 @@ pub(super) fn put<'a>(
     let mut mark = db.prepare_cached("UPDATE claims SET indexed = indexed | ?2 WHERE n = ?1")?;
     let mut stored = 0;
     for (id, vector) in vectors {
-        let code = encoding::bytes(&unit(given, vector)?);
+        let code = encoding::encode(&unit(given, vector)?);
         let found = place.query_row([id.0], |row| {
             let lane = vector_index::lane(row.get(1)?, project::kind_of(row.get(2)?));
             Ok((row.get::<_, i64>(0)?, lane, project::status_of(row.get(3)?), row.get::<_, i64>(4)?))
         });
         let Some((n, lane, status, indexes)) = found.optional()? else { continue };
-        // Without its words: redacted, while it was embedded perhaps.
+        // A claim without words was redacted, perhaps while its vector was computed.
         if indexes & project::IN_TEXT_INDEX == 0 {
             continue;
         }
@@ -134,18 +134,18 @@ pub(super) fn put<'a>(
     Ok(stored)
 }
 
-/// Stores the vector of a chunk in force that is not in the index.
+/// Stores the vector of an active chunk that is not in the index yet.
 pub(super) fn put_chunk(db: &Connection, n: i64, scope: i64, code: &[u8]) -> Result<()> {
     db.prepare_cached(
         "INSERT INTO vectors (claim, code) VALUES (?1, ?2) ON CONFLICT (claim) DO UPDATE SET code = excluded.code",
     )?
     .execute(params![n, code])?;
-    vector_index::add(db, n, vector_index::chunks_of(scope), code)?;
+    vector_index::add(db, n, vector_index::chunk_lane(scope), code)?;
     db.prepare_cached("UPDATE chunks SET indexed = 1 WHERE n = ?1")?.execute([n])?;
     Ok(())
 }
 
-/// Makes the index for a model, and holds the store to it.
+/// Creates an empty index for a model and makes it the store's model.
 pub(super) fn lock(db: &Connection, model: &VectorModel) -> Result<()> {
     if model.name.trim().is_empty() || model.dimension == 0 || model.dimension > MAX_DIMENSION {
         let problem = format!("has an invalid model name: “{model}”");
@@ -156,18 +156,18 @@ pub(super) fn lock(db: &Connection, model: &VectorModel) -> Result<()> {
     open::set(db, "vectors.dimension", model.dimension)
 }
 
-/// The exact vector of a claim, as it is stored.
+/// Returns the stored vector of a claim, one byte per dimension.
 pub(super) fn stored(db: &Connection, n: i64) -> Result<Option<Vec<u8>>> {
     let mut read = db.prepare_cached("SELECT code FROM vectors WHERE claim = ?1")?;
     Ok(read.query_row([n], |row| row.get(0)).optional()?)
 }
 
-/// A stored vector as numbers, at length 1; `None` without a direction.
+/// Decodes a stored vector to length 1; `None` if it is zero.
 pub(super) fn unit_of(code: &[u8]) -> Option<Vec<f32>> {
-    encoding::unit(&encoding::numbers(code))
+    encoding::unit(&encoding::decode(code))
 }
 
-/// Drops the vectors of a claim.
+/// Deletes the vectors of a claim or chunk, except from the index.
 pub(super) fn forget(db: &Connection, n: i64) -> Result<()> {
     db.prepare_cached("DELETE FROM vectors WHERE claim = ?1")?.execute([n])?;
     db.prepare_cached("DELETE FROM vectors_next WHERE claim = ?1")?.execute([n])?;
@@ -175,7 +175,7 @@ pub(super) fn forget(db: &Connection, n: i64) -> Result<()> {
     Ok(())
 }
 
-/// Empties the index before a rebuild fills it again.
+/// Empties the index before a rebuild.
 pub(super) fn clear_index(db: &Connection) -> Result<()> {
     if let Some(model) = model(db)? {
         vector_index::create(db, model.dimension)?;
@@ -183,7 +183,7 @@ pub(super) fn clear_index(db: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// What is wrong between the vectors, the index and the claims, in words.
+/// Describes how vectors, index and claims differ, if they do.
 pub(super) fn problem(db: &Connection) -> Result<Option<String>> {
     if model(db)?.is_none() {
         return Ok(None);
@@ -206,7 +206,7 @@ pub(super) fn problem(db: &Connection) -> Result<Option<String>> {
     }))
 }
 
-/// Reads the exact vector as signs, for the index.
+/// Converts a stored vector to signs for the index.
 pub(super) fn signs(code: &[u8]) -> Vec<u8> {
     encoding::signs(code)
 }

@@ -1,30 +1,30 @@
-//! What a claim means together with its reason: a second vector. A question may be about the reason as well as about what follows from it.
+//! The second vector of a claim: the embedding of its statement and reason together, because a question may be about the reason.
 //!
-//! It is kept apart from the first one and is in no index: the guard compares statements, and recall compares it with the few dozen claims that words and
-//! statements have found. It is made when there is nothing else to do; a claim that has none yet is ranked without.
+//! It is stored apart from the first and is in no index: the guard compares statements, and recall uses it only for the few dozen claims
+//! that words and statements have found. It is computed when the daemon is idle; a claim that has none yet is ranked without it.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{VectorModel, encoding, model, must_be, unit};
+use super::{VectorModel, encoding, model, check_model, unit};
 use crate::{
     domain::ClaimId,
     store::{Reader, Result, Store, commit, log, project},
 };
 
-/// How many claims are looked at in one go.
-const LOOKED_AT: usize = 256;
+/// The most claims that are examined in one transaction.
+const BATCH: usize = 256;
 
-/// Claims that were examined for whether their reason needs a vector.
+/// The result of examining whether claims need a vector of their reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MissingReasonVectors {
-    /// How many need none: they give no reason, or have one already. They are not looked at again.
+    /// The number of claims that need none: they have no reason, or the vector exists. They are not examined again.
     pub done: usize,
-    /// Those that need one, with statement and reason as one text.
+    /// The claims that need one, with statement and reason as one text.
     pub waiting: Vec<(ClaimId, String)>,
 }
 
 impl Store {
-    /// Looks at the newest active claims that were not looked at yet, until `limit` of them need a vector of their reason.
+    /// Examines the newest active claims that were not examined yet, until `limit` of them need a vector of their reason.
     pub fn look_at_reasons(&mut self, limit: usize) -> Result<MissingReasonVectors> {
         let tx = commit::begin(&mut self.reader)?;
         let mut found = MissingReasonVectors::default();
@@ -33,7 +33,7 @@ impl Store {
                 "SELECT n, id, EXISTS (SELECT 1 FROM reason_vectors v WHERE v.claim = claims.n)
                  FROM claims WHERE status = 0 AND indexed & 12 = 4 ORDER BY n DESC LIMIT ?1",
             )?;
-            let rows = read.query_map([LOOKED_AT], |row| {
+            let rows = read.query_map([BATCH], |row| {
                 Ok((row.get::<_, i64>(0)?, log::id_at(row, 1)?, row.get::<_, bool>(2)?))
             })?;
             for (n, id, has) in rows.collect::<rusqlite::Result<Vec<_>>>()? {
@@ -56,11 +56,11 @@ impl Store {
         Ok(found)
     }
 
-    /// Stores the vectors of claims with their reasons; `None` for one that the model refuses, which is not asked about again. Answers how many were stored.
+    /// Stores the vectors of claims with their reasons, and returns how many were stored. `None` is for a text that the model refuses; its claim is not examined again.
     ///
     /// # Errors
-    /// [`crate::store::StoreError::VectorModel`] where the store's vectors were made with another model; [`crate::store::StoreError::BadVector`] where one has
-    /// another length than the model says, or no direction.
+    /// [`crate::store::StoreError::VectorModel`] if another model computed the store's vectors; [`crate::store::StoreError::BadVector`] if a
+    /// vector's length is not the dimension of the model, or the vector is zero or not finite.
     pub fn put_reason_vectors(
         &mut self,
         given: &VectorModel,
@@ -72,11 +72,11 @@ impl Store {
             let mut place = tx.prepare_cached("SELECT n FROM claims WHERE id = ?1 AND indexed & 5 = 5")?;
             let mut write = tx.prepare_cached("INSERT OR REPLACE INTO reason_vectors (claim, code) VALUES (?1, ?2)")?;
             for (id, vector) in vectors {
-                // Redacted or retired meanwhile, or without a vector of its own: looked at again when it is back.
+                // Redacted or no longer active, or without a vector of the statement: it is examined again if that changes.
                 let Some(n) = place.query_row([id.0], |row| row.get(0)).optional()? else { continue };
                 if let Some(vector) = vector {
-                    must_be(&known, given)?;
-                    write.execute(params![n, encoding::bytes(&unit(given, vector)?)])?;
+                    check_model(&known, given)?;
+                    write.execute(params![n, encoding::encode(&unit(given, vector)?)])?;
                     stored += 1;
                 }
                 mark(&tx, n)?;
@@ -88,7 +88,7 @@ impl Store {
 }
 
 impl Reader {
-    /// Whether there are claims of which it is not known yet whether their reason needs a vector.
+    /// Returns whether there are claims to examine for a vector of their reason.
     pub fn reasons_wait(&self) -> Result<bool> {
         let mut read = self.db.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM claims WHERE status = 0 AND indexed & 12 = 4 ORDER BY n DESC)",
@@ -97,13 +97,13 @@ impl Reader {
     }
 }
 
-/// The exact vector of a claim with its reason, as it is stored.
+/// Returns the stored vector of a claim with its reason, one byte per dimension.
 pub(in crate::store) fn with_reason(db: &Connection, n: i64) -> Result<Option<Vec<u8>>> {
     let mut read = db.prepare_cached("SELECT code FROM reason_vectors WHERE claim = ?1")?;
     Ok(read.query_row([n], |row| row.get(0)).optional()?)
 }
 
-/// Marks a claim as examined.
+/// Marks a claim as examined for a vector of its reason.
 fn mark(db: &Connection, n: i64) -> Result<()> {
     db.prepare_cached("UPDATE claims SET indexed = indexed | ?2 WHERE n = ?1")?.execute([n, project::REASON_CHECKED])?;
     Ok(())

@@ -5,24 +5,25 @@ use rusqlite::{Connection, params};
 use super::{VectorModel, lock, model, put_chunk, stored, unit, vector_index};
 use crate::store::{Reader, Result, Store, commit, log, open, project};
 
-const MODEL: &str = "vectors.next.model";
-const DIMENSION: &str = "vectors.next.dimension";
-const AT: &str = "vectors.next.at";
+/// Settings of the reembedding in progress: the model, its dimension, and the row number of the last processed text.
+const MODEL_SETTING: &str = "vectors.next.model";
+const DIMENSION_SETTING: &str = "vectors.next.dimension";
+const POSITION_SETTING: &str = "vectors.next.at";
 
-/// What is to have a vector: claims with words that are active or had one, and chunks in force.
-const WANTED: &str = "SELECT n FROM (
+/// Selects what gets a vector: claims with words that are active or had a vector, and active chunks.
+const SELECT_WANTED: &str = "SELECT n FROM (
     SELECT c.n FROM claims c WHERE c.indexed & 1 = 1
         AND (c.status = 0 OR EXISTS (SELECT 1 FROM vectors v WHERE v.claim = c.n))
     UNION ALL SELECT n FROM chunks WHERE active = 1)";
 
-/// How many texts have a vector of the new model.
+/// The progress of computing vectors of a new model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReembeddingProgress {
-    /// Texts that are done.
+    /// The number of texts that were processed.
     pub done: usize,
-    /// Texts in all.
+    /// The number of all texts.
     pub total: usize,
-    /// The store's vectors are of the model now.
+    /// No reembedding is in progress: the store uses the vectors of the model.
     pub finished: bool,
 }
 
@@ -30,16 +31,15 @@ pub struct ReembeddingProgress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingText {
     n: i64,
-    /// The text.
     pub text: String,
 }
 
 impl Store {
-    /// Begins, or goes on, making vectors of a model. One that was begun for another model is dropped. Answers whether there is anything to do: not where the
-    /// store's vectors are of this model already.
+    /// Begins or continues to compute vectors of a model, and discards those that were begun for another model. Returns whether anything is to be
+    /// done: `false` if the store's vectors are of this model already.
     ///
     /// # Errors
-    /// [`crate::store::StoreError::BadVector`] for a model that no store can have.
+    /// [`crate::store::StoreError::BadVector`] if the name or dimension of the model is invalid.
     pub fn begin_reembedding(&mut self, given: &VectorModel) -> Result<bool> {
         let tx = commit::begin(&mut self.reader)?;
         let next = next_model(&tx)?;
@@ -55,18 +55,18 @@ impl Store {
             clear(&tx)?;
         }
         if needed && next.as_ref() != Some(given) {
-            open::set(&tx, MODEL, &given.name)?;
-            open::set(&tx, DIMENSION, given.dimension)?;
-            open::set(&tx, AT, 0)?;
+            open::set(&tx, MODEL_SETTING, &given.name)?;
+            open::set(&tx, DIMENSION_SETTING, given.dimension)?;
+            open::set(&tx, POSITION_SETTING, 0)?;
         }
         tx.commit()?;
         Ok(needed)
     }
 
-    /// Stores vectors of the model that was begun, of texts in the order in which they were given out; `None` for one that the model refuses.
+    /// Stores vectors of the new model, in the order of [`Reader::waiting_for_reembedding`]. `None` is for a text that the model refuses.
     pub fn put_reembedded(&mut self, given: &VectorModel, vectors: &[(PendingText, Option<Vec<f32>>)]) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
-        // Somebody else may have begun another one meanwhile.
+        // Another request may have begun another model in the meantime.
         if next_model(&tx)?.as_ref() == Some(given) {
             let mut write = tx.prepare_cached(
                 "INSERT OR REPLACE INTO vectors_next (claim, code)
@@ -74,16 +74,16 @@ impl Store {
             )?;
             for (waiting, vector) in vectors {
                 if let Some(vector) = vector {
-                    write.execute(params![waiting.n, super::bytes(&unit(given, vector)?)])?;
+                    write.execute(params![waiting.n, super::encode(&unit(given, vector)?)])?;
                 }
-                open::set(&tx, AT, waiting.n)?;
+                open::set(&tx, POSITION_SETTING, waiting.n)?;
             }
         }
         tx.commit()?;
         Ok(())
     }
 
-    /// Puts the new vectors in the place of the old ones, where nothing waits any more; all at once. Answers whether it did.
+    /// Replaces the old vectors by the new ones in one transaction, unless texts still wait. Returns whether it did.
     pub fn finish_reembedding(&mut self) -> Result<bool> {
         let tx = commit::begin(&mut self.reader)?;
         let Some(given) = next_model(&tx)? else { return Ok(false) };
@@ -93,7 +93,7 @@ impl Store {
         tx.execute("DELETE FROM vectors", [])?;
         tx.execute("INSERT INTO vectors (claim, code) SELECT claim, code FROM vectors_next", [])?;
         lock(&tx, &given)?;
-        // Those of reasons follow when there is nothing else to do.
+        // The vectors of reasons are computed later, when the daemon is idle.
         tx.execute("DELETE FROM reason_vectors", [])?;
         tx.execute("UPDATE claims SET indexed = indexed & ~?1", [project::IN_VECTOR_INDEX | project::REASON_CHECKED])?;
         tx.execute("UPDATE chunks SET indexed = 0", [])?;
@@ -125,7 +125,7 @@ impl Store {
 }
 
 impl Reader {
-    /// The next texts that wait for their vector of the model that was begun.
+    /// Returns the next texts that wait for a vector of the new model.
     pub fn waiting_for_reembedding(&self, limit: usize) -> Result<Vec<PendingText>> {
         self.snapshot(|reader| {
             let mut all = Vec::new();
@@ -137,31 +137,31 @@ impl Reader {
         })
     }
 
-    /// The progress; `finished` if none was begun.
+    /// Returns the progress of the reembedding; `finished` if none is in progress.
     pub fn reembedding(&self) -> Result<ReembeddingProgress> {
         self.snapshot(|reader| {
             let db = &reader.db;
             let count = |sql: &str| -> Result<usize> { Ok(db.query_row(sql, [], |row| row.get(0))?) };
-            let total = count(&format!("SELECT count(*) FROM ({WANTED})"))?;
+            let total = count(&format!("SELECT count(*) FROM ({SELECT_WANTED})"))?;
             if next_model(db)?.is_none() {
                 return Ok(ReembeddingProgress { done: total, total, finished: true });
             }
-            let at: i64 = open::setting(db, AT)?.unwrap_or(0);
+            let at: i64 = open::setting(db, POSITION_SETTING)?.unwrap_or(0);
             let left: usize =
-                db.query_row(&format!("SELECT count(*) FROM ({WANTED} WHERE n > ?1)"), [at], |row| row.get(0))?;
+                db.query_row(&format!("SELECT count(*) FROM ({SELECT_WANTED} WHERE n > ?1)"), [at], |row| row.get(0))?;
             Ok(ReembeddingProgress { done: total - left.min(total), total, finished: false })
         })
     }
 }
 
 fn next_model(db: &Connection) -> Result<Option<VectorModel>> {
-    let (name, dimension) = (open::setting::<String>(db, MODEL)?, open::setting::<usize>(db, DIMENSION)?);
+    let (name, dimension) = (open::setting::<String>(db, MODEL_SETTING)?, open::setting::<usize>(db, DIMENSION_SETTING)?);
     Ok(name.zip(dimension).map(|(name, dimension)| VectorModel { name, dimension }))
 }
 
 fn waiting(db: &Connection, limit: usize) -> Result<Vec<i64>> {
-    let at: i64 = open::setting(db, AT)?.unwrap_or(0);
-    let mut read = db.prepare_cached(&format!("{WANTED} WHERE n > ?1 ORDER BY n LIMIT ?2"))?;
+    let at: i64 = open::setting(db, POSITION_SETTING)?.unwrap_or(0);
+    let mut read = db.prepare_cached(&format!("{SELECT_WANTED} WHERE n > ?1 ORDER BY n LIMIT ?2"))?;
     let rows = read.query_map(params![at, limit], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
@@ -169,6 +169,6 @@ fn waiting(db: &Connection, limit: usize) -> Result<Vec<i64>> {
 /// Discards the vectors of the new model.
 fn clear(db: &Connection) -> Result<()> {
     db.execute("DELETE FROM vectors_next", [])?;
-    db.execute("DELETE FROM settings WHERE name IN (?1, ?2, ?3)", [MODEL, DIMENSION, AT])?;
+    db.execute("DELETE FROM settings WHERE name IN (?1, ?2, ?3)", [MODEL_SETTING, DIMENSION_SETTING, POSITION_SETTING])?;
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! The table of sqlite-vec: the signs of active claims' vectors, by lane.
+//! The vector index, a table of sqlite-vec: the signs of the vectors of active claims and chunks, by lane.
 //!
-//! A lane is what one search reads: the guarded claims of a scope, its facts, or its reference chunks.
+//! A lane is the part that one search reads: the guarded claims of a scope, its facts, or its reference chunks.
 
 use std::{collections::BinaryHeap, mem::transmute, sync::OnceLock};
 
@@ -16,22 +16,22 @@ use crate::{
     store::{Result, StoreError},
 };
 
-/// What one search reads.
+/// Returns the lane of claims of a kind in a scope.
 pub(in crate::store) fn lane(scope: i64, kind: ClaimKind) -> i64 {
     lane_of(scope, kind.is_guarded())
 }
 
-/// [`lane`], by whether the kind is guarded.
+/// Returns the lane of the guarded claims, or of the facts, of a scope.
 pub(in crate::store) fn lane_of(scope: i64, guarded: bool) -> i64 {
     scope * 2 + i64::from(guarded)
 }
 
-/// The reference chunks of a scope.
-pub(in crate::store) fn chunks_of(scope: i64) -> i64 {
+/// Returns the lane of the reference chunks of a scope.
+pub(in crate::store) fn chunk_lane(scope: i64) -> i64 {
     -scope
 }
 
-/// Gives sqlite-vec to every connection that this process opens from now on. Once is enough.
+/// Registers sqlite-vec for every connection that this process opens from now on. Further calls do nothing.
 pub(in crate::store) fn register() -> Result<()> {
     static DONE: OnceLock<Result<(), String>> = OnceLock::new();
     let done = DONE.get_or_init(|| {
@@ -44,7 +44,7 @@ pub(in crate::store) fn register() -> Result<()> {
     done.clone().map_err(|error| StoreError::Damaged(format!("sqlite-vec cannot be registered: {error}")))
 }
 
-/// Makes the index for a dimension, in place of the one that is there.
+/// Creates an empty index for a dimension, replacing an existing one.
 pub(super) fn create(db: &Connection, dimension: usize) -> Result<()> {
     let bits = dimension.next_multiple_of(8);
     db.execute("DROP TABLE IF EXISTS vector_index", [])?;
@@ -56,23 +56,23 @@ pub(super) fn create(db: &Connection, dimension: usize) -> Result<()> {
     Ok(())
 }
 
-/// Adds a claim that is not there.
+/// Adds a claim or chunk that is not in the index.
 pub(in crate::store) fn add(db: &Connection, claim: i64, lane: i64, code: &[u8]) -> Result<()> {
     db.prepare_cached("INSERT INTO vector_index (claim, lane, signs) VALUES (?1, ?2, vec_bit(?3))")?
         .execute(params![claim, lane, super::signs(code)])?;
     Ok(())
 }
 
-/// Takes a claim out; sqlite-vec overwrites its bits with zeros.
+/// Removes a claim or chunk; sqlite-vec overwrites its bits with zeros.
 pub(in crate::store) fn remove(db: &Connection, claim: i64) -> Result<()> {
     db.prepare_cached("DELETE FROM vector_index WHERE claim = ?1")?.execute([claim])?;
     Ok(())
 }
 
-/// The claims of a lane whose signs differ least, the nearest first.
+/// Returns the row numbers of a lane whose signs differ least from those of a vector, the nearest first.
 ///
-/// Reads the tables in which sqlite-vec (0.1.9) keeps the lane: its own search looks through all rows once for each that it returns, which
-/// takes ten times as long. A row of `vector_index_chunks` has a bit for each place of a chunk that is taken and the claim's number there;
+/// Reads the internal tables of sqlite-vec (0.1.9): its own search scans all rows once for each row that it returns, which
+/// takes ten times as long. A row of `vector_index_chunks` has a validity bit and a row number for each slot of a chunk;
 /// the signs are in `vector_index_vector_chunks00` under the number of the chunk.
 pub(in crate::store) fn nearest(db: &Connection, lane: i64, code: &[u8], limit: usize) -> Result<Vec<i64>> {
     let asked = super::signs(code);
@@ -101,7 +101,7 @@ pub(in crate::store) fn nearest(db: &Connection, lane: i64, code: &[u8], limit: 
     Ok(nearest.into_sorted_vec().into_iter().map(|(_, claim)| claim).collect())
 }
 
-/// In how many bits two rows of signs of one length differ.
+/// Counts the bits in which two sign vectors of the same length differ.
 fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
     let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
     let (a_words, b_words) = (a.chunks_exact(8), b.chunks_exact(8));
@@ -110,7 +110,7 @@ fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
     a_words.zip(b_words).map(|(a, b)| (word(a) ^ word(b)).count_ones()).sum::<u32>() + rest
 }
 
-/// How many claims are in it.
+/// Returns the number of claims and chunks in the index.
 pub(super) fn count(db: &Connection) -> Result<usize> {
     Ok(db.query_row("SELECT count(*) FROM vector_index", [], |row| row.get(0))?)
 }
@@ -119,7 +119,7 @@ pub(super) fn count(db: &Connection) -> Result<usize> {
 mod tests {
     use super::*;
 
-    /// Codes whose signs are pseudo-random; the first `close` of them differ from the asked one in few dimensions.
+    /// Creates an index of codes with pseudo-random signs, of which the first `close` differ from the query in few dimensions.
     fn lane(rows: usize, close: usize) -> (Connection, Vec<u8>, Vec<u32>) {
         register().unwrap();
         let db = Connection::open_in_memory().unwrap();
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_tables_of_sqlite_vec_hold_what_its_own_search_finds() {
         let (db, asked, distances) = lane(2500, 20);
-        // Chunks get holes, and places that were left are taken again.
+        // Chunks get free slots, which are used again.
         for row in (0..2500).step_by(3) {
             remove(&db, row).unwrap();
         }
