@@ -12,7 +12,7 @@ pub struct EventTally {
     /// The place of the last event that was counted.
     last: i64,
     /// How often events had left the log, or changed their scope.
-    moved: i64,
+    move_count: i64,
 }
 
 /// How many names `name-2`, `name-3`, … are tried. A machine with more clones of one name than this shares the last.
@@ -101,9 +101,9 @@ impl Reader {
     }
 
     fn count_events(&self, tally: &mut EventTally) -> Result<()> {
-        let moved = log::move_count(&self.db)?;
-        if moved != tally.moved {
-            *tally = EventTally { moved, ..EventTally::default() };
+        let move_count = log::move_count(&self.db)?;
+        if move_count != tally.move_count {
+            *tally = EventTally { move_count, ..EventTally::default() };
         }
         let mut read = self.db.prepare_cached("SELECT count(*), coalesce(max(n), ?1) FROM events WHERE n > ?1")?;
         let (more, last): (usize, i64) = read.query_row([tally.last], |row| Ok((row.get(0)?, row.get(1)?)))?;

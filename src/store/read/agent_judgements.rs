@@ -1,4 +1,4 @@
-//! The verdicts of agents: how often each was asked, what it answered, and what a person overturned.
+//! Reads the verdicts of agents: how often each was asked, what it answered, and what a person overturned.
 
 use std::collections::BTreeMap;
 
@@ -9,53 +9,51 @@ use crate::{
     store::{Reader, Result, log},
 };
 
-/// The events by which agents judge, or are asked to. Written as in the index `events_judging`, so that it is used.
+/// SQL condition for judgements and for writes that were held to ask an agent. Must equal that of the index `events_judging`, so that SQLite uses it.
 macro_rules! judging {
     () => {
         "kind IN ('judgement.contradicts', 'judgement.replaces', 'judgement.same', 'judgement.compatible', 'local.held')"
     };
 }
 
-/// How many of the newest judgements and questions of an agent, or of all persons, are looked through for those of one scope.
-const LOOKED_AT: usize = 300;
+/// The number of the newest judgements and questions of an agent, or of all persons, that are searched for those of one scope.
+const MAX_SEARCHED: usize = 300;
 
-/// After how many consecutive `compatible` judgements an agent is reported as calling everything compatible.
-const ALWAYS: usize = 50;
+/// The number of consecutive `compatible` judgements after which an agent is reported as calling everything compatible.
+const ALWAYS_COMPATIBLE_RUN: usize = 50;
 
-/// How many writes of a writer are counted at most.
-const MOST_WRITES: usize = 1000;
+/// The most writes of one writer that are counted.
+const MAX_COUNTED_WRITES: usize = 1000;
 
-/// The newest answers in a scope that bear on a writer.
+/// The newest verdicts in a scope that concern a writer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewestAnswers {
-    /// Those of persons and of the writer, the oldest first; without those that were undone.
+    /// The verdicts of persons and of the writer, the oldest first, without undone ones.
     pub verdicts: Vec<PairVerdict>,
-    /// The claims that the writer stored there since the oldest of them.
+    /// The number of claims that the writer stored in the scope since the oldest of these verdicts.
     pub writes: usize,
 }
 
 /// [`NewestAnswers`] of one scope and one writer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswersInScope {
-    /// The scope.
     pub scope: Scope,
-    /// The agent that writes; `None` for persons.
+    /// The agent that is the writer; `None` for persons.
     pub agent: Option<String>,
-    /// The answers.
     pub answers: NewestAnswers,
 }
 
-/// Counts the claims that an agent stored in a scope since a place in the log; of an index for agents.
+/// Counts the claims that an agent stored in a scope since an event, by an index of agents.
 const WRITES_OF_AGENT: &str = "SELECT count(*) FROM (
     SELECT 1 FROM events INDEXED BY events_by_agent
     WHERE agent = ?2 AND (wall, tick, n) > (?3, ?4, ?5) AND scope = ?1 AND kind IN ('assert', 'supersede') LIMIT ?6)";
 
-/// The same for persons.
+/// Counts the claims that persons stored in a scope since an event, by an index of scopes.
 const WRITES_OF_PERSONS: &str = "SELECT count(*) FROM (
     SELECT 1 FROM events INDEXED BY events_in_scope
     WHERE scope = ?1 AND (wall, tick, n) > (?3, ?4, ?5) AND agent IS ?2 AND kind IN ('assert', 'supersede') LIMIT ?6)";
 
-/// A verdict, and when it was given.
+/// A verdict with its position in the log and its scope.
 #[derive(Clone, Debug)]
 struct GivenVerdict {
     place: (i64, i64, i64),
@@ -64,8 +62,8 @@ struct GivenVerdict {
 }
 
 impl Reader {
-    /// The newest answers, at most `limit`, on pairs of a scope by persons and by one agent, without old ones if many were given elsewhere since;
-    /// and the writes of that agent, or of persons, since.
+    /// Returns the newest verdicts, at most `limit`, of persons and of one agent in a scope, and the number of writes of that agent, or of persons, since.
+    /// Verdicts are missing if [`MAX_SEARCHED`] newer ones were given in other scopes.
     pub fn newest_answers(&self, scope: &Scope, agent: Option<&str>, limit: usize) -> Result<NewestAnswers> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(NewestAnswers::default()) };
@@ -77,7 +75,7 @@ impl Reader {
         })
     }
 
-    /// The newest of some verdicts in a scope, with the writes since.
+    /// Keeps the newest `limit` of some verdicts in a scope, and counts the writes since.
     fn newest(
         &self,
         mut given: Vec<GivenVerdict>,
@@ -92,12 +90,12 @@ impl Reader {
         let writes = self
             .db
             .prepare_cached(since)?
-            .query_row(params![scope, agent, oldest.0, oldest.1, oldest.2, MOST_WRITES], |row| row.get(0))?;
+            .query_row(params![scope, agent, oldest.0, oldest.1, oldest.2, MAX_COUNTED_WRITES], |row| row.get(0))?;
         Ok(NewestAnswers { verdicts: given.into_iter().map(|given| given.verdict).collect(), writes })
     }
 
-    /// [`Reader::newest_answers`] of every scope with answers: for the agents that gave some there, the first `agents` by name, and for all
-    /// others.
+    /// Returns [`Reader::newest_answers`] for each scope with verdicts: for persons, and for each agent that gave some there, of the first
+    /// `agents` by name.
     pub fn newest_answers_by_scope(&self, agents: usize, limit: usize) -> Result<Vec<AnswersInScope>> {
         self.snapshot(|reader| {
             let mut named = reader.db.prepare_cached(concat!(
@@ -105,7 +103,7 @@ impl Reader {
                 judging!()
             ))?;
             let mut found = Vec::new();
-            let persons = reader.verdicts_by(None, None, LOOKED_AT)?;
+            let persons = reader.verdicts_by(None, None, MAX_SEARCHED)?;
             let (mut agent, mut own) = (None::<String>, persons.clone());
             for _ in 0..=agents {
                 let mut scopes: Vec<i64> = own.iter().map(|given| given.scope).collect();
@@ -122,20 +120,20 @@ impl Reader {
                 if agent.is_none() {
                     break;
                 }
-                own = reader.verdicts_by(agent.as_deref(), None, LOOKED_AT)?;
+                own = reader.verdicts_by(agent.as_deref(), None, MAX_SEARCHED)?;
             }
             Ok(found)
         })
     }
 
-    /// The newest verdicts by an agent, or by persons, at most `limit`, in a scope or everywhere; without those that were undone.
+    /// Returns the newest verdicts of an agent, or of persons, at most `limit`, in a scope or everywhere, without undone ones.
     fn verdicts_by(&self, agent: Option<&str>, scope: Option<i64>, limit: usize) -> Result<Vec<GivenVerdict>> {
         let mut read = self.db.prepare_cached(concat!(
             "SELECT scope, kind, effective, wall, tick, n FROM events WHERE agent IS ?1 AND ",
             judging!(),
             " ORDER BY wall DESC, tick DESC, n DESC LIMIT ?2"
         ))?;
-        let mut rows = read.query(params![agent, LOOKED_AT])?;
+        let mut rows = read.query(params![agent, MAX_SEARCHED])?;
         let mut found = Vec::new();
         while found.len() < limit
             && let Some(row) = rows.next()?
@@ -152,7 +150,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// The judgements of each agent, in a scope or everywhere.
+    /// Counts the judgements of each agent, in a scope or everywhere.
     pub fn agent_judgements(&self, scope: Option<&Scope>) -> Result<BTreeMap<String, AgentJudgements>> {
         self.snapshot(|reader| {
             let Some(log::WantedScope(scope)) = log::wanted_scope(&reader.db, scope)? else {
@@ -186,7 +184,7 @@ impl Reader {
         })
     }
 
-    /// The judgements of an agent that a person took back, judged otherwise later, or settled otherwise on the card.
+    /// Counts the judgements of an agent that a person undid, judged otherwise later, or settled otherwise on the card.
     fn overturned(&self, agent: &str, scope: Option<i64>) -> Result<usize> {
         let mut read = self.db.prepare_cached(concat!(
             "SELECT count(*) FROM events j WHERE j.agent = ?1 AND (?2 IS NULL OR j.scope = ?2)
@@ -209,7 +207,7 @@ impl Reader {
         Ok(read.query_row(params![agent, scope], |row| row.get(0))?)
     }
 
-    /// Whether the last judgements of an agent, so many that it is no chance, all say compatible.
+    /// Returns whether the last [`ALWAYS_COMPATIBLE_RUN`] judgements of an agent are all `compatible`: too many for chance.
     fn always_compatible(&self, agent: &str, scope: Option<i64>) -> Result<bool> {
         let mut read = self.db.prepare_cached(concat!(
             "SELECT count(*), coalesce(sum(kind = 'judgement.compatible'), 0) FROM (
@@ -218,7 +216,7 @@ impl Reader {
             " AND kind <> 'local.held' ORDER BY wall DESC, tick DESC, n DESC LIMIT ?3)"
         ))?;
         let (all, compatible): (usize, usize) =
-            read.query_row(params![agent, scope, ALWAYS], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(all == ALWAYS && compatible == all)
+            read.query_row(params![agent, scope, ALWAYS_COMPATIBLE_RUN], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(all == ALWAYS_COMPATIBLE_RUN && compatible == all)
     }
 }

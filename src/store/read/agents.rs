@@ -1,4 +1,4 @@
-//! Agents, by what they wrote: counted from the log, each event once.
+//! Counts what each agent wrote, from the log; each event is read once.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::{
     store::{AgentRow, Reader, Result, log},
 };
 
-/// What agents wrote, as far as it was counted: what is written later is added to it.
+/// Counts of what agents wrote, up to an event. [`Reader::agents`] adds later events.
 #[derive(Clone, Debug, Default)]
 pub struct AgentTally {
-    /// By scope, `None` for all together; agent; and person.
+    /// By scope (`None` for all together), agent and person.
     rows: BTreeMap<(Option<i64>, String, String), AgentRow>,
-    /// The place of the last event that was looked at.
+    /// The row number of the last event that was counted.
     seen: i64,
-    /// How often events had left the log, or changed their scope.
-    moved: i64,
+    /// The value of [`log::move_count`] when it was counted.
+    move_count: i64,
 }
 
 /// An event by an agent.
@@ -28,7 +28,7 @@ struct Written {
     who: String,
     at: u64,
     refused: bool,
-    /// The first event of an act that changes the memory: in its scope, and of all.
+    /// Whether this is the first event of its act in the shared log: within its scope, and within all scopes.
     first: [bool; 2],
 }
 
@@ -53,8 +53,8 @@ impl AgentTally {
 }
 
 impl Reader {
-    /// Every agent with each person for whom it wrote something, in a scope or everywhere. Looks at the events since the tally was made; at all
-    /// of them where some have left the log meanwhile.
+    /// Returns every agent with each person for whom it wrote something, in a scope or everywhere. Reads only the events since the tally; all
+    /// events if some have left the log since then.
     pub fn agents(&self, tally: &mut AgentTally, scope: Option<&Scope>) -> Result<Vec<AgentRow>> {
         self.snapshot(|reader| {
             let Some(log::WantedScope(scope)) = log::wanted_scope(&reader.db, scope)? else {
@@ -66,16 +66,16 @@ impl Reader {
         })
     }
 
-    /// What tells two states of the log apart: how often events have left it or changed their scope, and the place of the newest one.
+    /// Identifies the state of the log: returns how often events have left it or changed their scope, and the row number of the newest event.
     pub fn log_position(&self) -> Result<(i64, i64)> {
         let last = self.db.query_row("SELECT coalesce(max(n), 0) FROM events", [], |row| row.get(0))?;
         Ok((log::move_count(&self.db)?, last))
     }
 
     fn count_agents(&self, tally: &mut AgentTally) -> Result<()> {
-        let moved = log::move_count(&self.db)?;
-        if moved != tally.moved {
-            *tally = AgentTally { moved, ..AgentTally::default() };
+        let move_count = log::move_count(&self.db)?;
+        if move_count != tally.move_count {
+            *tally = AgentTally { move_count, ..AgentTally::default() };
         }
         let mut read = self.db.prepare_cached(
             "SELECT e.n, e.scope, e.agent, e.who, e.wall, e.kind = 'local.refused',

@@ -1,4 +1,4 @@
-//! What came to be active since a position of the log.
+//! Reads the claims that became active since a position of the log.
 
 use rusqlite::params;
 
@@ -9,13 +9,13 @@ use crate::{
 };
 
 impl Reader {
-    /// The claims of some scopes that were stored since a position of the log ([`Reader::log_position`]) and are active, in the order of arrival, without
+    /// Returns the active claims of some scopes that were stored since a position of the log ([`Reader::log_position`]), in the order of arrival, without
     /// their relations. `None` if older claims may have become active since, or if more than `most` events arrived.
     pub fn claims_since(&self, position: (i64, i64), scopes: &[Scope], most: usize) -> Result<Option<Vec<ClaimRow>>> {
         self.snapshot(|reader| {
             let db = &reader.db;
-            let (moved, last) = position;
-            if log::move_count(db)? != moved {
+            let (move_count, last) = position;
+            if log::move_count(db)? != move_count {
                 return Ok(None);
             }
             let mut kinds = db.prepare_cached("SELECT kind FROM events WHERE n > ?1 LIMIT ?2")?;

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// A card's own row.
+/// The row of a card, before its members and events are read.
 struct CardRecord {
     n: i64,
     id: CardId,
@@ -111,7 +111,6 @@ impl Reader {
         })
     }
 
-    /// A card.
     pub fn card(&self, id: &CardId) -> Result<Option<CardRow>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(select_card!("WHERE k.id = ?1"))?;
@@ -120,7 +119,7 @@ impl Reader {
         })
     }
 
-    /// The kinds of which a card waits: open, and not put off until after `now`.
+    /// Returns the kinds of the cards that are open and not snoozed at `now`, in milliseconds since the Unix epoch.
     pub fn waiting_kinds(&self, scope: Option<&Scope>, now: u64) -> Result<Vec<CardKind>> {
         let mut read = self.db.prepare_cached(
             "SELECT DISTINCT k.kind FROM cards k JOIN scopes s ON s.n = k.scope
@@ -132,14 +131,14 @@ impl Reader {
         Ok(CardKind::ALL.into_iter().filter(|kind| kinds.contains(&(*kind as i64))).collect())
     }
 
-    /// A page of cards, newest first.
+    /// Returns a page of cards, newest first.
     pub fn cards(&self, filter: &CardFilter, limit: usize, cursor: Option<&str>) -> Result<Page<CardRow>> {
         let after = ListPosition::parse(cursor)?;
         self.snapshot(|reader| {
             let Some(log::WantedScope(scope)) = log::wanted_scope(&reader.db, filter.scope.as_ref())? else {
                 return Ok(Page { items: Vec::new(), total: 0, at_least: false, next: None });
             };
-            // Which halves of the table, and which of the open ones by their snooze.
+            // Each pair: the value of `open`, and for open cards whether they must be snoozed.
             let halves: &[(bool, Option<bool>)] = match filter.status {
                 CardState::Open => &[(true, Some(false))],
                 CardState::Snoozed => &[(true, Some(true))],
@@ -179,8 +178,8 @@ impl Reader {
         })
     }
 
-    /// The cards, at most `most`, that persons settled among the `looked_at` newest settled ones of a scope; without those of held writes, which name
-    /// no contradiction. The newest first.
+    /// Returns the cards, at most `most`, that persons settled among the `looked_at` newest settled cards of a scope, newest first; without those of
+    /// held writes, which name no contradiction.
     pub fn cards_settled_by_persons(&self, scope: &Scope, looked_at: usize, most: usize) -> Result<Vec<CardRow>> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(Vec::new()) };
@@ -195,7 +194,7 @@ impl Reader {
         })
     }
 
-    /// The cards on which a claim or new claim stands, open ones first.
+    /// Returns the cards with a claim or new claim, open ones first; at most 200.
     pub fn cards_of(&self, member: &EventId) -> Result<Vec<CardRow>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(select_card!(
@@ -207,7 +206,7 @@ impl Reader {
         })
     }
 
-    /// The latest card of a refused new claim with this kind and statement, white space aside; open or not.
+    /// Returns the latest card of a refused new claim with this kind and statement, an open one if there is one; see [`content_hash`].
     pub fn refused_card(&self, scope: &Scope, kind: ClaimKind, statement: &str) -> Result<Option<CardRow>> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(None) };
@@ -220,7 +219,7 @@ impl Reader {
         })
     }
 
-    /// Whether the card of a new claim was ever settled, also if that was undone.
+    /// Returns whether a card was ever settled; that of a new claim also if the settlement was undone.
     pub fn was_settled(&self, card: &CardRow) -> Result<bool> {
         self.snapshot(|reader| {
             let Some(new_claim) = card.new_claim else { return Ok(card.settled.is_some()) };
@@ -232,7 +231,7 @@ impl Reader {
         })
     }
 
-    /// Whether two claims stand on one card that is open or was settled. Cards of refused and held writes say nothing of such a pair.
+    /// Returns whether two claims share a card that is open or was settled. Cards of refused and held writes do not count: they do not concern two stored claims.
     pub fn share_a_card(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
         let mut read = self.db.prepare_cached(
             "SELECT 1 FROM card_members a JOIN card_members b ON b.card = a.card JOIN cards k ON k.n = a.card
@@ -241,11 +240,11 @@ impl Reader {
         Ok(read.exists(params![one.0, other.0, CardKind::Refused as i64, CardKind::Held as i64])?)
     }
 
-    /// Whether an exception or a dismissal has settled this pair.
+    /// Returns whether an exception or a dismissal has settled this pair.
     pub fn is_settled_pair(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, one)? else { return Ok(false) };
-            // Which scope decides follows from both claims.
+            // The scope of `one` does not matter: `is_settled` finds the scopes that decide about both.
             (SuccessionLine { db: &reader.db, scope: event.scope }).is_settled(one, other)
         })
     }

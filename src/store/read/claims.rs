@@ -1,4 +1,4 @@
-//! Reads one claim with all details, and finds claims by their attributes.
+//! Reads single claims with all details, and finds claims by their attributes.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// `SELECT` of what [`read_claim`] reads, with the rest of the statement.
+/// A `SELECT` of the columns that [`read_claim`] reads; the argument is the rest of the statement.
 macro_rules! select_claim {
     ($rest:literal) => {
         concat!(
@@ -32,7 +32,7 @@ macro_rules! select_claim {
     };
 }
 
-/// A claim's own row, before its relations are read.
+/// The row of a claim, before its relations are read.
 pub(super) struct ClaimRecord {
     pub(super) n: i64,
     pub(super) scope: i64,
@@ -68,7 +68,7 @@ pub(super) fn read_claim(row: &Row<'_>) -> rusqlite::Result<ClaimRecord> {
     Ok(ClaimRecord { n: row.get(0)?, scope: row.get(2)?, row: claim })
 }
 
-/// The claim that an event carries, with nothing derived.
+/// Builds the claim that an event creates, without derived state.
 pub(super) fn of_event(id: EventId, header: Header, body: Body, rev: u64) -> ClaimRow {
     ClaimRow {
         id,
@@ -108,10 +108,10 @@ pub(super) fn of_event(id: EventId, header: Header, body: Body, rev: u64) -> Cla
     }
 }
 
-/// Reads what a claim's relations are.
+/// Reads the relations of a claim: acts, replaced claims, premises and causes.
 pub(super) fn complete(db: &Connection, base: ClaimRecord) -> Result<ClaimRow> {
     let ClaimRecord { n, scope, mut row } = base;
-    // An active claim has no live acts, and only one that needs review has causes to show.
+    // An active claim has no live acts, and only a claim that needs review shows its causes.
     if row.status != Status::Active {
         read_live_acts(db, n, &mut row)?;
     }
@@ -155,13 +155,13 @@ fn closing_reason(db: &Connection, row: &ClaimRow) -> Result<Option<String>> {
     }
 }
 
-/// A claim by its id.
+/// Reads a claim by its id.
 pub(super) fn claim(db: &Connection, id: &ClaimId) -> Result<Option<ClaimRow>> {
     let mut read = db.prepare_cached(select_claim!("WHERE c.id = ?1"))?;
     read.query_row([id.0], read_claim).optional()?.map(|base| complete(db, base)).transpose()
 }
 
-/// Claims by their places, in that order.
+/// Reads claims by their row numbers, in that order.
 pub(super) fn claims_at_places(db: &Connection, places: impl IntoIterator<Item = i64>) -> Result<Vec<ClaimRow>> {
     let mut read = db.prepare_cached(select_claim!("WHERE c.n = ?1"))?;
     let mut rows = Vec::new();
@@ -171,7 +171,7 @@ pub(super) fn claims_at_places(db: &Connection, places: impl IntoIterator<Item =
     Ok(rows)
 }
 
-/// Claims by their places, in that order, without their relations.
+/// Reads claims by their row numbers, in that order, without their relations.
 pub(in crate::store) fn bare_claims_at_places(
     db: &Connection,
     places: impl IntoIterator<Item = i64>,
@@ -189,7 +189,7 @@ fn claims_with_ids(db: &Connection, ids: impl IntoIterator<Item = ClaimId>) -> R
 }
 
 impl Reader {
-    /// Claims by their ids, in that order and without their relations; what is no claim is left out.
+    /// Returns claims by their ids, in that order and without their relations. Ids that are not claims are left out.
     pub fn bare_claims_with_ids(&self, ids: &[ClaimId]) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(select_claim!("WHERE c.id = ?1"))?;
@@ -201,12 +201,11 @@ impl Reader {
         })
     }
 
-    /// A claim.
     pub fn claim(&self, id: &ClaimId) -> Result<Option<ClaimRow>> {
         self.snapshot(|reader| claim(&reader.db, id))
     }
 
-    /// What a claim id or a prefix of one stands for.
+    /// Finds a claim by its id or a prefix of it.
     pub fn find_claim(&self, prefix: &str) -> Result<Lookup<ClaimId>> {
         let Some((low, high)) = id_range(prefix) else { return Ok(Lookup::None) };
         let mut read = self.db.prepare_cached("SELECT id FROM claims WHERE id BETWEEN ?1 AND ?2 LIMIT 10")?;
@@ -214,7 +213,7 @@ impl Reader {
         Ok(Lookup::of(found))
     }
 
-    /// The active facts of a key (see [`crate::domain::event::key_hash`]), newest first.
+    /// Returns the active facts of a key (see [`crate::domain::event::key_hash`]), newest first.
     pub fn fact_heads(&self, scope: &Scope, key_hash: &EventId) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(Vec::new()) };
@@ -227,8 +226,8 @@ impl Reader {
         })
     }
 
-    /// The oldest active claim with this statement; white space, the case of the first letter and a full stop at the end make
-    /// no difference. With a hash of a key, only a fact under that key.
+    /// Returns the oldest active claim with this statement. White space, the case of the first letter and a full stop at the end
+    /// are ignored. With `key_hash`, only a fact with that key.
     pub fn duplicate(
         &self,
         scope: &Scope,
@@ -247,7 +246,7 @@ impl Reader {
         Ok(read.query_row(params![content, kind_code(kind), key_hash], |row| id_at(row, 0)).optional()?)
     }
 
-    /// The active claims that now stand in a claim's place; itself if it is active.
+    /// Returns the active claims that replaced a claim, directly or indirectly; the claim itself if it is active.
     pub fn heads(&self, id: &ClaimId) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, id)? else { return Ok(Vec::new()) };
@@ -279,8 +278,8 @@ impl Reader {
         })
     }
 
-    /// A new claim that was refused, or is held, in the form of a claim, with its card's rev. Refused again with another reason or other qualifiers, it
-    /// says what it said last.
+    /// Returns a refused or held new claim in the form of a claim, with its card's rev. If it was refused again with another reason or other qualifiers,
+    /// the latest version is returned.
     pub fn new_claim(&self, id: &EventId) -> Result<Option<ClaimRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, id)? else { return Ok(None) };

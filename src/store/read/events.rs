@@ -1,4 +1,4 @@
-//! Reads the log: events, acts, and what depends on them.
+//! Reads the log: events, acts, and the events that build on them.
 
 use rusqlite::{OptionalExtension, Row, params};
 
@@ -16,33 +16,33 @@ use crate::{
     },
 };
 
-/// The most `depend` events on a claim as a premise among the [`Reader::events_of`] it.
-const MOST_RESTING: usize = 100;
+/// The most `depend` events with a claim as premise that [`Reader::events_of`] returns.
+const MAX_DEPEND_EVENTS: usize = 100;
 
-/// What stands in no list of what was done: parts of other events, and of files.
+/// Kinds of events that lists of the log leave out: parts of other events, and chunks of files.
 const UNLISTED: &str = "('local.evidence', 'local.warned', 'local.forced', 'local.retracted', 'local.chunk', 'local.chunk_gone', 'chunk', \
                         'chunk_gone')";
 
-/// By whom an event is, in a list of the log that asks for somebody: each way has an index of its own.
+/// How a list of the log filters by author. Each variant has its own index.
 #[derive(Clone, Copy)]
-enum By {
+enum AuthorFilter {
     Anyone,
-    /// They wrote it, through whatever agent.
+    /// Events of a person, through any agent.
     Person,
-    /// It was written through them.
+    /// Events through an agent.
     Agent,
 }
 
-/// What a list of the log picks, as a condition on `?1`, the scope, `?2`, the earliest time, and `?3`, who. What an index is to serve is asked for
-/// as an equality; what none is to serve has a `+` before it.
-fn listed(in_scope: bool, filter: &LogFilter, by: By) -> String {
+/// Returns the SQL condition of a list of the log, with `?1` the scope, `?2` the earliest time and `?3` the author. A term that should use an index is
+/// an equality; a term that should not has a `+` before it.
+fn list_condition(in_scope: bool, filter: &LogFilter, by: AuthorFilter) -> String {
     let plus = if filter.refused { "+" } else { "" };
     let by = match by {
-        By::Anyone => "?3 IS NULL".to_owned(),
-        By::Person => format!("{plus}e.who = ?3"),
-        By::Agent => format!("{plus}e.agent = ?3 AND e.who <> ?3"),
+        AuthorFilter::Anyone => "?3 IS NULL".to_owned(),
+        AuthorFilter::Person => format!("{plus}e.who = ?3"),
+        AuthorFilter::Agent => format!("{plus}e.agent = ?3 AND e.who <> ?3"),
     };
-    // A scope has its index, unless refusals or somebody are asked for: they are fewer.
+    // Use the index of the scope, unless refusals or an author are asked for, which select fewer events.
     let plus = if filter.refused || filter.who.is_some() { "+" } else { "" };
     let scope =
         if in_scope { format!("{plus}e.scope = ?1") } else { "?1 IS NULL AND e.kind NOT LIKE 'roster.%'".to_owned() };
@@ -52,12 +52,12 @@ fn listed(in_scope: bool, filter: &LogFilter, by: By) -> String {
         String::new()
     };
     let kind = if filter.refused { " AND e.kind = 'local.refused'" } else { "" };
-    let id = filter.id.as_deref().map_or_else(String::new, |prefix| format!(" AND {}", named(prefix)));
+    let id = filter.id.as_deref().map_or_else(String::new, |prefix| format!(" AND {}", has_id_prefix(prefix)));
     format!("{scope} AND e.wall >= ?2 AND {by} AND e.kind NOT IN {UNLISTED}{kind}{first}{id}")
 }
 
-/// Picks the events whose id, or whose act's id, begins with these hexadecimal digits.
-fn named(prefix: &str) -> String {
+/// Returns the SQL condition for events whose id, or whose act's id, begins with these hexadecimal digits.
+fn has_id_prefix(prefix: &str) -> String {
     let Some((low, high)) = id_range(prefix) else { return "0".to_owned() };
     let between = |column: &str, bytes: usize| {
         format!("{column} BETWEEN x'{}' AND x'{}'", hex::encode(&low[..bytes]), hex::encode(&high[..bytes]))
@@ -77,7 +77,7 @@ impl Reader {
             id: event.id,
             kind: event.kind,
             op: header.op,
-            // A team may know the scope by another name.
+            // Not the header's scope, which is the scope's name in the team.
             scope: log::scope_by_number(&self.db, event.scope)?,
             who: header.who,
             agent: header.agent,
@@ -102,13 +102,12 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// An event.
     pub fn event(&self, id: &EventId) -> Result<Option<EventRow>> {
         self.snapshot(|reader| log::load_id(&reader.db, id)?.map(|event| reader.event_row(event)).transpose())
     }
 
-    /// Every event of the shared log that made or acted on a claim, and what undid or redacted those, oldest first. Of the events that
-    /// let others rest on it, which may be thousands, the newest [`MOST_RESTING`].
+    /// Returns the events of the shared log that created a claim, acted on it, or undid such an event, oldest first. Of the `depend`
+    /// events with the claim as premise, which may be thousands, only the newest [`MAX_DEPEND_EVENTS`].
     pub fn events_of(&self, claim: &ClaimId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let Some(first) = log::load_id(&reader.db, claim)? else { return Ok(Vec::new()) };
@@ -127,7 +126,7 @@ impl Reader {
                      WHERE x.dst = ?1 AND x.role = 0 AND e.scope = ?2 AND x.ord > 0 AND e.kind = 'depend'
                      ORDER BY e.n DESC LIMIT ?3"
                 ),
-                params![claim.0, scope, MOST_RESTING],
+                params![claim.0, scope, MAX_DEPEND_EVENTS],
             )?);
             found.extend(log::pointing_at(&reader.db, claim, EdgeRole::Successor, scope)?);
             let mut next: Vec<EventId> = found.iter().skip(1).map(|event| event.id).collect();
@@ -146,7 +145,7 @@ impl Reader {
         })
     }
 
-    /// The effective events that create or refer to a card, and the evidence of its refusals, the earliest first.
+    /// Returns the effective events that create or refer to a card, the earliest first, each followed by the guard's evidence for it.
     pub fn events_of_card(&self, card: &CardId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let mut found = Vec::new();
@@ -161,8 +160,8 @@ impl Reader {
         })
     }
 
-    /// The latest `limit` effective events by which a claim was let stand beside others: exceptions, narrowings, dismissals and judgements, the
-    /// newest first; those of its own scope and, of a claim of the organisation's level, those of a project that is read.
+    /// Returns the latest `limit` effective events that accept a claim beside others, newest first: exceptions, narrowings, dismissals and `compatible`
+    /// judgements, of the claim's own scope and of `project`, for a claim of the organisation's level.
     pub fn let_stand(&self, claim: &ClaimId, project: Option<&Scope>, limit: usize) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, claim)? else { return Ok(Vec::new()) };
@@ -181,7 +180,7 @@ impl Reader {
         })
     }
 
-    /// Whether a project narrowed this claim of its organisation's level: a claim of the project stands in its place there.
+    /// Returns whether a project narrowed this claim of its organisation's level, so that a claim of the project replaces it there.
     pub fn is_narrowed(&self, claim: &ClaimId, project: &Scope) -> Result<bool> {
         self.snapshot(|reader| match log::known_scope(&reader.db, project)? {
             Some(scope) => levels::is_narrowed(&reader.db, claim, scope),
@@ -189,7 +188,7 @@ impl Reader {
         })
     }
 
-    /// The judgement that holds of two claims in a scope, by the [`pair_key`] of their words.
+    /// Returns the valid judgement of two claims in a scope, by the [`pair_key`] of their words.
     ///
     /// [`pair_key`]: crate::domain::judgement::pair_key
     pub fn judgement(&self, scope: &Scope, pair: &EventId) -> Result<Option<(PairVerdict, EventRow)>> {
@@ -212,7 +211,7 @@ impl Reader {
         })
     }
 
-    /// The events of an act, in the order in which they were made.
+    /// Returns the events of an act in the order of their clocks.
     pub fn op(&self, op: &OpId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let mut events = reader.loaded(log::select_loaded!("events e WHERE e.op = ?1"), [op.0])?;
@@ -221,7 +220,7 @@ impl Reader {
         })
     }
 
-    /// A caller's last act that still has effect and is no undo and no refusal; of a scope, or of the organisation's level that holds there.
+    /// Returns the caller's last act that has effect and is neither an undo nor a refusal; with a scope, only acts in it or at its organisation's level.
     pub fn last_op(&self, who: &str, agent: Option<&str>, scope: Option<&Scope>) -> Result<Option<OpId>> {
         let scopes = scope.map(|scope| log::known_scopes(&self.db, &scope.in_force())).transpose()?;
         let (one, other) = scopes.as_ref().map_or((None, None), |known| (known.first(), known.last()));
@@ -239,7 +238,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// The undo in force that cancels an event.
+    /// Returns the undo in force that cancels an event.
     pub fn undo_of(&self, event: &EventId) -> Result<Option<EventRow>> {
         self.snapshot(|reader| {
             let Some(undone) = log::load_id(&reader.db, event)? else { return Ok(None) };
@@ -248,10 +247,10 @@ impl Reader {
         })
     }
 
-    /// Events outside an act that still have effect and build on it: while there are any, it cannot be undone.
+    /// Returns the effective events of other acts that build on an act: while there are any, it cannot be undone.
     ///
-    /// Undo events do not count, nor what merely speaks of a claim: judgements, refusals, findings, snoozes. Nor do redactions: what was removed
-    /// stays removed, whether the claim is in force or not.
+    /// Undo events do not count, nor events that merely refer to a claim: judgements, refusals, findings, snoozes. Nor do redactions: a removed body
+    /// stays removed, whether or not the claim is in force.
     pub fn built_on(&self, op: &OpId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let mut found = reader.loaded(
@@ -284,7 +283,7 @@ impl Reader {
         })
     }
 
-    /// A page of both logs without rosters, newest first by event clock. `total` is 0 unless the filter has a beginning: a
+    /// Returns a page of both logs without rosters, newest first by event clock. `total` is 0 unless the filter has `since`: the
     /// whole log is not counted.
     pub fn log(&self, filter: &LogFilter, limit: usize, cursor: Option<&str>) -> Result<Page<EventRow>> {
         let after = ListPosition::parse(cursor)?;
@@ -294,20 +293,20 @@ impl Reader {
             };
             let since = filter.since.map_or(i64::MIN, log::wall);
             let rows = limit.saturating_add(1);
-            // What is found by its id needs no index of a list.
+            // Events are found by their ids, so an index of a list would only mislead SQLite.
             let events_by = if filter.id.is_some() { "events e NOT INDEXED" } else { "events e" };
             let (mut events, mut total) = (Vec::new(), 0);
-            for by in if filter.who.is_some() { &[By::Person, By::Agent][..] } else { &[By::Anyone] } {
-                let listed = listed(scope.is_some(), filter, *by);
+            for by in if filter.who.is_some() { &[AuthorFilter::Person, AuthorFilter::Agent][..] } else { &[AuthorFilter::Anyone] } {
+                let list_condition = list_condition(scope.is_some(), filter, *by);
                 let select = format!(
-                    "SELECT e.n, e.id, e.scope, e.effective, e.header FROM {events_by} WHERE {listed}
+                    "SELECT e.n, e.id, e.scope, e.effective, e.header FROM {events_by} WHERE {list_condition}
                      AND (e.wall, e.tick, e.n) < (?4, ?5, ?6) ORDER BY e.wall DESC, e.tick DESC, e.n DESC LIMIT ?7"
                 );
                 events.extend(
                     reader.loaded(&select, params![scope, since, filter.who, after.wall, after.tick, after.n, rows])?,
                 );
                 if filter.since.is_some() {
-                    let count = format!("SELECT count(*) FROM {events_by} WHERE {listed}");
+                    let count = format!("SELECT count(*) FROM {events_by} WHERE {list_condition}");
                     let mut count = reader.db.prepare_cached(&count)?;
                     total += count.query_row(params![scope, since, filter.who], |row| row.get::<_, usize>(0))?;
                 }
@@ -325,20 +324,20 @@ impl Reader {
         })
     }
 
-    /// The signed events of both logs in the order of arrival, `limit` of them after position `after` (0 to begin), each
+    /// Returns the signed events of both logs in the order of arrival, `limit` of them after position `after` (0 to begin), each
     /// with its position.
     pub fn signed_events(&self, after: u64, limit: usize) -> Result<Vec<(u64, SignedEvent)>> {
         let events = log::signed_after(&self.db, log::wall(after), limit)?;
         Ok(events.into_iter().map(|(n, event)| (n.unsigned_abs(), event)).collect())
     }
 
-    /// What a card id or a prefix of one stands for. A refused new claim's id stands for its card.
+    /// Finds a card by its id or a prefix of it, or by that of its refused new claim.
     pub fn find_card(&self, prefix: &str) -> Result<Lookup<CardId>> {
         let Some((low, high)) = id_range(prefix) else { return Ok(Lookup::None) };
         let mut read = self.db.prepare_cached("SELECT id FROM cards WHERE id BETWEEN ?1 AND ?2 LIMIT 10")?;
         let read_id = |row: &Row<'_>| Ok(CardId(id_at(row, 0)?.0));
         let mut found = read.query_map([low, high], read_id)?.collect::<rusqlite::Result<Vec<_>>>()?;
-        // Cards have no index by their new claims, and need none: their ids follow from them.
+        // Cards need no index by new claim, because a card's id is computed from its new claim's.
         let mut unstored = self.db.prepare_cached(
             "SELECT id FROM events WHERE id BETWEEN ?1 AND ?2 AND kind IN ('local.refused', 'local.held')",
         )?;

@@ -1,4 +1,4 @@
-//! Reading: claims, pages, search, nearby claims, neighbours, events, cards.
+//! Reads claims, pages, search results, nearby claims, neighbours, events and cards.
 
 mod agent_judgements;
 mod agents;
@@ -25,7 +25,7 @@ pub(super) use recall::quoted;
 
 use crate::store::StoreError;
 
-/// A place in a list that is ordered by event clock.
+/// A position in a list that is ordered by event clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ListPosition {
     wall: i64,
@@ -34,7 +34,7 @@ struct ListPosition {
 }
 
 impl ListPosition {
-    /// Before every row of a list that runs backwards in time.
+    /// The position before the first row of a list that is sorted newest first.
     const START: Self = Self { wall: i64::MAX, tick: i64::MAX, n: i64::MAX };
 
     fn cursor(self) -> String {
@@ -51,7 +51,7 @@ impl ListPosition {
     }
 }
 
-/// The bytes between which an id with this hexadecimal prefix lies; `None` where the text cannot be one.
+/// Returns the lowest and highest id with this hexadecimal prefix; `None` if the text cannot be a prefix of an id.
 pub(super) fn id_range(prefix: &str) -> Option<([u8; 32], [u8; 32])> {
     if !crate::domain::id::is_prefix(prefix) {
         return None;

@@ -1,4 +1,4 @@
-//! Finds claims by meaning: the nearest vectors of a scope.
+//! Finds claims of similar meaning: the nearest vectors of a scope.
 
 use std::collections::HashSet;
 
@@ -13,23 +13,23 @@ use crate::{
     },
 };
 
-/// How many rows of the index are compared exactly for each that is asked for: signs alone order near neighbours badly.
+/// The number of rows of the index that are compared exactly for each requested claim: signs alone sort near neighbours badly.
 const OVERSAMPLED: usize = 4;
 
-/// The fewest and the most rows that are compared exactly.
+/// The minimal and maximal number of rows that are compared exactly.
 const EXACT: std::ops::RangeInclusive<usize> = 32..=1024;
 
 impl Reader {
-    /// The model that the store's vectors were made with; `None` before the first.
+    /// Returns the model that computed the store's vectors; `None` before the first vector.
     pub fn vector_model(&self) -> Result<Option<VectorModel>> {
         vectors::model(&self.db)
     }
 
-    /// The active claims whose vectors are nearest, the nearest first, without their relations (see
-    /// [`Reader::nearby_claims`]). Claims whose vector is not made yet are not among them; without any vector it is empty.
+    /// Returns the active claims whose vectors are nearest, the nearest first, without their relations (see
+    /// [`Reader::nearby_claims`]). Claims whose vector is not computed yet are missing.
     ///
     /// # Errors
-    /// [`crate::store::StoreError::VectorModel`] where the store's vectors were made with another model.
+    /// [`crate::store::StoreError::VectorModel`] if another model computed the store's vectors.
     pub fn neighbours(&self, query: &NeighbourQuery) -> Result<Vec<Neighbour>> {
         self.snapshot(|reader| {
             let (db, model) = (&reader.db, vectors::model(&reader.db)?);
@@ -65,7 +65,7 @@ impl Reader {
         })
     }
 
-    /// The cosine between a vector and that of each claim; `None` for a claim that has none.
+    /// Returns the cosine between a vector and that of each claim; `None` for a claim without a vector.
     ///
     /// # Errors
     /// As for [`Reader::neighbours`].
@@ -86,7 +86,7 @@ impl Reader {
         })
     }
 
-    /// The cosine between the stored vectors of a claim and of each other one; `None` where either has none.
+    /// Returns the cosine between the vectors of a claim and of each other claim; `None` if either has no vector.
     pub fn alike(&self, claim: &ClaimId, others: &[ClaimId]) -> Result<Vec<Option<f32>>> {
         self.snapshot(|reader| {
             let none = vec![None; others.len()];
@@ -98,7 +98,7 @@ impl Reader {
         })
     }
 
-    /// Active claims that have no vector yet, with their statements, the newest first: what is to be embedded.
+    /// Returns the active claims that have no vector yet, with their statements, newest first.
     pub fn claims_without_vector(&self, limit: usize) -> Result<Vec<(ClaimId, String)>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(

@@ -1,4 +1,4 @@
-//! What notes are computed from: the claims of an organisation, with their sightings, judgements, cards, links and vectors.
+//! Reads for insights: the claims of an organisation with their sightings, judgements, cards, links and vectors.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,55 +17,52 @@ use crate::{
     },
 };
 
-/// How often a claim was seen again, and when for the last time.
+/// How often a claim was observed again, and when last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sightings {
-    /// The observations.
+    /// The number of observations.
     pub count: usize,
-    /// The latest, in milliseconds since the Unix epoch by event clock.
+    /// The event clock of the latest observation, in milliseconds since the Unix epoch.
     pub last: u64,
 }
 
-/// The judgement that holds of two statements, by the hashes of their words.
+/// The valid judgement of a pair of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JudgedWords {
-    /// The words of the new claim.
+    /// The hash of the new claim's words.
     pub new: EventId,
-    /// The words of the existing claim.
+    /// The hash of the existing claim's words.
     pub existing: EventId,
-    /// The verdict.
     pub verdict: PairVerdict,
     /// The relation of the new claim to the existing one.
     pub link: Option<LinkKind>,
-    /// Found by the comparison after a scan, with the thresholds of that time.
+    /// The judgement is from the comparison after a scan of rule files, with the thresholds of that time.
     pub by_scan: bool,
 }
 
 /// A recorded link between two claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClaimLink {
-    /// The claim that bears on the other one.
+    /// The claim that supports the other one, or is an exception to it.
     pub from: ClaimId,
-    /// The other one.
     pub to: ClaimId,
-    /// How.
     pub kind: LinkKind,
 }
 
 /// Changes to the claims of an organisation since a position in the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimNews {
-    /// The claims that they made or named, and those that stand on a card with one of these.
+    /// The claims that the changes created or named, and those that share a card with them.
     pub claims: BTreeSet<ClaimId>,
-    /// The pairs that were judged, by the hashes of their words.
+    /// The judged pairs, as hashes of the words of the new and the existing claim.
     pub judged: Vec<(EventId, EventId)>,
-    /// One of these says the same.
+    /// Whether one of the verdicts is `same`.
     pub says_same: bool,
 }
 
 impl Reader {
-    /// What at most `most` events after a place in the log said of an organisation's claims. `None` if there are more, or if one took something back
-    /// or promoted a claim: what follows from that is not said by its targets.
+    /// Returns what the events after a row number changed about an organisation's claims. `None` if there are more than `most` events, or if one is an
+    /// undo, a redaction or a promotion, whose targets do not name everything that changes.
     pub fn claim_news(&self, org: &str, after: i64, most: usize) -> Result<Option<ClaimNews>> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -105,7 +102,7 @@ impl Reader {
         })
     }
 
-    /// When a claim was seen again, and whether it stands on an open card.
+    /// Returns the sightings of a claim, and whether it is on an open card.
     pub fn noted_of(&self, claim: &ClaimId) -> Result<(Sightings, bool)> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(
@@ -123,7 +120,7 @@ impl Reader {
         })
     }
 
-    /// The active guarded claims in all scopes of an organisation, in the order of arrival, without their relations.
+    /// Returns the active guarded claims in all scopes of an organisation, in the order of arrival, without their relations.
     pub fn organisation_claims(&self, org: &str) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(
@@ -135,7 +132,7 @@ impl Reader {
         })
     }
 
-    /// When the claims of an organisation were seen again.
+    /// Returns the sightings of an organisation's claims; claims without any are left out.
     pub fn sightings(&self, org: &str) -> Result<HashMap<ClaimId, Sightings>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(
@@ -153,7 +150,7 @@ impl Reader {
         })
     }
 
-    /// The judgements that hold in an organisation: of each pair of statements one, whichever scopes it was made in.
+    /// Returns the valid judgements in an organisation: one for each pair of statements, in whichever scope it was made.
     pub fn organisation_judgements(&self, org: &str) -> Result<Vec<JudgedWords>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(
@@ -193,7 +190,7 @@ impl Reader {
         })
     }
 
-    /// The claims of an organisation that stand on open cards, with the card, in order.
+    /// Returns the claims on open cards of an organisation, each with its card, in the order of cards and members.
     pub fn open_cards_in(&self, org: &str) -> Result<Vec<(ClaimId, CardId)>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(
@@ -205,7 +202,7 @@ impl Reader {
         })
     }
 
-    /// The recorded links among active claims of an organisation: what claims rest on, and exceptions with their rules.
+    /// Returns the recorded links among active claims of an organisation: premises with dependents, and exceptions with their rules.
     pub fn claim_links(&self, org: &str) -> Result<Vec<ClaimLink>> {
         self.snapshot(|reader| {
             let mut links = Vec::new();
@@ -237,7 +234,7 @@ impl Reader {
         })
     }
 
-    /// The vectors of the active guarded claims of an organisation, each of length 1.
+    /// Returns the vectors of the active guarded claims of an organisation, each of length 1.
     pub fn organisation_vectors(&self, org: &str) -> Result<HashMap<ClaimId, Vec<f32>>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(

@@ -1,7 +1,7 @@
-//! What recall reads: who has which words, whose vectors are near, and the claims that are left.
+//! Reads for recall: which claims contain which words, whose vectors are near, and the claims themselves.
 //!
-//! Every list is bounded, the newest claims first, so that the cost grows little with the scope. FTS5 is asked who has a word, not how well it
-//! fits: its BM25 counts all claims that have each of the words, which are tens of thousands in a large scope. (record 38)
+//! Each list is limited to the newest claims, so that the cost hardly grows with the scope. FTS5 only reports which claims contain a word, not
+//! how well they match: its BM25 counts all claims with each of the words, which are tens of thousands in a large scope. (record 38)
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -16,14 +16,14 @@ use crate::{
     },
 };
 
-/// How many rows of the vector index are compared exactly for each that is asked for.
+/// The number of rows of the vector index that are compared exactly for each requested claim.
 const OVERSAMPLED: usize = 3;
 
-/// The rows of each part of the index that are compared exactly where only the nearest is asked for.
-const NEARBY: usize = 16;
+/// The rows of each lane that are compared exactly to find the single nearest claim.
+const ROWS_FOR_NEAREST: usize = 16;
 
 impl Reader {
-    /// Which claims of these scopes have which words, of any status; an unknown scope has none.
+    /// Returns, for each query, the claims of these scopes with its words, of any status. An unknown scope has no claims.
     pub fn word_lists(&self, scopes: &[Scope], queries: &[WordQuery]) -> Result<WordLists> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -36,7 +36,7 @@ impl Reader {
             for scope in scopes {
                 claims += pages::total(db, &ClaimFilter { scope: Some(scope.clone()), ..ClaimFilter::default() })?;
             }
-            // Where most claims are of the scopes, leaving the others out afterwards is cheaper than asking for their words.
+            // If most claims are of the scopes, filtering afterwards is cheaper than matching the words of the scopes.
             if claims >= all / 2 {
                 places.clear();
             }
@@ -57,7 +57,7 @@ impl Reader {
                 let rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
                 let complete = rows.len() < query.limit;
                 let claims = match rows.last() {
-                    // As dense before the oldest that was read as after it.
+                    // Assumes that matches are as dense before the oldest one that was read as after it.
                     Some(oldest) if !complete => {
                         let share = rows.len() as f64 / (newest - oldest + 1).max(1) as f64;
                         ((share * newest as f64) as usize).max(rows.len())
@@ -70,11 +70,11 @@ impl Reader {
         })
     }
 
-    /// The active claims of these scopes whose vectors are nearest, facts among them, with their cosines, the nearest first: `limit`
-    /// of all kinds, and behind these so many more that `limit` are of `kinds`, if any are named.
+    /// Returns the active claims of these scopes, including facts, whose vectors are nearest, with their cosines, the nearest first: `limit`
+    /// of any kind, followed by as many more as are needed for `limit` claims of `kinds`, if any are named.
     ///
     /// # Errors
-    /// [`crate::store::StoreError::VectorModel`] where the store's vectors were made with another model.
+    /// [`crate::store::StoreError::VectorModel`] if another model computed the store's vectors.
     pub fn near(
         &self,
         scopes: &[Scope],
@@ -119,7 +119,7 @@ impl Reader {
         })
     }
 
-    /// Of up to `sample` active claims of a scope that have a vector, spread evenly over it: the cosine between each and the nearest other active one.
+    /// Returns the cosine between each of up to `sample` active claims with a vector, spread evenly over the scope, and the nearest other active claim.
     pub fn nearest_others(&self, scope: &Scope, sample: usize) -> Result<Vec<f32>> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -141,7 +141,7 @@ impl Reader {
             for n in (0..sample).filter_map(|at| all.get(at * all.len() / sample).copied()) {
                 let Some(code) = vectors::stored(db, n)? else { continue };
                 let unit = vectors::unit(&model, &vectors::decode(&code))?;
-                let near = nearest(db, scope, (&unit, &code), NEARBY)?;
+                let near = nearest(db, scope, (&unit, &code), ROWS_FOR_NEAREST)?;
                 let others = near.into_iter().filter(|(other, _)| other.0 != n);
                 cosines.extend(others.map(|(_, cosine)| cosine).reduce(f32::max));
             }
@@ -149,7 +149,7 @@ impl Reader {
         })
     }
 
-    /// The cosine between a vector and that of each claim, of any status; `None` for a claim that has none.
+    /// Returns the cosine between a vector and that of each claim, of any status; `None` for a claim without a vector.
     ///
     /// # Errors
     /// As for [`Reader::near`].
@@ -157,7 +157,7 @@ impl Reader {
         self.compared(model, vector, spots, vectors::stored)
     }
 
-    /// The cosine between a vector and that of each claim with its reason; `None` for a claim that has none.
+    /// Returns the cosine between a vector and that of each claim with its reason; `None` for a claim without such a vector.
     ///
     /// # Errors
     /// As for [`Reader::near`].
@@ -165,7 +165,7 @@ impl Reader {
         self.compared(model, vector, spots, vectors::with_reason)
     }
 
-    /// The cosine between a vector and what is stored of each claim.
+    /// Returns the cosine between a vector and the one that `stored` returns for each claim.
     fn compared(
         &self,
         model: &VectorModel,
@@ -182,7 +182,7 @@ impl Reader {
         })
     }
 
-    /// Kind and status of those claims that are of the scopes, in their order.
+    /// Returns kind and status of each claim; `None` for a claim that is undone or of another scope.
     pub fn standing(&self, scopes: &[Scope], spots: &[RowNumber]) -> Result<Vec<Option<KindAndStatus>>> {
         self.snapshot(|reader| {
             let places = log::known_scopes(&reader.db, scopes)?;
@@ -201,7 +201,7 @@ impl Reader {
         })
     }
 
-    /// The newest active claims of a scope, at most `most`, without their relations; and how many there are.
+    /// Returns the newest active claims of a scope, at most `most`, without their relations; and the number of all active claims.
     pub fn newest_active(&self, scope: &Scope, most: usize) -> Result<(Vec<ClaimRow>, usize)> {
         self.snapshot(|reader| {
             let (db, filter) = (&reader.db, active_in(scope));
@@ -210,24 +210,24 @@ impl Reader {
         })
     }
 
-    /// Claims without their relations (see [`Reader::nearby_claims`]), in that order.
+    /// Returns the claims with these row numbers, in that order, without their relations (see [`Reader::nearby_claims`]).
     pub fn bare_at(&self, spots: &[RowNumber]) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| bare_claims_at_places(&reader.db, spots.iter().map(|spot| spot.0)))
     }
 }
 
-/// The active claims of a scope.
+/// Returns the filter for the active claims of a scope.
 fn active_in(scope: &Scope) -> ClaimFilter {
     ClaimFilter { scope: Some(scope.clone()), status: Some(Status::Active), ..ClaimFilter::default() }
 }
 
-/// A stem as FTS5 is asked for it: a string without quotes.
+/// Quotes a stem as an FTS5 string; `None` if it has no letters or digits.
 pub(in crate::store) fn quoted(stem: &str) -> Option<String> {
     let stem: String = stem.chars().filter(|c| c.is_alphanumeric()).collect();
     (!stem.is_empty()).then(|| format!("\"{stem}\""))
 }
 
-/// The claims of both parts of the index whose signs differ least from those of a vector, `rows` of each at most, with their exact cosines; in no order.
+/// Returns the guarded claims and the facts whose signs differ least from those of a vector, at most `rows` of each, with their exact cosines; in no order.
 fn nearest(db: &Connection, scope: i64, (unit, code): (&[f32], &[u8]), rows: usize) -> Result<Vec<(RowNumber, f32)>> {
     let mut found = Vec::new();
     for guarded in [true, false] {
