@@ -7,14 +7,14 @@ use rusqlite::{Connection, backup};
 use super::{Result, Store, StoreError, StoreProgress, StoreStep, open};
 use crate::{files::DraftFile, steps};
 
-/// Pages copied at a time, and the pause after them, so that writes go on.
+/// The number of pages that are copied at once, and the pause after them, so that writes can proceed.
 const PAGES: i32 = 2_000;
 const PAUSE: Duration = Duration::from_millis(1);
 
 impl Store {
-    /// Copies the store as it is now to a new file while it is in use, and waits for the disk. Answers with its size in bytes.
+    /// Copies the store in its present state to a new file, waits for the disk, and returns the size in bytes. The store can be in use.
     ///
-    /// The file has its name only once it is whole. A backup that fails leaves nothing behind; one that is killed leaves a file with `.partial-` in
+    /// The file gets its name only when it is complete. A backup that fails leaves nothing behind; one that is killed leaves a file with `.partial-` in
     /// its name, which the next backup to the same file removes.
     pub fn backup(&self, to: &Path) -> Result<u64> {
         self.reader.backup_shown(to, &mut ())
@@ -22,7 +22,7 @@ impl Store {
 }
 
 impl super::Reader {
-    /// [`Store::backup`], from a connection that does not hold the writer up; says how far it is.
+    /// Copies the store like [`Store::backup`], from a connection that does not block the writer, and reports the progress.
     pub fn backup_shown(&self, to: &Path, progress: &mut dyn StoreProgress) -> Result<u64> {
         let io = |what| {
             move |error: std::io::Error| match error.kind() {
@@ -30,14 +30,14 @@ impl super::Reader {
                 _ => StoreError::Io { what, path: to.to_owned(), error },
             }
         };
-        // Known before the copying; publishing would find it out after.
+        // Fail before copying; publishing would fail only afterwards.
         if to.symlink_metadata().is_ok() {
             return Err(StoreError::Exists(to.to_owned()));
         }
         let draft = DraftFile::beside(to).map_err(io("cannot create"))?;
         steps::reached("backup begun");
         self.snapshot(|reader| {
-            // The state begins with the first read. SQLite copies all pages again if it may see the next state in between.
+            // The first read fixes the state of the snapshot. Otherwise SQLite may see a newer state in between and copy all pages again.
             reader.schema()?;
             copy(&reader.db, draft.path(), progress)
         })?;
@@ -64,11 +64,11 @@ fn copy(from: &Connection, to: &Path, progress: &mut dyn StoreProgress) -> Resul
         if step == backup::StepResult::Done {
             break;
         }
-        // Also where another connection holds the lock for the moment.
+        // Also if another connection holds the lock at the moment.
         std::thread::sleep(PAUSE);
     }
     drop(pages);
-    // One file, without a log beside it.
+    // So that the backup is one file without a log beside it.
     copy.pragma_update(None, "journal_mode", "DELETE")?;
     open::end_epoch(&copy)
 }

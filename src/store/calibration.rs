@@ -1,5 +1,5 @@
-//! What was learned about a scope, as text that the store does not interpret: the vocabulary that it adds to the built-in one, and its unrelated baseline.
-//! It is computed from the claims, and never synced.
+//! The calibration of a scope, as text that the store does not interpret: its bridge (vocabulary in addition to the built-in one) and its unrelated baseline.
+//! Both are computed from the claims and never synced.
 
 use rusqlite::Connection;
 
@@ -48,7 +48,7 @@ impl Reader {
     }
 }
 
-/// Drops the bridge of a scope: a word of it may be one that was redacted.
+/// Deletes the bridge of a scope, which may contain a redacted word.
 pub(super) fn forget(db: &Connection, scope: i64) -> Result<()> {
     db.prepare_cached("DELETE FROM settings WHERE name = ?1")?.execute([name(BRIDGE, scope)])?;
     Ok(())

@@ -8,27 +8,27 @@ use crate::domain::{
     derive::{Projection, project},
 };
 
-/// Events read at a time.
+/// The number of events that are read at once.
 const BATCH: usize = 1_000;
 
-/// The most problems of one sort that are spelled out.
+/// The most problems of one kind that are reported individually.
 const SPELLED_OUT: usize = 20;
 
 impl Store {
-    /// Checks the whole file: SQLite's own checks, signatures, chains, bodies, and whether the projections are what
-    /// a rebuild would make. Changes nothing.
+    /// Checks the whole file without changing it: SQLite's own checks, signatures, chains, bodies, and whether the projections are what
+    /// a rebuild would compute.
     pub fn check(&self) -> Result<CheckReport> {
         self.reader.check()
     }
 }
 
 impl Reader {
-    /// [`Store::check`], on a connection that only reads.
+    /// Checks the file like [`Store::check`].
     pub fn check(&self) -> Result<CheckReport> {
         self.check_shown(&mut ())
     }
 
-    /// [`Reader::check`] that says how far it is.
+    /// Checks the file like [`Reader::check`], and reports the progress.
     pub fn check_shown(&self, progress: &mut dyn StoreProgress) -> Result<CheckReport> {
         self.in_place()?;
         self.snapshot(|reader| {
@@ -75,7 +75,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Names each event in quarantine, since nothing else in the file refers to it. Those that cannot be read or do not verify are
+    /// Notes the events in quarantine, because nothing else in the file refers to them. Those that cannot be read or do not verify are
     /// left to [`super::team::consistency`].
     fn check_quarantine(&self, report: &mut CheckReport) -> Result<()> {
         for team in self.teams()? {
@@ -131,7 +131,7 @@ impl Reader {
                             report.problems.push(error.to_string());
                         }
                         report.redacted += usize::from(event.body.is_none());
-                        // From here on the scope is the one here; a team may know it by another name.
+                        // From here on the scope is that of this device, not its name in the team.
                         event.header.scope = names.of(&self.db, row.get(6)?)?;
                         events.push(event);
                     }
@@ -147,8 +147,8 @@ impl Reader {
 
 type Chain = (DeviceId, u64, Option<EventId>, Scope, bool);
 
-/// Every chain runs from 0 without gaps, each event naming the one before it. What other devices left out is a note:
-/// it may still arrive. Gaps of a local chain are none where a compaction removed as many events.
+/// Checks that each chain begins at 0 and has no gaps, and that each event names the previous one. Problems are reported as notes: missing events
+/// may still arrive. Gaps of a local chain are ignored if compactions removed as many events.
 fn check_chains(events: &[SignedEvent], compacted: &HashMap<(DeviceId, u64, Scope), u64>, report: &mut CheckReport) {
     let mut chains: HashMap<Chain, Vec<&SignedEvent>> = HashMap::new();
     for event in events {
@@ -200,7 +200,7 @@ fn check_chains(events: &[SignedEvent], compacted: &HashMap<(DeviceId, u64, Scop
     report.notes.extend(notes);
 }
 
-/// Reports where the tables differ from what the log means.
+/// Reports where the tables differ from what the log implies.
 fn compare(stored: &Projection, derived: &Projection, report: &mut CheckReport) {
     let mut wrong = Vec::new();
     let claims = stored.claims.keys().chain(derived.claims.keys());

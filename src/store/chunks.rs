@@ -1,4 +1,4 @@
-//! Reading reference chunks: by file, by words, by vector.
+//! Reads reference chunks by file, by words and by vector.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -9,70 +9,70 @@ use super::{
 };
 use crate::domain::{ChunkPlace, DeviceId, EventId, Scope};
 
-/// How many rows of the vector index are compared exactly for each that is asked for.
+/// The number of rows of the vector index that are compared exactly for each requested chunk.
 const OVERSAMPLED: usize = 3;
 
 /// A reference chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkRow {
-    /// The event that took it in.
+    /// The event that stored the chunk.
     pub id: EventId,
-    /// Where it stands.
+    /// The file and lines of the chunk.
     pub place: ChunkPlace,
-    /// Its text, word for word.
+    /// The text of these lines, unchanged.
     pub text: String,
-    /// When it was taken in, in milliseconds since the Unix epoch.
+    /// The event clock when the chunk was stored, in milliseconds since the Unix epoch.
     pub at: u64,
-    /// Who shared it with the team; `None` where it stays on this machine.
+    /// The person who shared the chunk with the team; `None` if it stays on this device.
     pub shared_by: Option<String>,
 }
 
-/// A chunk of a file as it is stored.
+/// An active chunk without its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredChunk {
-    /// The event that took it in.
+    /// The event that stored the chunk.
     pub id: EventId,
-    /// What it is compared by.
+    /// Lines and hash, to compare the chunk with the file.
     pub mark: ChunkMark,
-    /// It is made to sync.
+    /// The chunk is in the shared log.
     pub shared: bool,
-    /// This device took it in.
+    /// This device stored the chunk.
     pub own: bool,
 }
 
-/// A file of which there are chunks.
+/// A file with active chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestedRow {
-    /// Its name.
+    /// The path as it was ingested.
     pub path: String,
-    /// How many chunks of it are in force.
+    /// The number of active chunks.
     pub chunks: usize,
 }
 
-/// A chunk as its file is compared with what is stored of it: lines, and a hash of the text.
+/// Lines and text hash of a chunk, to compare a file with its stored chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ChunkMark {
-    /// Its first and its last line, from 1.
+    /// The first and the last line, counted from 1.
     pub lines: (usize, usize),
-    /// A hash of its text: see [`ChunkMark::new`].
+    /// The hash of the text that [`ChunkMark::new`] computes.
     pub content: [u8; 32],
 }
 
 impl ChunkMark {
-    /// The mark of a chunk.
+    /// Creates the mark of a chunk.
     pub fn new(first: usize, last: usize, text: &str) -> Self {
         Self { lines: (first, last), content: super::project::content_of(text) }
     }
 }
 
 impl Store {
-    /// Stores the vectors of chunks, by their events; answers how many were stored. Ids of other events, or of chunks that were removed, are ignored.
+    /// Stores the vectors of chunks by event id, and returns how many were stored. Skips ids of other events, of removed chunks, and of chunks with a vector.
     ///
     /// # Errors
     /// As for [`Store::put_vectors`].
     pub fn put_chunk_vectors(&mut self, model: &VectorModel, vectors: &[(EventId, Vec<f32>)]) -> Result<usize> {
         let tx = commit::begin(&mut self.reader)?;
-        // Locks the model, or refuses another.
+        // Locks the model, or returns an error for another model.
         vectors::put(&tx, model, [])?;
         let mut stored = 0;
         for (id, vector) in vectors {
@@ -92,7 +92,7 @@ impl Store {
 }
 
 impl Reader {
-    /// How many chunks of a scope are in force; counts no further than `most`.
+    /// Counts the active chunks of a scope, up to `most`.
     pub fn chunk_count(&self, scope: &Scope, most: usize) -> Result<usize> {
         let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(0) };
         let mut read = self
@@ -101,7 +101,7 @@ impl Reader {
         Ok(read.query_row(params![scope, most], |row| row.get(0))?)
     }
 
-    /// The chunks of a file that are in force, in the order of the file. `device` is this one.
+    /// Returns the active chunks of a file, in the order of the file. `device` is this device.
     pub fn chunks_of(&self, scope: &Scope, path: &str, device: &DeviceId) -> Result<Vec<StoredChunk>> {
         let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(Vec::new()) };
         let mut read = self.db.prepare_cached(
@@ -115,7 +115,7 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The files of a scope of which there are chunks, by name; those whose names begin with `under`.
+    /// Returns the files of a scope that have active chunks and whose paths begin with `under`, by path.
     pub fn ingested(&self, scope: &Scope, under: &str) -> Result<Vec<IngestedRow>> {
         let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(Vec::new()) };
         let mut read = self.db.prepare_cached(
@@ -127,7 +127,7 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Who among the chunks has which words, the newest first.
+    /// Returns, for each query, the chunks of a scope with its words, newest first.
     pub fn chunk_lists(&self, scope: &Scope, queries: &[WordQuery]) -> Result<WordLists> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -151,7 +151,7 @@ impl Reader {
         })
     }
 
-    /// The chunks of a scope whose vectors are nearest, with their cosines, the nearest first.
+    /// Returns the chunks of a scope whose vectors are nearest, with their cosines, the nearest first.
     ///
     /// # Errors
     /// As for [`Reader::near`].
@@ -182,7 +182,7 @@ impl Reader {
         })
     }
 
-    /// Chunks at these places, in that order; numbers of removed chunks are ignored.
+    /// Returns the chunks with these row numbers, in that order, without removed ones.
     pub fn chunks_at(&self, spots: &[RowNumber]) -> Result<Vec<(RowNumber, ChunkRow)>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(
@@ -203,7 +203,7 @@ impl Reader {
         })
     }
 
-    /// Chunks in force that have no vector yet, with their texts, the newest first.
+    /// Returns the active chunks that have no vector yet, with their texts, newest first.
     pub fn chunks_without_vector(&self, limit: usize) -> Result<Vec<(EventId, String)>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(
@@ -221,7 +221,7 @@ impl Reader {
         })
     }
 
-    /// How many claims, and how many chunks, wait for their vector.
+    /// Counts the claims and the chunks that wait for a vector.
     pub fn without_vector(&self) -> Result<(usize, usize)> {
         let claims = "SELECT count(*) FROM claims WHERE status = 0 AND indexed & 5 = 1";
         let chunks = "SELECT count(*) FROM chunks WHERE active = 1 AND indexed = 0";

@@ -23,7 +23,7 @@ use crate::domain::{
     verified::OwnEvent,
 };
 
-/// The vectors that come with an act, and the model that made them.
+/// The vectors that are stored with an act, and the model that computed them.
 pub(super) type ActVectors<'a> = (&'a VectorModel, &'a [(Ref, Vec<f32>)]);
 
 impl Store {
@@ -119,7 +119,7 @@ impl Store {
         let mut imported = Imported::default();
         let mut projector = Projector::new(&tx, &*self.check)?;
         for event in events {
-            // What belongs to a team comes by `import_synced`, which knows the roster.
+            // Events of a team are imported by `import_synced`, which knows the roster.
             let teams = event.header.team.is_some() || is_roster_scope(&event.header.scope);
             if teams || derive::is_local(&event.header) && !with_local {
                 imported.ignored += 1;
@@ -143,7 +143,7 @@ impl Store {
         Ok(Imported { claims, cards, ..imported })
     }
 
-    /// Empties the write-ahead log where redacted bytes are still in it. A reader may stand in the way: then the next
+    /// Empties the write-ahead log if redacted bytes are still in it. A reader can prevent that; then the next
     /// write tries again.
     pub(super) fn scrub(&self) {
         let db = &self.reader.db;
@@ -152,18 +152,18 @@ impl Store {
             && let Ok(0) = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))
             && open::set(db, "scrub", 0).is_ok()
         {
-            // The note itself went through the log: what is left there says nothing.
+            // The new value of the setting went through the log, too. If this fails, the log contains nothing redacted.
             let _ = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
         }
     }
 }
 
-/// Begins a transaction that writes.
+/// Begins a write transaction.
 pub(super) fn begin(reader: &mut Reader) -> Result<WriteTransaction<'_>> {
     WriteTransaction::begin(reader)
 }
 
-/// The largest time seen or written.
+/// Returns the largest event clock that was seen or written.
 pub(super) fn load_clock(db: &Connection) -> Result<Hlc> {
     let wall: i64 = open::setting(db, "clock.wall")?.unwrap_or(0);
     let count: u32 = open::setting(db, "clock.count")?.unwrap_or(0);
@@ -175,7 +175,7 @@ pub(super) fn save_clock(db: &Connection, clock: Hlc) -> Result<()> {
     open::set(db, "clock.count", clock.count)
 }
 
-/// The answer to an act that this device has stored before.
+/// Returns the result of an act that this device has already stored, if it has.
 fn replayed(db: &Connection, op: &OpId, author: &DeviceId) -> Result<Option<Committed>> {
     let mut read = db.prepare_cached(log::select_loaded!("events e WHERE e.op = ?1 AND e.author = ?2 ORDER BY e.n"))?;
     let rows = read.query_map(params![op.0, author.0], log::LoadedEvent::read)?;
@@ -193,7 +193,7 @@ fn replayed(db: &Connection, op: &OpId, author: &DeviceId) -> Result<Option<Comm
     }))
 }
 
-/// What the references of a draft stand for.
+/// Resolves the references of a draft to event ids.
 fn resolve(index: usize, refs: &[Ref], events: &[OwnEvent]) -> Result<Vec<EventId>> {
     refs.iter()
         .map(|reference| match reference {
@@ -206,12 +206,12 @@ fn resolve(index: usize, refs: &[Ref], events: &[OwnEvent]) -> Result<Vec<EventI
         .collect()
 }
 
-/// Gives drafts their place in the chains of this device and signs them.
+/// Appends drafts to the chains of this device and signs them.
 struct Signer {
     template: Header,
     clock: Hlc,
     now: u64,
-    /// The team to which the scope belongs, and what it calls it.
+    /// The team to which the scope belongs, and the scope's name in the team.
     shared_as: Option<(EventId, Scope)>,
     /// The ends of the shared and the local chain.
     ends: [(u64, Option<EventId>); 2],
@@ -291,7 +291,7 @@ impl Signer {
     }
 }
 
-/// Whether a draft is well formed.
+/// Returns an error if a draft is malformed.
 fn check(index: usize, header: &Header, body: &Body) -> Result<()> {
     let bad = |problem| Err(StoreError::BadDraft { index, problem });
     if header.creates_claim() && body.statement.is_none() {

@@ -1,7 +1,7 @@
-//! Removes old events of the local log that nothing is computed from any more. (record 58)
+//! Removes old events of the local log that nothing depends on any more. (record 58)
 //!
-//! Only what agents did and a person has seen, the marks that say so, and chunks that are no longer in their file, with what took them out.
-//! Warnings stay, since lists of claims ask for them; so does every event of a card, every undo with what it undid, and the whole shared log.
+//! Only these are removed: notices of what agents did, if a person has seen them; the events that mark them as seen; chunks that are no longer in
+//! their file; and the events that removed those. Warnings stay, because lists of claims filter by them; so do all events of cards, undo events with what they undid, and the whole shared log.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -13,15 +13,15 @@ use rusqlite::{Connection, params};
 use super::{Reader, Result, Store, commit, log, project::Projector, team, vectors};
 use crate::domain::{DeviceId, Scope};
 
-/// The kinds that may be removed, once they are old enough and nothing needs them.
-const KINDS: &str = "('local.forced', 'local.retracted', 'local.seen', 'local.chunk', 'local.chunk_gone')";
+/// The kinds of events that may be removed if they are old and nothing needs them.
+const REMOVABLE_KINDS: &str = "('local.forced', 'local.retracted', 'local.seen', 'local.chunk', 'local.chunk_gone')";
 
-/// Old events of these kinds, apart from notices that no person has seen (they may wait again if their claim changes), chunks in force, the end of
-/// each chain (the next event names it), the newest event (its number must not be used again), and the newest act of each writer (`undo` takes it
-/// back). ?1: the time.
+/// Returns the query for old events of [`REMOVABLE_KINDS`], except notices that no person has seen (they may wait again if their claim changes), active chunks,
+/// the end of each chain (the next event names it), the newest event (its row number must not be reused), and the newest act of each writer (which
+/// `undo` reverses). Binds ?1 to the time.
 fn old_events() -> String {
     format!(
-        "SELECT e.n FROM events e WHERE e.log = 1 AND e.kind IN {KINDS} AND e.wall < ?1
+        "SELECT e.n FROM events e WHERE e.log = 1 AND e.kind IN {REMOVABLE_KINDS} AND e.wall < ?1
          AND (e.kind NOT IN ('local.forced', 'local.retracted') OR EXISTS (
             SELECT 1 FROM edges s JOIN events m ON m.n = s.src AND m.kind = 'local.seen' AND m.effective = 1
             WHERE s.dst = e.id AND s.role = 0))
@@ -33,41 +33,40 @@ fn old_events() -> String {
     )
 }
 
-/// What a compaction removes, or would remove.
+/// The number and size of the events that a compaction removes, or would remove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompactedLog {
-    /// Events.
     pub events: usize,
-    /// Bytes of their headers and bodies.
+    /// The size of headers, signatures and bodies, in bytes.
     pub bytes: u64,
 }
 
-/// What became of the file after a compaction, in bytes.
+/// The result of [`Store::shrink`], with sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileShrink {
-    /// Its free pages were returned to the system.
+    /// The free pages of the file were returned to the system.
     Shrunk {
-        /// The file before.
+        /// The size before, with the write-ahead log.
         before: u64,
-        /// The file after.
+        /// The size after, with the write-ahead log.
         after: u64,
     },
-    /// Returning them would write more than it frees: new claims use them first.
+    /// The free pages stay, because returning them would write more than it frees. New claims use them first.
     Kept {
-        /// Free pages in the file.
+        /// The size of the free pages.
         free: u64,
-        /// What would have to be written.
+        /// The size of the other pages, which would have to be written.
         used: u64,
     },
-    /// The disk has no room for the copy that SQLite makes meanwhile.
+    /// The disk has no room for SQLite's temporary copy.
     NoRoom {
-        /// What it takes.
+        /// The size of the room that is needed.
         needed: u64,
     },
 }
 
 impl Reader {
-    /// What [`Store::compact`] would remove.
+    /// Returns what [`Store::compact`] would remove.
     pub fn compactable(&self, before: u64) -> Result<CompactedLog> {
         self.snapshot(|reader| {
             let places = removable(&reader.db, before)?;
@@ -75,7 +74,7 @@ impl Reader {
         })
     }
 
-    /// How many events were removed from each local chain: gaps of that size are no damage.
+    /// Returns how many events compactions removed from each local chain: gaps of that size are no damage.
     pub(super) fn compacted(&self) -> Result<HashMap<(DeviceId, u64, Scope), u64>> {
         let mut read = self.db.prepare("SELECT author, epoch, scope, events FROM compacted")?;
         let rows = read.query_map([], |row| {
@@ -90,7 +89,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// The bytes of the pages that hold nothing, and of all others.
+    /// Returns the size of the free pages and of all others, in bytes.
     pub(super) fn page_bytes(&self) -> Result<[u64; 2]> {
         let read = |name| self.db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let page = read("page_size")?.unsigned_abs();
@@ -100,8 +99,8 @@ impl Reader {
 }
 
 impl Store {
-    /// Removes the events of the local log from before a time, in milliseconds since the Unix epoch, that nothing needs any more; all of them, or
-    /// none. What claims, cards, notices and counts say stays the same.
+    /// Removes the events of the local log from before a time, in milliseconds since the Unix epoch, that nothing needs any more: either all or
+    /// none. Claims, cards, open notices and counts stay the same.
     pub fn compact(&mut self, before: u64) -> Result<CompactedLog> {
         let tx = commit::begin(&mut self.reader)?;
         let places = removable(&tx, before)?;
@@ -117,7 +116,7 @@ impl Store {
             .execute([n])?;
         }
         log::record_move(&tx)?;
-        // No claim is among them.
+        // Claims are never removed, so indexes of references to events suffice.
         team::with_reference_indexes(&tx, places.len(), &team::TO_EVENTS, || {
             let mut projector = Projector::new(&tx, &*self.check)?;
             let leaving = projector.leave(places.iter().copied())?;
@@ -133,15 +132,15 @@ impl Store {
         Ok(removed)
     }
 
-    /// Returns the file's free pages to the system if that frees more than the file still holds, which SQLite writes anew for it. `room` is what
-    /// is free on the disk, if known. No other connection may have the file open.
+    /// Returns the file's free pages to the system, which makes SQLite write all other pages again, if there are more free pages than others. `room` is
+    /// the free space on the disk in bytes, if known. No other connection may have the file open.
     pub fn shrink(&mut self, room: Option<u64>) -> Result<FileShrink> {
         self.reader.in_place()?;
         let [free, used] = self.reader.page_bytes()?;
         if free <= used {
             return Ok(FileShrink::Kept { free, used });
         }
-        // The copy, and the write-ahead log that brings it into the file.
+        // The copy, and the write-ahead log through which it is written into the file.
         let needed = 2 * used;
         if room.is_some_and(|room| room < needed) {
             return Ok(FileShrink::NoRoom { needed });
@@ -153,21 +152,20 @@ impl Store {
         Ok(FileShrink::Shrunk { before, after: self.reader.size()? })
     }
 
-    /// The file of the store.
     pub fn path(&self) -> &Path {
         self.reader.path()
     }
 }
 
-/// The events to remove: old ones without those that one which stays refers to, and without those that change one which stays.
+/// Returns the events to remove: the old ones, except those that a remaining event refers to and those that affect a remaining event.
 fn removable(db: &Connection, before: u64) -> Result<BTreeSet<i64>> {
     let mut read = db.prepare(&old_events())?;
     let rows = read.query_map([log::wall(before)], |row| row.get(0))?;
     let mut leaving = rows.collect::<rusqlite::Result<BTreeSet<i64>>>()?;
-    // What refers to an event, by its targets, as its successor, or as seen.
+    // The events that refer to an event as target, successor or seen.
     let mut pointing =
         db.prepare("SELECT x.src FROM events e JOIN edges x ON x.dst = e.id AND x.role < 3 WHERE e.n = ?1")?;
-    // Those in the log that a mark or a removal acts on: without it they would come back.
+    // The notices or chunks that an event marks as seen or removes: without it they would come back.
     let mut changed = db.prepare(
         "SELECT t.n FROM events e JOIN edges x ON x.src = e.n AND x.role = 0 JOIN events t ON t.id = x.dst
          WHERE e.n = ?1 AND e.kind IN ('local.seen', 'local.chunk_gone')",

@@ -1,21 +1,21 @@
-//! How far the background pass has read: marks in the store's file, so that what waits for it outlives the process.
+//! The progress of the background pass of the guard's deep stage, stored in the file so that it survives a restart.
 //!
-//! It reads the newest claims first. What it has read are all claims up to one number, and those of a range above: the newest ones, as far down as it
-//! has come.
+//! The pass reads the newest claims first. So it has read all claims up to one row number, and a range of newer ones, which grows downwards until it
+//! reaches the rest.
 
 use rusqlite::{Connection, params};
 
 use super::{Reader, Result, Store, commit, log, open};
 use crate::domain::ClaimId;
 
-/// All claims up to this number were read.
+/// Setting: all claims up to this row number were read.
 const READ: &str = "deep.read";
 
-/// The claims above [`ABOVE`] up to [`UP_TO`] were read, too; the same number in both for none.
+/// Settings: the claims above the first and up to the second row number were read, too; both are equal if there are none.
 const ABOVE: &str = "deep.above";
 const UP_TO: &str = "deep.up_to";
 
-/// The marks, if the pass has ever read.
+/// Returns the three settings, if the pass was ever begun.
 fn marks(db: &Connection) -> Result<Option<(i64, i64, i64)>> {
     let Some(read) = open::setting::<i64>(db, READ)? else { return Ok(None) };
     let at = |name| Ok::<i64, super::StoreError>(open::setting(db, name)?.unwrap_or(read));
@@ -23,8 +23,8 @@ fn marks(db: &Connection) -> Result<Option<(i64, i64, i64)>> {
 }
 
 impl Store {
-    /// Notes that the background pass begins, unless it has before: claims older than `oldest`, the first that waits, are left to an audit; without
-    /// one, all that are stored.
+    /// Begins the background pass, unless it was begun before. Claims older than `oldest`, the first that waits, are left to an audit; without
+    /// `oldest`, all stored claims are.
     pub fn begin_deep_stage(&mut self, oldest: Option<&ClaimId>) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         if marks(&tx)?.is_some() {
@@ -39,7 +39,7 @@ impl Store {
         tx.commit()
     }
 
-    /// Notes how far the background pass has come: `newest` is the number of the newest claim that it has read, and `next` the newest that waits.
+    /// Stores the progress of the background pass: `newest` is the row number of the newest claim that it has read, `next` the newest claim that waits.
     pub fn note_deep_stage(&mut self, newest: i64, next: Option<&ClaimId>) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         let Some((read, above, up_to)) = marks(&tx)? else { return Ok(()) };
@@ -48,7 +48,7 @@ impl Store {
                 let read = read.max(up_to).max(newest);
                 [READ, ABOVE, UP_TO].into_iter().try_for_each(|name| open::set(&tx, name, read))?;
             }
-            // Claims that came meanwhile wait above what was read: after a crash they are all read again.
+            // Newer claims arrived above the range that was read. The range stays as it is, so after a crash they are all read again.
             Some(next) if next >= newest || (above < up_to && next > up_to) => return Ok(()),
             Some(next) => {
                 open::set(&tx, ABOVE, next)?;
@@ -60,7 +60,7 @@ impl Store {
 }
 
 impl Reader {
-    /// The active guarded claims that wait for the background pass, the newest `most` of them, the oldest first; none if it has never read.
+    /// Returns the newest `most` active guarded claims that wait for the background pass, the oldest first; none if the pass was never begun.
     pub fn deep_stage_waits(&self, most: usize) -> Result<Vec<ClaimId>> {
         let Some((read, above, up_to)) = marks(&self.db)? else { return Ok(Vec::new()) };
         let mut select = self.db.prepare_cached(
@@ -73,7 +73,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// The number of a claim in this file: claims that arrived later have greater ones.
+    /// Returns the row number of a claim in this file; claims that arrived later have greater numbers.
     pub fn claim_number(&self, id: &ClaimId) -> Result<Option<i64>> {
         log::row_number(&self.db, id)
     }

@@ -1,8 +1,8 @@
 //! The queue of doubts: pairs of active claims of one scope or organisation that may contradict each other and that
 //! nobody has judged.
 //!
-//! It is neither a log nor part of the projection: it can be computed again, stays on this device, and contains no
-//! text. A pair leaves it once it was judged or is on a card, and while one of its claims is not active.
+//! The queue is neither a log nor part of the projection: it can be computed again, stays on this device, and contains no
+//! text. A pair stops waiting when it is judged or on a card, and while one of its claims is not active.
 
 use std::collections::BTreeSet;
 
@@ -15,24 +15,23 @@ use super::{
 };
 use crate::domain::{CardId, ClaimId, DoubtBand, EventId, Scope, derive::CardKind};
 
-/// The most pairs of one scope: of more, those whose newer claim is oldest are dropped.
-const MOST_IN_SCOPE: usize = 1_000;
+/// The most pairs of one scope. Beyond it, the pairs whose newer claim is oldest are deleted.
+const MAX_PAIRS_IN_SCOPE: usize = 1_000;
 
-/// A pair to be queued.
+/// A pair of claims to be queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewDoubt {
     /// The claim that was written later.
     pub newer: ClaimId,
-    /// The other one.
     pub older: ClaimId,
-    /// The key of the words of both, by which judgements are found.
+    /// The key of both statements, by which judgements are found.
     pub pair: EventId,
-    /// How likely a contradiction is.
+    /// The band of the gate: how likely a contradiction is.
     pub band: DoubtBand,
 }
 
 impl NewDoubt {
-    /// The id of the pair: that of the card that it would have.
+    /// Returns the id of the pair, which is that of the card that it would have.
     pub fn id(&self) -> CardId {
         CardId::of_members(&[self.newer, self.older])
     }
@@ -41,32 +40,31 @@ impl NewDoubt {
 /// A pair that waits for a verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoubtRow {
-    /// Names the pair: the id of the card that it would have.
+    /// The id of the pair, which is that of the card that it would have.
     pub id: CardId,
-    /// The scope of both claims; of two levels, the project's, in which both hold; of two projects, that of the newer claim.
+    /// The scope of both claims. For claims of two levels, the project, in which both hold; for claims of two projects, the scope of the newer one.
     pub scope: Scope,
     /// The claim that was written later.
     pub newer: ClaimId,
-    /// The other one.
     pub older: ClaimId,
-    /// The key of the words of both.
+    /// The key of both statements.
     pub pair: EventId,
-    /// How likely a contradiction is.
+    /// The band of the gate: how likely a contradiction is.
     pub band: DoubtBand,
-    /// Bits of the judges that gave no verdict.
+    /// The bits of the judges that gave no verdict.
     pub tried: u32,
 }
 
-/// Pairs that wait, the newest first, and how many there are.
+/// Waiting pairs with counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueuedDoubts {
-    /// The first of them.
+    /// The newest pairs, newest first.
     pub items: Vec<DoubtRow>,
-    /// How many wait in each scope; scopes without any are left out.
+    /// The number of waiting pairs of each scope; scopes without any are left out.
     pub scopes: Vec<(Scope, usize)>,
 }
 
-/// What makes a pair wait, over `doubts d`, its claims `a` and `b`.
+/// A query of the waiting pairs: `doubts d` with its newer claim `a`, its older claim `b` and its scope `s`. Binds ?1 and ?2 to [`OTHER_CARDS`].
 macro_rules! waiting {
     ($select:literal, $rest:literal) => {
         concat!(
@@ -87,7 +85,7 @@ macro_rules! waiting {
     };
 }
 
-/// The kinds of cards that say nothing of a pair of claims in force.
+/// The kinds of cards that do not concern a pair of stored claims.
 const OTHER_CARDS: [i64; 2] = [CardKind::Refused as i64, CardKind::Held as i64];
 
 fn rate_name(judge: u32) -> String {
@@ -106,14 +104,14 @@ fn read_doubt(row: &Row<'_>) -> rusqlite::Result<DoubtRow> {
     })
 }
 
-/// Drops the pairs of a claim: its words could be guessed back from the key of the words of both.
+/// Deletes the pairs of a redacted claim, whose words could be guessed from the key of both statements.
 pub(super) fn forget(db: &Connection, claim: &ClaimId) -> Result<()> {
     db.prepare_cached("DELETE FROM doubts WHERE newer = ?1 OR older = ?1")?.execute([claim.0])?;
     Ok(())
 }
 
 impl Store {
-    /// Queues pairs; those that are there already stay as they are. Returns how many are new.
+    /// Queues pairs and returns how many are new. Known pairs stay unchanged.
     pub fn queue_doubts(&mut self, doubts: &[NewDoubt]) -> Result<usize> {
         if doubts.is_empty() {
             return Ok(0);
@@ -123,7 +121,7 @@ impl Store {
         let mut scopes = BTreeSet::new();
         for doubt in doubts {
             let band = i64::from(doubt.band == DoubtBand::Ask);
-            // The words may have been redacted since they were compared.
+            // A claim may have been redacted since the comparison.
             let added = tx
                 .prepare_cached(
                     "INSERT OR IGNORE INTO doubts (id, newer, older, pair, band) SELECT ?1, ?2, ?3, ?4, ?5
@@ -138,27 +136,27 @@ impl Store {
             scopes.extend(scope.query_row([doubt.newer.0], |row| row.get::<_, i64>(0)).optional()?);
         }
         for scope in scopes {
-            // CROSS JOIN keeps the order: there are few pairs in the queue, and many claims.
+            // CROSS JOIN makes SQLite read the few pairs of the queue first, and not the many claims.
             tx.prepare_cached(
                 "DELETE FROM doubts WHERE n IN (
                      SELECT d.n FROM doubts d CROSS JOIN claims c ON c.id = d.newer
                      WHERE c.scope = ?1
                      ORDER BY c.wall DESC, c.tick DESC, d.n DESC LIMIT -1 OFFSET ?2)",
             )?
-            .execute(params![scope, MOST_IN_SCOPE])?;
+            .execute(params![scope, MAX_PAIRS_IN_SCOPE])?;
         }
         tx.commit()?;
         Ok(new)
     }
 
-    /// Notes that judges, by their bits, gave no verdict on a pair: they are not asked again.
+    /// Records that judges, given by their bits, gave no verdict on a pair, so that they are not asked again.
     pub fn note_tried(&mut self, id: &CardId, judges: u32) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         tx.prepare_cached("UPDATE doubts SET tried = tried | ?2 WHERE id = ?1")?.execute(params![id.0, judges])?;
         tx.commit()
     }
 
-    /// Notes what a judge of a kind, by its bit, takes for a pair.
+    /// Stores how long a judge, given by its bit, takes for a pair, as text that the store does not interpret.
     pub fn put_judging_rate(&mut self, judge: u32, text: &str) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         open::set(&tx, &rate_name(judge), text)?;
@@ -167,7 +165,7 @@ impl Store {
 }
 
 impl Reader {
-    /// The pairs that wait for a verdict, the newest first, and how many there are in each scope.
+    /// Returns the pairs that wait for a verdict, newest first, and their number in each scope.
     pub fn doubts(&self, scope: Option<&Scope>, limit: usize) -> Result<QueuedDoubts> {
         self.snapshot(|reader| {
             let Some(log::WantedScope(scope)) = log::wanted_scope(&reader.db, scope)? else {
@@ -191,7 +189,7 @@ impl Reader {
         })
     }
 
-    /// The newest pair, of a scope or of any, that waits and that some of these judges, by their bits, have not tried.
+    /// Returns the newest waiting pair, of a scope or of any, that not all of these judges, given by their bits, have tried.
     pub fn next_doubt(&self, scope: Option<&Scope>, judges: u32) -> Result<Option<DoubtRow>> {
         let Some(log::WantedScope(scope)) = log::wanted_scope(&self.db, scope)? else {
             return Ok(None);
@@ -204,7 +202,7 @@ impl Reader {
         Ok(read.query_row(params![refused, held, judges, scope], read_doubt).optional()?)
     }
 
-    /// The pair that waits under an id or a prefix of one.
+    /// Finds a waiting pair by its id or a prefix of it.
     pub fn find_doubt(&self, prefix: &str) -> Result<Lookup<DoubtRow>> {
         let Some((low, high)) = super::read::id_range(prefix) else { return Ok(Lookup::None) };
         let [refused, held] = OTHER_CARDS;
@@ -216,12 +214,12 @@ impl Reader {
         Ok(Lookup::of(rows.collect::<rusqlite::Result<_>>()?))
     }
 
-    /// What a judge of a kind, by its bit, last took for a pair, if that was noted: text that the store does not interpret.
+    /// Returns what [`Store::put_judging_rate`] stored for a judge.
     pub fn judging_rate(&self, judge: u32) -> Result<Option<String>> {
         open::setting(&self.db, &rate_name(judge))
     }
 
-    /// The pair in the queue, waiting or not, with this id or prefix; `None` if there is none, or more than one.
+    /// Finds a pair of the queue, waiting or not, by its id or a prefix of it; `None` if there is not exactly one.
     pub fn known_doubt(&self, prefix: &str) -> Result<Option<CardId>> {
         let Some((low, high)) = super::read::id_range(prefix) else { return Ok(None) };
         let mut read = self.db.prepare_cached("SELECT id FROM doubts WHERE id BETWEEN ?1 AND ?2 LIMIT 2")?;

@@ -1,4 +1,4 @@
-//! Reads the tables as a [`Projection`], to compare them with the one computed from the log.
+//! Reads the tables as a [`Projection`], to compare it with the one computed from the log.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::domain::{
 };
 
 impl Reader {
-    /// The projections of the whole store as plain values.
+    /// Returns the projections of the whole store as plain values.
     pub fn projection(&self) -> Result<Projection> {
         let mut all = Projection::default();
         let ids = |sql: &str, n: i64| -> Result<Vec<EventId>> {
@@ -60,7 +60,7 @@ impl Reader {
             "SELECT k.n, k.id, k.kind, k.scope, k.open, k.moot, s.id, k.snoozed FROM cards k
              LEFT JOIN events s ON s.n = k.settled WHERE k.applies = 1 AND k.kind <> ?1",
         )?;
-        // The background pass reads the stories; their cards are no part of what follows from the events at once.
+        // Cards of stories are written by a background pass and do not follow directly from the events.
         let mut rows = read.query([CardKind::Story as i64])?;
         while let Some(row) = rows.next()? {
             let kind: i64 = row.get(2)?;

@@ -1,4 +1,4 @@
-//! The two levels of an organisation, as numbers of scopes: a project, and the level whose claims hold in each
+//! The two levels of an organisation, as row numbers of scopes: projects, and the organisation's level, whose claims hold in each
 //! project.
 
 use rusqlite::{Connection, OptionalExtension, params};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::domain::{EventId, EventKind, ResolveAct, Status, derive};
 
-/// The organisation's level of a project; `None` of that level itself, of what is reserved, or if nothing was written there.
+/// Returns the organisation's level of a project; `None` for that level itself, for a reserved scope, or if the store does not have the level.
 pub(super) fn above(db: &Connection, scope: i64) -> Result<Option<i64>> {
     let mut read = db.prepare_cached(
         "SELECT o.n FROM scopes s JOIN scopes o ON o.org = s.org AND o.project = '*'
@@ -19,7 +19,7 @@ pub(super) fn above(db: &Connection, scope: i64) -> Result<Option<i64>> {
     Ok(read.query_row([scope], |row| row.get(0)).optional()?)
 }
 
-/// The projects below an organisation's level; none below a project.
+/// Returns the projects of an organisation's level; none for a project.
 pub(super) fn below(db: &Connection, scope: i64) -> Result<Vec<i64>> {
     let mut read = db.prepare_cached(
         "SELECT p.n FROM scopes o JOIN scopes p ON p.org = o.org AND p.project <> '*'
@@ -29,8 +29,8 @@ pub(super) fn below(db: &Connection, scope: i64) -> Result<Vec<i64>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The scopes whose events speak of two claims together: the one that they share, else the project, whose organisation's level the other is, else
-/// the two projects of one organisation; none if they are of two organisations, or unknown.
+/// Returns the scopes whose events can concern two claims together: the scope of both; or the project, if the other is its organisation's level; or
+/// both projects of one organisation. None if the claims are of two organisations, or unknown.
 pub(super) fn of_pair(db: &Connection, one: &EventId, other: &EventId) -> Result<Vec<i64>> {
     let mut read =
         db.prepare_cached("SELECT c.scope, s.org FROM claims c JOIN scopes s ON s.n = c.scope WHERE c.id = ?1")?;
@@ -50,8 +50,8 @@ pub(super) fn of_pair(db: &Connection, one: &EventId, other: &EventId) -> Result
     })
 }
 
-/// The events that point to `id`, a target in `scope`: those of the scope and of the projects below it, and what was found between it and claims of
-/// other projects.
+/// Returns the events that point to the target `id` in `scope`: those of the scope and of its projects, and contradictions that were found with claims of
+/// other projects (`local.found`).
 pub(super) fn pointing_at(db: &Connection, id: &EventId, scope: i64) -> Result<Vec<LoadedEvent>> {
     let mut found = log::pointing_at(db, id, EdgeRole::Target, scope)?;
     for project in below(db, scope)? {
@@ -66,14 +66,14 @@ pub(super) fn pointing_at(db: &Connection, id: &EventId, scope: i64) -> Result<V
     Ok(found)
 }
 
-/// Whether a claim is in force in a scope: active there, or at its organisation's level.
+/// Returns whether a claim is in force in a scope: active there or at its organisation's level.
 pub(super) fn is_in_force(db: &Connection, id: &EventId, scope: i64) -> Result<bool> {
     let level = above(db, scope)?.unwrap_or(scope);
     let mut read = db.prepare_cached("SELECT 1 FROM claims WHERE id = ?1 AND scope IN (?2, ?3) AND status = 0")?;
     Ok(read.exists(params![id.0, scope, level])?)
 }
 
-/// Whether a project narrowed a claim of its organisation's level: an effective narrowing says so, and the claim that stands for it in the project
+/// Returns whether a project narrowed a claim of its organisation's level: there is an effective narrowing, and the claim that replaces it in the project
 /// was not retracted.
 pub(super) fn is_narrowed(db: &Connection, claim: &EventId, project: i64) -> Result<bool> {
     let mut stands = db.prepare_cached("SELECT 1 FROM claims WHERE id = ?1 AND scope = ?2 AND status <> ?3")?;
@@ -90,10 +90,10 @@ pub(super) fn is_narrowed(db: &Connection, claim: &EventId, project: i64) -> Res
     Ok(false)
 }
 
-/// The rows of the claims of its organisation's level that a project narrowed ([`is_narrowed`]).
+/// Returns the row numbers of the claims of its organisation's level that a project narrowed ([`is_narrowed`]).
 pub(super) fn narrowed_in(db: &Connection, project: i64) -> Result<Vec<i64>> {
     let Some(level) = above(db, project)? else { return Ok(Vec::new()) };
-    // From the claims of the level, which are fewer than the events of a project.
+    // CROSS JOIN makes SQLite begin with the claims of the level, which are fewer than the events of a project.
     let mut read = db.prepare_cached(
         "SELECT DISTINCT c.n, c.id
          FROM lanes l CROSS JOIN claims c ON c.lane = l.n CROSS JOIN edges x ON x.dst = c.id AND x.role = 0
@@ -111,7 +111,7 @@ pub(super) fn narrowed_in(db: &Connection, project: i64) -> Result<Vec<i64>> {
     Ok(found)
 }
 
-/// The claims of the organisation's level that narrowings of a project name, of those in which a claim of the project takes part.
+/// Returns the row numbers of the claims of the organisation's level that a project's narrowings name together with `claim`.
 pub(super) fn narrowed_with(db: &Connection, claim: &EventId, project: i64) -> Result<Vec<i64>> {
     let Some(level) = above(db, project)? else { return Ok(Vec::new()) };
     let mut read = db.prepare_cached("SELECT n FROM claims WHERE id = ?1 AND scope = ?2")?;

@@ -1,32 +1,32 @@
-//! How far a long task on the whole store is.
+//! Progress of a long task on the whole store.
 
-/// The state of a long task.
+/// The progress of one step of a long task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreStep {
-    /// What is being done, as it is shown: `checking signatures`.
+    /// The name of the step as it is shown, such as `checking signatures`.
     pub doing: &'static str,
-    /// What is counted: `events`, `pages`.
+    /// What is counted, such as `events` or `pages`.
     pub unit: &'static str,
-    /// How many of them are done.
+    /// How many units are done.
     pub done: u64,
-    /// How many there are; 0 if they are not counted.
+    /// The number of all units; 0 if they are not counted.
     pub total: u64,
 }
 
 impl StoreStep {
-    /// A step whose parts are not counted.
+    /// Creates a step without a count.
     pub(super) fn whole(doing: &'static str) -> Self {
         Self { doing, unit: "", done: 0, total: 0 }
     }
 }
 
-/// Is told how far a long task is: at the beginning of each step, and then after some hundreds of what it counts.
+/// Receives the progress of a long task: at the beginning of each step, and then after some hundreds of units.
 pub trait StoreProgress {
-    /// Takes the state. It is called between reads: it must return at once.
+    /// Receives the progress. Called between reads, so it must return at once.
     fn at(&mut self, step: StoreStep);
 }
 
-/// Nobody looks.
+/// Ignores the progress.
 impl StoreProgress for () {
     fn at(&mut self, _: StoreStep) {}
 }

@@ -1,8 +1,8 @@
-//! The store at an earlier time: the events up to then, in a database of their own, projected by the same code as the
-//! present. (record 42)
+//! The store at an earlier time: the events up to then in a separate database, projected by the same code as the
+//! present store. (record 42)
 //!
-//! So every read of the store also works on its past and means the same there. It costs a rebuild of the scope, in a
-//! file without a name that is deleted with its connection.
+//! So each read of the store also works on its past with the same meaning. The cost is a rebuild of the scope, in an
+//! unnamed file that is deleted with its connection.
 
 use rusqlite::{
     Connection, params, params_from_iter,
@@ -12,15 +12,15 @@ use rusqlite::{
 use super::{Reader, Result, StoreError, log, open, rebuild, vectors};
 use crate::domain::Scope;
 
-/// A time later than that of any event, in milliseconds since the Unix epoch.
+/// A time later than that of any event, in milliseconds since the Unix epoch: selects the present.
 pub const EVER: u64 = u64::MAX >> 1;
 
-/// Identifies the events up to a time. If the mark has changed, what was read of that past is out of date.
+/// Identifies the events up to a time. If the mark has changed, earlier reads of that past are out of date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PastMark {
-    /// Events up to the time.
+    /// The number of events up to the time.
     events: usize,
-    /// How many of them have a body, so were not redacted.
+    /// The number of these events that have a body.
     bodies: usize,
     /// The highest row number among them.
     last: i64,
@@ -29,18 +29,18 @@ pub struct PastMark {
 }
 
 impl PastMark {
-    /// Whether an event was redacted between this mark and a later one.
+    /// Returns whether an event was redacted between this mark and the later mark `now`.
     pub fn lost_words(&self, now: &Self) -> bool {
         now.events.saturating_sub(now.bodies) > self.events.saturating_sub(self.bodies)
     }
 
-    /// Whether there are no later events, so that the past equals the present.
+    /// Returns whether there are no later events, so that the past equals the present.
     pub fn is_present(&self) -> bool {
         !self.over
     }
 }
 
-/// Which events belong to the past: those of one scope and its organisation's level, or all, whose event clock is not later. Binds ?1 and ?3 to
+/// SQL condition that selects the events before a point in time, by event clock: those of one scope and its organisation's level, or all. Binds ?1 and ?3 to
 /// the two scopes, ?2 to the time.
 macro_rules! of_the_past {
     ($select:literal) => {
@@ -48,7 +48,7 @@ macro_rules! of_the_past {
     };
 }
 
-/// Tables that are copied whole. A table comes after those that it refers to.
+/// Tables that are copied as a whole. A table comes after those that it refers to.
 const WHOLE: [&str; 4] = ["scopes", "teams", "team_scopes", "devices"];
 
 impl Reader {
@@ -57,7 +57,7 @@ impl Reader {
         self.snapshot(|reader| {
             let db = &reader.db;
             let Some([scope, level]) = places(db, scope)? else { return Ok(PastMark::default()) };
-            // With a scope, each query reads only an index.
+            // With a scope, each of these queries reads only an index.
             let of = |select: &str| format!("{select} FROM events e WHERE {} AND e.wall <= ?2", in_scope(&scope));
             let bound = params![scope, log::wall(as_of), level];
             let mut read = db.prepare_cached(&of("SELECT count(*), coalesce(max(e.n), 0)"))?;
@@ -104,7 +104,7 @@ impl Reader {
             of_the_past!("SELECT x.* FROM edges x JOIN events e ON e.n = x.src"),
             " AND x.role NOT IN (?4, ?5)"
         );
-        // Which card an event speaks of, and which pair it judges, is a projection.
+        // Edges to cards and pairs are projections, which the rebuild creates again.
         let roles = [log::EdgeRole::Card, log::EdgeRole::Pair].map(|role| Value::from(role as i64));
         copy(&self.db, then, "edges", edges, &[bound.as_slice(), &roles].concat())?;
         if let Some(model) = vectors::model(&self.db)? {
@@ -128,13 +128,13 @@ impl Reader {
     }
 }
 
-/// A scope and its level as a condition on `?1` and `?3`: an equality where there is one, so that its index serves.
+/// Returns the SQL condition for a scope and its level, on `?1` and `?3`. With a scope it is a plain `IN`, so that SQLite can use the index.
 fn in_scope(scope: &Value) -> &'static str {
     if *scope == Value::Null { "(?1 IS NULL OR ?3 IS NULL)" } else { "e.scope IN (?1, ?3)" }
 }
 
-/// What to bind for a scope: its number and that of its organisation's level, or of the one that is known; NULL for all; `None` where neither is
-/// known.
+/// Returns what to bind for a scope: the row numbers of the scope and its organisation's level (if only one exists, twice that); NULL for all scopes;
+/// `None` if neither exists.
 fn places(db: &Connection, scope: Option<&Scope>) -> Result<Option<[Value; 2]>> {
     let Some(scope) = scope else { return Ok(Some([Value::Null, Value::Null])) };
     let known = log::known_scopes(db, &scope.in_force())?;

@@ -1,27 +1,27 @@
-//! Scopes, and the projects that they are bound to.
+//! Scopes, and the project identities that they are bound to.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Reader, Result, ScopeRow, log};
 use crate::domain::{Scope, Status};
 
-/// How many events both logs have, as far as they were counted: what is written later is added to it.
+/// A count of the events of both logs, up to an event. [`Reader::counts_since`] adds later events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EventTally {
     events: usize,
-    /// The place of the last event that was counted.
+    /// The row number of the last event that was counted.
     last: i64,
-    /// How often events had left the log, or changed their scope.
+    /// The value of [`log::move_count`] when it was counted.
     move_count: i64,
 }
 
-/// How many names `name-2`, `name-3`, … are tried. A machine with more clones of one name than this shares the last.
+/// The number of names `name-2`, `name-3`, … that are tried. If a machine has more clones of one name, they share the last.
 const MAX_NAMESAKES: usize = 1000;
 
-/// The scope to which an identity leads: the name itself unless it is bound to another.
+/// Returns the scope for an identity: the named one unless it is bound to another identity, else `name-2`, `name-3`, …
 pub(super) fn scope_for(db: &Connection, scope: &Scope, identity: Option<&str>) -> Result<Scope> {
     scope.check()?;
-    // The organisation's level is no folder: nothing else is ever meant by its name.
+    // The organisation's level has no folder, so it is never bound to an identity.
     let identity = identity.filter(|_| scope.level().is_project());
     let Some(identity) = identity else { return Ok(scope.clone()) };
     let mut name = scope.clone();
@@ -38,7 +38,7 @@ pub(super) fn scope_for(db: &Connection, scope: &Scope, identity: Option<&str>) 
     Ok(name)
 }
 
-/// [`scope_for`], and binds the name to the identity where it was free.
+/// Returns [`scope_for`] an identity, and binds the scope to the identity if it was unbound.
 pub(super) fn bind(db: &Connection, scope: &Scope, identity: Option<&str>) -> Result<Scope> {
     let scope = scope_for(db, scope, identity)?;
     let identity = identity.filter(|_| scope.level().is_project());
@@ -51,13 +51,13 @@ pub(super) fn bind(db: &Connection, scope: &Scope, identity: Option<&str>) -> Re
 }
 
 impl Reader {
-    /// The scope that an act in `scope` with this identity goes to: the same, or `name-2`, `name-3`, … where the name is
+    /// Returns the scope that an act in `scope` with this identity goes to: the same, or `name-2`, `name-3`, … if the name is
     /// bound to another identity. Binds nothing: [`super::Store::commit`] does.
     pub fn scope_for(&self, scope: &Scope, identity: Option<&str>) -> Result<Scope> {
         scope_for(&self.db, scope, identity)
     }
 
-    /// Every scope, by name; those of rosters are left out.
+    /// Returns all scopes except those of rosters, by name.
     pub fn scopes(&self) -> Result<Vec<ScopeRow>> {
         let mut read = self.db.prepare_cached(
             "SELECT s.org, s.project, s.identity, s.latest,
@@ -81,18 +81,18 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// What a scope is bound to: a remote URL or common directory.
+    /// Returns the remote URL or git common directory that a scope is bound to.
     pub fn scope_identity(&self, scope: &Scope) -> Result<Option<String>> {
         let mut read = self.db.prepare_cached("SELECT identity FROM scopes WHERE org = ?1 AND project = ?2")?;
         Ok(read.query_row([&scope.org_id, &scope.project], |row| row.get(0)).optional()?.flatten())
     }
 
-    /// Counts over the whole store, rosters left out.
+    /// Returns counts over the whole store, without rosters.
     pub fn counts(&self) -> Result<super::StoreCounts> {
         self.counts_since(&mut EventTally::default())
     }
 
-    /// [`Reader::counts`] that counts events from where the tally ends.
+    /// Returns [`Reader::counts`], counting only the events since the tally.
     pub fn counts_since(&self, tally: &mut EventTally) -> Result<super::StoreCounts> {
         self.snapshot(|reader| {
             reader.count_events(tally)?;
@@ -130,7 +130,7 @@ impl Reader {
         })?)
     }
 
-    /// How many claims of a scope have a status.
+    /// Returns the number of claims of a scope with a status.
     pub fn count(&self, scope: &Scope, status: Status) -> Result<usize> {
         let filter =
             super::ClaimFilter { scope: Some(scope.clone()), status: Some(status), ..super::ClaimFilter::default() };

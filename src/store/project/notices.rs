@@ -1,4 +1,4 @@
-//! The notices that a person has not reviewed yet.
+//! Maintains the table of notices: what a person should review.
 
 use rusqlite::{Connection, params};
 
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// What every notice is, by the log and by the claims as they are: its place, scope, whether it is a warning, its claim, its state.
+/// Selects the rows of the table `notices` as they follow from the log and the present claims: row number, scope, whether it is a warning, claim, state.
 const NOTICES: &str = "SELECT e.n, e.scope, e.kind = 'local.warned', c.n,
         CASE
             WHEN e.effective = 0 THEN 0
@@ -26,7 +26,7 @@ const NOTICES: &str = "SELECT e.n, e.scope, e.kind = 'local.warned', c.n,
      LEFT JOIN claims c ON c.id = t.dst";
 
 impl Projector<'_> {
-    /// Marks the notice that an event creates, and those that it marks as seen.
+    /// Marks as dirty the notice that an event creates, or the notices that it marks as seen.
     pub(super) fn mark_notices(&mut self, event: &LoadedEvent) -> Result<()> {
         if derive::is_notice(&event.kind) {
             self.dirty.notices.insert(event.n);
@@ -40,7 +40,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Writes the notices that may have changed, those about claims that came or changed their status among them.
+    /// Writes the notices that may have changed, including those about claims that are new or changed their status.
     pub(super) fn update_notices(&mut self) -> Result<()> {
         let mut about = self.db.prepare_cached("SELECT n FROM notices WHERE claim = ?1")?;
         for claim in &self.dirty.status_changed {
@@ -58,14 +58,14 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Takes a notice that leaves the log out of its table.
+    /// Deletes the notice of an event that leaves the log.
     pub(super) fn drop_notice(&mut self, event: &LoadedEvent) -> Result<()> {
         self.db.prepare_cached("DELETE FROM notices WHERE n = ?1")?.execute([event.n])?;
         Ok(())
     }
 }
 
-/// How many notices are not as the log has them.
+/// Counts the notices that differ from what the log says.
 pub(in crate::store) fn wrong_notices(db: &Connection) -> Result<usize> {
     let kept = "SELECT n, scope, warned, claim, state FROM notices";
     let due = format!("{NOTICES} WHERE e.kind IN ('local.warned', 'local.forced', 'local.retracted')");

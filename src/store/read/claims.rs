@@ -50,7 +50,7 @@ pub(super) fn read_claim(row: &Row<'_>) -> rusqlite::Result<ClaimRecord> {
     let mut claim = of_event(id_at(row, 1)?, header, body, row.get::<_, i64>(10)?.unsigned_abs());
     claim.kind = kind_of(row.get(3)?);
     claim.status = status_of(row.get(4)?);
-    // A team may know the scope by another name.
+    // Not the header's scope, which is the scope's name in the team.
     claim.scope = Scope { org_id: row.get(13)?, project: row.get(14)? };
     claim.received_from = row.get::<_, Option<[u8; 32]>>(15)?.map(DeviceId);
     claim.device_name = row.get(16)?;

@@ -293,7 +293,7 @@ impl Reader {
             };
             let since = filter.since.map_or(i64::MIN, log::wall);
             let rows = limit.saturating_add(1);
-            // Events are found by their ids, so an index of a list would only mislead SQLite.
+            // With an id, the condition selects row numbers, so SQLite must not use an index of a list instead.
             let events_by = if filter.id.is_some() { "events e NOT INDEXED" } else { "events e" };
             let (mut events, mut total) = (Vec::new(), 0);
             for by in if filter.who.is_some() { &[AuthorFilter::Person, AuthorFilter::Agent][..] } else { &[AuthorFilter::Anyone] } {

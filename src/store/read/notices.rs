@@ -10,8 +10,8 @@ use crate::{
     store::{NoticeRow, Page, Reader, Result, log},
 };
 
-/// The claims, by their places, that were stored with a warning, seen or not. All of them: without some, the filter for clean
-/// claims would list them.
+/// Returns the row numbers of the claims that were stored with a warning, seen or not. Not limited: the filter for clean
+/// claims would list those that are missing.
 pub(super) fn warned(db: &Connection) -> Result<HashSet<i64>> {
     let mut read =
         db.prepare_cached("SELECT claim FROM notices WHERE warned = 1 AND state > 0 AND claim IS NOT NULL")?;
@@ -19,7 +19,7 @@ pub(super) fn warned(db: &Connection) -> Result<HashSet<i64>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The claims, by their places, that stand on an open card.
+/// Returns the row numbers of the claims on open cards.
 pub(super) fn disputed(db: &Connection) -> Result<HashSet<i64>> {
     let mut read = db.prepare_cached(
         "SELECT DISTINCT c.n FROM cards k JOIN card_members m ON m.card = k.n JOIN claims c ON c.id = m.member
@@ -30,7 +30,7 @@ pub(super) fn disputed(db: &Connection) -> Result<HashSet<i64>> {
 }
 
 impl Reader {
-    /// A page of the notices that nobody has seen and that are still true, newest first: only those of the guard's warnings, or all
+    /// Returns a page of the notices that nobody has seen and that still apply, newest first: the guard's warnings if `warned`, else all
     /// others.
     pub fn notices(
         &self,
@@ -44,7 +44,7 @@ impl Reader {
             let Some(log::WantedScope(scope)) = log::wanted_scope(&reader.db, scope)? else {
                 return Ok(Page { items: Vec::new(), total: 0, at_least: false, next: None });
             };
-            // A condition of its own for a scope, so that an index serves either.
+            // Separate conditions with and without a scope, so that an index applies to each.
             let here = if scope.is_some() { "scope = ?2" } else { "?2 IS NULL" };
             let open = format!("FROM notices WHERE state = 2 AND warned = ?1 AND {here}");
             let mut count = reader.db.prepare_cached(&format!("SELECT count(*) {open}"))?;
@@ -63,7 +63,7 @@ impl Reader {
         })
     }
 
-    /// The notices about a claim that nobody has seen.
+    /// Returns the notices about a claim that nobody has seen and that still apply, newest first.
     pub fn notices_of(&self, claim: &ClaimId) -> Result<Vec<EventId>> {
         let mut read = self.db.prepare_cached(
             "SELECT e.id FROM claims c JOIN notices x ON x.claim = c.n JOIN events e ON e.n = x.n

@@ -1,6 +1,6 @@
-//! Pages of claims by keyset, with totals that are kept and not counted.
+//! Pages of claims by keyset pagination, with totals from stored counts.
 //!
-//! Claims that are alike in all that a list filters by share a *lane*. A filter picks lanes; its total is the sum of
+//! Claims with equal values of everything that a list filters by share a *lane*. A filter selects lanes; its total is the sum of
 //! their counts, and a page is merged from the newest rows of each.
 
 use std::collections::HashSet;
@@ -13,23 +13,23 @@ use crate::store::{
     project::{kind_of, status_code},
 };
 
-/// Up to this many lanes, a page is merged from the head of each.
+/// Up to this number of lanes, a page is always merged from the newest claims of each lane.
 const MERGED_LANES: usize = 64;
 
-/// What finding the head of a lane costs, in rows that are read in order instead.
-const SEEK: usize = 8;
+/// The cost of finding the newest claim of a lane, in rows that could be read in order instead.
+const SEEK_COST: usize = 8;
 
-/// Whether a page is merged from the heads of its lanes, each of so many claims; else rows are read in order, of which `all` are in the store,
-/// until enough of them are of these lanes. Of a store of a thousand scopes, many lanes may hold a tiny share.
-fn merges(lanes: &[Lane], limit: usize, all: usize) -> bool {
-    let heads: usize = lanes.iter().map(|lane| SEEK + lane.claims.min(limit)).sum();
-    let picked: usize = lanes.iter().map(|lane| lane.claims).sum();
-    // How many rows hold `limit` of those that are picked, if these are spread evenly.
-    let in_order = limit.saturating_mul(all) / picked.max(1);
+/// Returns whether to merge a page from the newest claims of its lanes. Otherwise claims are read in order, of which the store has `all`,
+/// until enough of them are in these lanes. In a store with a thousand scopes, many lanes may have a tiny share of the claims.
+fn should_merge(lanes: &[Lane], limit: usize, all: usize) -> bool {
+    let heads: usize = lanes.iter().map(|lane| SEEK_COST + lane.claims.min(limit)).sum();
+    let selected: usize = lanes.iter().map(|lane| lane.claims).sum();
+    // The number of rows with `limit` claims of the lanes, if these are spread evenly.
+    let in_order = limit.saturating_mul(all) / selected.max(1);
     heads < in_order.min(all)
 }
 
-/// A lane that a filter picks.
+/// A lane with the number of its claims.
 struct Lane {
     n: i64,
     claims: usize,
@@ -58,17 +58,17 @@ fn lanes(db: &Connection, filter: &ClaimFilter) -> Result<Vec<Lane>> {
     Ok(lanes)
 }
 
-/// How many claims a filter fits.
+/// Returns the number of claims in the lanes of a filter.
 pub(in crate::store) fn total(db: &Connection, filter: &ClaimFilter) -> Result<usize> {
     Ok(lanes(db, filter)?.iter().map(|lane| lane.claims).sum())
 }
 
-/// How many claims of these lanes lie in the span of a filter.
-fn counted(db: &Connection, filter: &ClaimFilter, lanes: &[Lane]) -> Result<usize> {
+/// Counts the claims of these lanes in the time span of a filter.
+fn count_in_span(db: &Connection, filter: &ClaimFilter, lanes: &[Lane]) -> Result<usize> {
     if filter.since.is_none() && filter.until.is_none() {
         return Ok(lanes.iter().map(|lane| lane.claims).sum());
     }
-    let (from, to) = span(filter);
+    let (from, to) = time_span(filter);
     let mut read = db.prepare_cached("SELECT count(*) FROM claims WHERE lane = ?1 AND wall BETWEEN ?2 AND ?3")?;
     let mut total = 0;
     for lane in lanes {
@@ -77,13 +77,13 @@ fn counted(db: &Connection, filter: &ClaimFilter, lanes: &[Lane]) -> Result<usiz
     Ok(total)
 }
 
-/// The first and the last wall time of a filter.
-pub(super) fn span(filter: &ClaimFilter) -> (i64, i64) {
+/// Returns the first and last wall time of a filter.
+pub(super) fn time_span(filter: &ClaimFilter) -> (i64, i64) {
     (filter.since.map_or(i64::MIN, log::wall), filter.until.map_or(i64::MAX, log::wall))
 }
 
-/// The places after `after` and not before `from`, newest first, without those to be left out.
-fn places(
+/// Returns the positions of claims that come after `after` in the list and are not older than `from`, newest first, without those in `without`.
+fn positions(
     db: &Connection,
     lanes: &[Lane],
     (after, from): (ListPosition, i64),
@@ -93,7 +93,7 @@ fn places(
     let read = |row: &rusqlite::Row<'_>| Ok(ListPosition { wall: row.get(0)?, tick: row.get(1)?, n: row.get(2)? });
     let mut found: Vec<ListPosition> = Vec::new();
     let all = || total(db, &ClaimFilter::default());
-    if lanes.len() <= MERGED_LANES || merges(lanes, limit, all()?) {
+    if lanes.len() <= MERGED_LANES || should_merge(lanes, limit, all()?) {
         let mut heads = db.prepare_cached(
             "SELECT wall, tick, n FROM claims WHERE lane = ?1 AND (wall, tick, n) < (?2, ?3, ?4) AND wall >= ?5
              ORDER BY wall DESC, tick DESC, n DESC",
@@ -124,14 +124,14 @@ fn places(
     Ok(found)
 }
 
-/// From so many claims on, going through the table once costs less than looking up each of them.
-const MANY: usize = 20_000;
+/// With more claims than this, one scan of the table costs less than looking up each claim.
+const SCAN_THRESHOLD: usize = 20_000;
 
-/// The places among `claims` that a filter fits, newest first.
-fn chosen(db: &Connection, lanes: &[Lane], filter: &ClaimFilter, claims: &HashSet<i64>) -> Result<Vec<ListPosition>> {
+/// Returns the positions of those `claims` that are in the lanes and the time span of a filter, newest first.
+fn positions_of(db: &Connection, lanes: &[Lane], filter: &ClaimFilter, claims: &HashSet<i64>) -> Result<Vec<ListPosition>> {
     type Row = (ListPosition, Option<i64>);
     let wanted: HashSet<i64> = lanes.iter().map(|lane| lane.n).collect();
-    let (from, to) = span(filter);
+    let (from, to) = time_span(filter);
     let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Row> {
         Ok((ListPosition { wall: row.get(0)?, tick: row.get(1)?, n: row.get(2)? }, row.get(3)?))
     };
@@ -141,8 +141,8 @@ fn chosen(db: &Connection, lanes: &[Lane], filter: &ClaimFilter, claims: &HashSe
             found.push(place);
         }
     };
-    if claims.len() > MANY {
-        // Without the index by time, from which each row would have to be looked up.
+    if claims.len() > SCAN_THRESHOLD {
+        // The `+` avoids the index by time, with which each row would be looked up separately.
         let mut all = db.prepare_cached("SELECT wall, tick, n, lane FROM claims WHERE +wall BETWEEN ?1 AND ?2")?;
         for row in all.query_map(params![from, to], read)? {
             let row = row?;
@@ -151,7 +151,7 @@ fn chosen(db: &Connection, lanes: &[Lane], filter: &ClaimFilter, claims: &HashSe
             }
         }
     } else {
-        // In the order of the table, of which more is on disk than is held in memory.
+        // In the order of the table, because most of it is on disk and not in the page cache.
         let mut claims: Vec<i64> = claims.iter().copied().collect();
         claims.sort_unstable();
         let mut one =
@@ -166,16 +166,15 @@ fn chosen(db: &Connection, lanes: &[Lane], filter: &ClaimFilter, claims: &HashSe
     Ok(found)
 }
 
-/// Which claims a filter picks one by one, beside its lanes.
-pub(super) struct PickedClaims {
+/// The part of a filter that selects single claims and not lanes.
+pub(super) struct ClaimSelection {
     /// Only these; `None` for all.
     only: Option<HashSet<i64>>,
-    /// None of these.
     without: HashSet<i64>,
 }
 
-impl PickedClaims {
-    /// By the guard's outcome, by the words that must not occur, and by what a project narrowed.
+impl ClaimSelection {
+    /// Selects by the outcome of the guard, by excluded words, and by what a project narrowed.
     pub(super) fn of(db: &Connection, filter: &ClaimFilter) -> Result<Self> {
         let mut without = search::excluded_claims(db, filter)?;
         if let Some(project) = &filter.not_narrowed_in
@@ -201,30 +200,30 @@ impl PickedClaims {
     }
 }
 
-/// The places of the newest claims that a filter's lanes hold, at most `limit`.
+/// Returns the row numbers of the newest claims in the lanes of a filter, at most `limit`.
 pub(super) fn newest(db: &Connection, filter: &ClaimFilter, limit: usize) -> Result<Vec<i64>> {
-    let found = places(db, &lanes(db, filter)?, (ListPosition::START, i64::MIN), &HashSet::new(), limit)?;
+    let found = positions(db, &lanes(db, filter)?, (ListPosition::START, i64::MIN), &HashSet::new(), limit)?;
     Ok(found.into_iter().map(|place| place.n).collect())
 }
 
 impl Reader {
-    /// A page of claims, newest first by event clock. What `filter.source` asks for is not looked at: see [`Reader::search`].
+    /// Returns a page of claims, newest first by event clock. Ignores `filter.source`, which [`Reader::search`] applies.
     pub fn claims(&self, filter: &ClaimFilter, limit: usize, cursor: Option<&str>) -> Result<Page<ClaimRow>> {
-        let (from, to) = span(filter);
+        let (from, to) = time_span(filter);
         let after = ListPosition::parse(cursor)?.min(ListPosition { wall: to, ..ListPosition::START });
         let most = limit.saturating_add(1);
         self.snapshot(|reader| {
             let lanes = lanes(&reader.db, filter)?;
-            let PickedClaims { only, without } = PickedClaims::of(&reader.db, filter)?;
+            let ClaimSelection { only, without } = ClaimSelection::of(&reader.db, filter)?;
             let (mut found, total) = if let Some(only) = only {
                 let only = only.difference(&without).copied().collect();
-                let all = chosen(&reader.db, &lanes, filter, &only)?;
+                let all = positions_of(&reader.db, &lanes, filter, &only)?;
                 let total = all.len();
                 (all.into_iter().filter(|place| *place < after).take(most).collect(), total)
             } else {
-                let others = chosen(&reader.db, &lanes, filter, &without)?.len();
-                let found = places(&reader.db, &lanes, (after, from), &without, most)?;
-                (found, counted(&reader.db, filter, &lanes)?.saturating_sub(others))
+                let others = positions_of(&reader.db, &lanes, filter, &without)?.len();
+                let found = positions(&reader.db, &lanes, (after, from), &without, most)?;
+                (found, count_in_span(&reader.db, filter, &lanes)?.saturating_sub(others))
             };
             let more = found.len() > limit;
             found.truncate(limit);
@@ -238,8 +237,8 @@ impl Reader {
     }
 }
 
-/// The lanes that a filter picks.
-pub(super) fn picked(db: &Connection, filter: &ClaimFilter) -> Result<HashSet<i64>> {
+/// Returns the lanes that a filter selects.
+pub(super) fn selected_lanes(db: &Connection, filter: &ClaimFilter) -> Result<HashSet<i64>> {
     Ok(lanes(db, filter)?.iter().map(|lane| lane.n).collect())
 }
 
@@ -253,13 +252,13 @@ mod tests {
 
     #[test]
     fn a_page_of_few_claims_in_many_scopes_does_not_read_all_claims() {
-        // One retracted claim in each of 200 scopes, among a million: in order, every fourth claim would be read.
-        assert!(merges(&lanes(200, 1), 50, 1_000_000));
+        // One retracted claim in each of 200 scopes, among a million claims: in order, every fourth claim would be read.
+        assert!(should_merge(&lanes(200, 1), 50, 1_000_000));
         // All claims of a thousand scopes: the newest fifty are the first fifty rows.
-        assert!(!merges(&lanes(1_000, 1_000), 50, 1_000_000));
+        assert!(!should_merge(&lanes(1_000, 1_000), 50, 1_000_000));
         // Half of all claims.
-        assert!(!merges(&lanes(500, 1_000), 50, 1_000_000));
-        // A small store is read whole before many heads are looked for.
-        assert!(!merges(&lanes(100, 1), 50, 300));
+        assert!(!should_merge(&lanes(500, 1_000), 50, 1_000_000));
+        // Reading a small store whole is cheaper than finding the newest claim of many lanes.
+        assert!(!should_merge(&lanes(100, 1), 50, 300));
     }
 }

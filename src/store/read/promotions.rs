@@ -1,4 +1,4 @@
-//! Where a claim of the organisation's level was seen: the promotions that name claims of its projects.
+//! Reads promotions: which claims of projects a claim of the organisation's level was made from or found in.
 
 use std::collections::BTreeSet;
 
@@ -14,24 +14,24 @@ use crate::{
     },
 };
 
-/// What a promotion says besides its targets.
+/// The data of a promotion besides its targets.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct PromotionData {
-    /// How many projects there were on the device that wrote it.
+    /// The number of projects with these claims on the device that wrote the promotion.
     projects: usize,
-    /// The weight of each claim after the first.
+    /// The weight of each target after the first.
     weights: Vec<f64>,
 }
 
-/// A promotion, as it was recorded: a claim of the organisation's level, and what it was made of.
+/// A recorded promotion: a claim of the organisation's level and the claims that it was made from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedPromotion {
-    /// The claim of the organisation's level, whatever became of it.
+    /// The claim of the organisation's level, of any status.
     pub claim: ClaimId,
-    /// The claims of projects, known here or not, each with its weight.
+    /// The claims of projects, each with its weight. This device may not have them.
     pub of: Vec<(ClaimId, f64)>,
-    /// How many projects there were on the device that wrote it.
+    /// The number of projects with these claims on the device that wrote the promotion.
     pub projects: usize,
 }
 
@@ -45,7 +45,7 @@ fn data_of(db: &Connection, event: i64) -> Result<PromotionData> {
 }
 
 impl Reader {
-    /// The claims of projects that a claim was made of or seen in. Those that this device does not know count as their writer counted them.
+    /// Returns the claims of projects that a claim was made from or found in. Projects that this device does not know are counted as the writer of the promotion did.
     pub fn promoted_from(&self, claim: &ClaimId) -> Result<PromotedFrom> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -70,7 +70,7 @@ impl Reader {
         })
     }
 
-    /// The promotions of an organisation that were not undone, in the order of arrival.
+    /// Returns the promotions of an organisation that were not undone, in the order of arrival.
     pub fn recorded_promotions(&self, org: &str) -> Result<Vec<RecordedPromotion>> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -94,7 +94,7 @@ impl Reader {
         })
     }
 
-    /// The claims of the organisation's level, of any status, that a project's claim was promoted to.
+    /// Returns the claims of the organisation's level, of any status, that a project's claim was promoted to.
     pub fn promoted_to(&self, claim: &ClaimId) -> Result<Vec<ClaimId>> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -107,7 +107,7 @@ impl Reader {
         })
     }
 
-    /// The active claims that say exactly this, white space aside, one of each project of the organisation, in the order of the projects.
+    /// Returns the oldest active claim with this content (see [`content_hash`]) of each project of the organisation, in the order of project names.
     pub fn same_in_projects(
         &self,
         scope: &Scope,

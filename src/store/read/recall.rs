@@ -127,7 +127,7 @@ impl Reader {
             let (Some(model), Some(scope)) = (vectors::model(db)?, log::known_scope(db, scope)?) else {
                 return Ok(Vec::new());
             };
-            let lanes = pages::picked(db, &active)?;
+            let lanes = pages::selected_lanes(db, &active)?;
             let mut read = db.prepare_cached("SELECT n FROM claims WHERE lane = ?1 AND indexed & 4 = 4")?;
             let mut all: Vec<i64> = Vec::new();
             for lane in lanes {

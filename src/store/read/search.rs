@@ -154,23 +154,23 @@ impl Reader {
 /// The filter of a search, applied to the matches of its words.
 struct MatchFilter {
     lanes: HashSet<i64>,
-    picked: pages::PickedClaims,
+    selection: pages::ClaimSelection,
     /// The first and last wall time that pass.
-    span: (i64, i64),
+    time_span: (i64, i64),
 }
 
 impl MatchFilter {
     fn of(db: &Connection, filter: &ClaimFilter) -> Result<Self> {
-        let (lanes, picked) = (pages::picked(db, filter)?, pages::PickedClaims::of(db, filter)?);
-        Ok(Self { lanes, picked, span: pages::span(filter) })
+        let (lanes, selection) = (pages::selected_lanes(db, filter)?, pages::ClaimSelection::of(db, filter)?);
+        Ok(Self { lanes, selection, time_span: pages::time_span(filter) })
     }
 
     /// Returns the row number of a claim if it passes. The row begins with row number, lane and wall time.
     fn take(&self, row: &Row<'_>) -> rusqlite::Result<Option<i64>> {
         let (n, lane, wall): (i64, Option<i64>, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let (first, last) = self.span;
+        let (first, last) = self.time_span;
         let fits = lane.is_some_and(|lane| self.lanes.contains(&lane)) && (first..=last).contains(&wall);
-        Ok(Some(n).filter(|n| fits && self.picked.takes(*n)))
+        Ok(Some(n).filter(|n| fits && self.selection.takes(*n)))
     }
 }
 
