@@ -117,7 +117,7 @@ impl Store {
         }
         log::record_move(&tx)?;
         // Claims are never removed, so indexes of references to events suffice.
-        team::with_reference_indexes(&tx, places.len(), &team::TO_EVENTS, || {
+        team::with_reference_indexes(&tx, places.len(), &team::REFERENCES_TO_EVENTS, || {
             let mut projector = Projector::new(&tx, &*self.check)?;
             let leaving = projector.leave(places.iter().copied())?;
             for n in &places {

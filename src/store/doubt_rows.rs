@@ -156,7 +156,7 @@ impl Store {
         tx.commit()
     }
 
-    /// Stores how long a judge, given by its bit, takes for a pair, as text that the store does not interpret.
+    /// Stores how many tokens and how much time a judge, given by its bit, needs for a pair, as text that the store does not interpret.
     pub fn put_judging_rate(&mut self, judge: u32, text: &str) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         open::set(&tx, &rate_name(judge), text)?;

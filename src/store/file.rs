@@ -23,24 +23,24 @@ pub(super) struct OpenFile {
     path: PathBuf,
     device: u64,
     inode: u64,
-    /// Its largest known size in bytes: it shrinks only by [`Store::shrink`](super::Store::shrink).
+    /// The largest known size in bytes. Only [`Store::shrink`](super::Store::shrink) makes the file smaller.
     seen: AtomicU64,
 }
 
 impl OpenFile {
-    /// The file at a path, which was opened just now.
+    /// Remembers the identity of the file at a path, which must have been opened just before.
     pub(super) fn at(path: &Path) -> Result<Self> {
         let found = look(path)?;
         let seen = AtomicU64::new(found.len());
         Ok(Self { path: path.to_owned(), device: found.dev(), inode: found.ino(), seen })
     }
 
-    /// Compares the open file with the one at its path.
+    /// Checks that the file at the path is the open one and has not shrunk.
     ///
     /// # Errors
-    /// [`StoreError::Removed`], [`StoreError::Replaced`] and [`StoreError::Cut`]: what is written then is lost with the process.
+    /// [`StoreError::Removed`], [`StoreError::Replaced`] or [`StoreError::Cut`]: further writes would be lost when the process ends.
     fn check(&self) -> Result<()> {
-        // Read before the file is looked at: another thread may see it grow meanwhile.
+        // Read this before the file's size, because another thread may see the file grow in between.
         let seen = self.seen.load(Ordering::Acquire);
         let found = look(&self.path)?;
         if (found.dev(), found.ino()) != (self.device, self.inode) {
@@ -61,20 +61,20 @@ fn look(path: &Path) -> Result<fs::Metadata> {
     })
 }
 
-/// A write transaction. It commits only if the store's path still names the open file.
+/// A write transaction, which commits only if the store's path still names the open file.
 pub(super) struct WriteTransaction<'a> {
     tx: Transaction<'a>,
     file: Option<Arc<OpenFile>>,
 }
 
 impl<'a> WriteTransaction<'a> {
-    /// Begins a transaction, once no other writer has one.
+    /// Begins a transaction as soon as no other writer has one.
     pub(super) fn begin(reader: &'a mut Reader) -> Result<Self> {
         let file = reader.file.clone();
         Ok(Self { tx: reader.db.transaction_with_behavior(TransactionBehavior::Immediate)?, file })
     }
 
-    /// Commits, unless the file was removed, replaced or cut meanwhile.
+    /// Commits, unless the file was removed, replaced or truncated in the meantime.
     pub(super) fn commit(self) -> Result<()> {
         if let Some(file) = &self.file {
             file.check()?;
@@ -95,7 +95,7 @@ impl<'a> Deref for WriteTransaction<'a> {
 }
 
 impl Reader {
-    /// The file was made smaller on purpose: its size from now on is the present one.
+    /// Accepts the present size of the file, which was made smaller on purpose.
     pub(super) fn expect_smaller(&self) -> Result<()> {
         if let Some(file) = &self.file {
             file.seen.store(look(&file.path)?.len(), Ordering::Release);
@@ -103,21 +103,21 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether the file that is open is still the one under its path, and has not shrunk.
+    /// Checks that the file at the store's path is the open one and has not shrunk.
     ///
     /// # Errors
-    /// [`StoreError::Removed`], [`StoreError::Replaced`] and [`StoreError::Cut`].
+    /// [`StoreError::Removed`], [`StoreError::Replaced`] or [`StoreError::Cut`].
     pub fn in_place(&self) -> Result<()> {
         self.file.as_ref().map_or(Ok(()), |file| file.check())
     }
 }
 
-/// Moves a write-ahead log out of the way that belongs to another file than the one at `path`.
+/// Moves away a write-ahead log that belongs to another file than the one at `path`.
 ///
-/// A backup has none, and says so in its header. A log beside it is of the file whose place it took, and SQLite would
-/// write it into the backup.
+/// A backup has no log, and its header says so. A log beside it belongs to the file that the backup replaced, and SQLite would
+/// apply it to the backup.
 pub(super) fn part_from_foreign_log(path: &Path) -> Result<()> {
-    /// How a database file begins, with one byte each for who may write and who may read: 1 without a log, 2 with one.
+    /// The first bytes of a database file. Bytes 18 and 19 are its write and read version: 1 without a log, 2 with one.
     const MAGIC: &[u8; 16] = b"SQLite format 3\0";
     let mut header = [0; 20];
     let whole = files::open(path).and_then(|mut file| file.read_exact(&mut header));
@@ -127,7 +127,7 @@ pub(super) fn part_from_foreign_log(path: &Path) -> Result<()> {
     put_away_log(path)
 }
 
-/// Renames a store's write-ahead log, so that nothing takes it for another store's, and removes the log's index.
+/// Renames a write-ahead log, so that SQLite does not apply it to another store, and removes the log's index.
 fn put_away_log(path: &Path) -> Result<()> {
     let log = open::wal_of(path);
     let beside = |end: &str| {

@@ -1,4 +1,4 @@
-//! Checks, before a file is opened, whether it can be a store: people copy backups to the store's path.
+//! Checks whether a file can be a store before SQLite opens it: people copy backups to the store's path.
 
 use std::{
     io::{ErrorKind, Read},
@@ -8,15 +8,15 @@ use std::{
 use super::{Result, StoreError, open::wal_of};
 use crate::files;
 
-/// How a database file begins.
+/// The first bytes of a database file.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// The bytes of the header that are looked at.
+/// The number of header bytes that are read.
 const HEADER: usize = 32;
 
-/// Refuses a file that is empty, cut or no database. One that is absent is fine.
+/// Returns an error for a file that is empty, incomplete or not a database. A file that does not exist is fine.
 ///
-/// SQLite takes an empty file for a new database, and finds out late that pages are missing.
+/// SQLite treats an empty file as a new database, and notices late that pages are missing.
 pub(super) fn check(path: &Path) -> Result<()> {
     let io = |error| StoreError::Io { what: "cannot read", path: path.to_owned(), error };
     let mut file = match files::open(path) {
@@ -32,7 +32,7 @@ pub(super) fn check(path: &Path) -> Result<()> {
     if file.read_exact(&mut header).is_err() || !header.starts_with(MAGIC) {
         return Err(StoreError::NotAStore { path: path.to_owned() });
     }
-    // With a log beside it, the log may hold the pages that the file lacks.
+    // A write-ahead log may contain the missing pages.
     let logged = wal_of(path).metadata().is_ok_and(|log| log.len() > 0);
     if !logged && size < declared(&header) {
         return Err(StoreError::Incomplete { path: path.to_owned(), size, whole: declared(&header) });
@@ -40,10 +40,10 @@ pub(super) fn check(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The size in bytes that a database's header declares.
+/// Returns the size in bytes that a database's header declares.
 fn declared(header: &[u8; HEADER]) -> u64 {
     let page = match u16::from_be_bytes([header[16], header[17]]) {
-        // It does not fit into the field.
+        // 65,536 does not fit into the field.
         1 => 65_536,
         size => u64::from(size),
     };

@@ -1,4 +1,4 @@
-//! How far other devices have each chain of a scope, according to their last bundle.
+//! How far other devices have received each chain of a scope, according to their last bundle.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -6,8 +6,8 @@ use super::{Reader, Result, Store, StoreError, commit};
 use crate::domain::{DeviceId, EventId, Scope, replica::ChainEnd};
 
 impl Store {
-    /// Stores how far a device had a team's scope at a time by its own clock, in milliseconds since the Unix epoch. An older report than the
-    /// stored one changes nothing.
+    /// Stores how far a device has received the chains of a team's scope. `at` is the device's clock in milliseconds since the Unix epoch; a report
+    /// that is older than the stored one changes nothing.
     pub fn put_peer_progress(
         &mut self,
         team: &EventId,
@@ -31,7 +31,7 @@ impl Store {
 }
 
 impl Reader {
-    /// Returns how far a device had a team's scope; `None` if it never reported.
+    /// Returns how far a device has received the chains of a team's scope; `None` if it never reported.
     pub fn peer_progress(&self, team: &EventId, peer: &DeviceId, scope: &Scope) -> Result<Option<Vec<ChainEnd>>> {
         let mut read = self.db.prepare_cached(
             "SELECT chain_ends FROM peer_progress WHERE peer = ?1 AND team = ?2 AND org_id = ?3 AND project = ?4",

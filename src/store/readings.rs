@@ -1,14 +1,14 @@
-//! Readings: what a language model answered about a statement, so that it is asked once.
+//! Readings: the answers of a language model about statements, stored so that it is asked only once.
 //!
-//! They are neither events nor part of the projection: they follow from the statement and the normaliser, stay on this machine, and can be made again. A
-//! rebuild keeps them; a redaction drops those of its words.
+//! They are neither events nor part of the projection: they depend on the statement and the normaliser, stay on this device, and can be computed again.
+//! A rebuild keeps them; a redaction deletes those of the redacted statement.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Reader, Result, Store, commit, log, project::subject_term};
 use crate::domain::{ClaimId, Scope};
 
-/// The key of a reading: a hash of the statement, ignoring white space.
+/// Returns the key of a reading: a hash of the statement, in which runs of white space count as one space.
 fn key(statement: &str) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"ergo/reading/1");
@@ -17,7 +17,7 @@ fn key(statement: &str) -> [u8; 32] {
 }
 
 impl Store {
-    /// Keeps what a normaliser's language model answered about a statement; a later answer takes the place of an earlier one.
+    /// Stores the answer of a normaliser's language model about a statement, replacing an earlier one.
     pub fn put_reading(&mut self, statement: &str, normaliser: &str, answer: &str) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         put(&tx, statement, normaliser, answer)?;
@@ -25,7 +25,7 @@ impl Store {
         Ok(())
     }
 
-    /// [`Store::put_reading`] of a stored claim; nothing if its words were redacted while the model read them.
+    /// Stores the reading of a stored claim, unless the claim was redacted while the model read it.
     pub fn put_reading_of(&mut self, claim: &ClaimId, statement: &str, normaliser: &str, answer: &str) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         if let Some(n) = log::row_number(&tx, claim)?
@@ -39,14 +39,14 @@ impl Store {
 }
 
 impl Reader {
-    /// What a normaliser's language model answered about a statement, where it was asked.
+    /// Returns the stored answer of a normaliser's language model about a statement.
     pub fn reading(&self, statement: &str, normaliser: &str) -> Result<Option<String>> {
         let mut read =
             self.db.prepare_cached("SELECT answer FROM readings WHERE statement = ?1 AND normaliser = ?2")?;
         Ok(read.query_row(params![key(statement), normaliser], |row| row.get(0)).optional()?)
     }
 
-    /// How many active guarded claims of a scope have a norm about this canonical subject.
+    /// Counts the active guarded claims of a scope with a norm about this canonical subject.
     pub fn claims_about(&self, scope: &Scope, subject: &str) -> Result<usize> {
         let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(0) };
         let mut read = self.db.prepare_cached("SELECT df FROM terms WHERE scope = ?1 AND term = ?2")?;
@@ -63,7 +63,7 @@ fn put(db: &Connection, statement: &str, normaliser: &str, answer: &str) -> Resu
     Ok(())
 }
 
-/// Drops what was read of a statement.
+/// Deletes the readings of a statement.
 pub(super) fn forget(db: &Connection, statement: &str) -> Result<()> {
     db.prepare_cached("DELETE FROM readings WHERE statement = ?1")?.execute([key(statement)])?;
     Ok(())

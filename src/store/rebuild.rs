@@ -5,11 +5,11 @@ use rusqlite::Connection;
 use super::{Result, Store, StoreProgress, StoreStep, commit, log, open, project::Projector, team, vectors};
 use crate::domain::{Hlc, guard_report::PairCheck};
 
-/// Events that are projected together.
+/// The number of events that are projected together.
 const BATCH: usize = 1_000;
 
-/// The tables that hold nothing but projections, what refers to others first. The vector index is emptied beside them, and
-/// filled from the vectors, which are kept.
+/// The tables that contain only projections; a table comes before those that it refers to. The vector index is emptied separately and
+/// filled again from the vectors, which stay.
 const DERIVED: [&str; 22] = [
     "story_answers",
     "story_due",
@@ -35,21 +35,21 @@ const DERIVED: [&str; 22] = [
     "chunk_texts",
 ];
 
-/// The version of how projections are made here: grows whenever the same log would give other tables.
+/// The version of the projector. Must be increased whenever the same log gives different tables.
 const PROJECTION: u32 = 10;
 
-/// What the projections were made with: a store that was made with something else is rebuilt when it is opened.
+/// Returns the version of the projections. A store with another version is rebuilt when it is opened.
 pub(super) fn version(check: &dyn PairCheck) -> String {
     format!("{PROJECTION}/{}", check.version())
 }
 
 impl Store {
-    /// Drops every projection and makes it anew from both logs, in one transaction.
+    /// Deletes all projections and computes them again from both logs, in one transaction.
     pub fn rebuild(&mut self) -> Result<()> {
         self.rebuild_shown(&mut ())
     }
 
-    /// [`Store::rebuild`] that says how far it is.
+    /// Rebuilds like [`Store::rebuild`], and reports the progress.
     pub fn rebuild_shown(&mut self, progress: &mut dyn StoreProgress) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         rebuild(&tx, &*self.check, progress)?;
@@ -67,7 +67,7 @@ pub(super) fn rebuild(db: &Connection, check: &dyn PairCheck, progress: &mut dyn
     fill(db, check, progress)
 }
 
-/// Drops every projection. After that, events may be removed from the log.
+/// Deletes all projections. After that, events may be removed from the log.
 pub(super) fn clear(db: &Connection) -> Result<()> {
     for table in DERIVED {
         let sql = match table {
@@ -81,11 +81,11 @@ pub(super) fn clear(db: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Makes every projection from the log, where there is none.
+/// Computes all projections from the log. The projection tables must be empty.
 pub(super) fn fill(db: &Connection, check: &dyn PairCheck, progress: &mut dyn StoreProgress) -> Result<()> {
     db.execute("UPDATE events SET effective = 1", [])?;
     db.execute("UPDATE scopes SET latest = coalesce((SELECT max(wall) FROM events WHERE scope = scopes.n), 0)", [])?;
-    // In the order of time, so that cards which were true once are found again where they can be.
+    // In the order of time, so that cards of past contradictions are found again if possible.
     let mut read = db.prepare("SELECT n FROM events ORDER BY wall, tick, n")?;
     let places = read.query_map([], |row| row.get::<_, i64>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
     for (batches, batch) in places.chunks(BATCH).enumerate() {

@@ -1,19 +1,19 @@
-//! Hashes of requests: they distinguish a retry from another request with the same idempotency key.
+//! Hashes of requests, which distinguish a retry from another request with the same idempotency key.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Act, Committed, Result, Store, commit::ActVectors};
 use crate::domain::OpId;
 
-/// A hash of what a request asks for.
+/// A hash of the content of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHash(pub [u8; 16]);
 
 impl Store {
-    /// [`Store::commit`] of what a request asked for, with the vectors of claims that the act creates or refers to.
+    /// Commits an act like [`Store::commit`], with the hash of its request and the vectors of claims that the act creates or refers to.
     ///
     /// # Errors
-    /// Those of [`Store::put_vectors`] too; nothing is stored then.
+    /// Also those of [`Store::put_vectors`]; then nothing is stored.
     pub fn commit_asked(
         &mut self,
         act: Act,
@@ -23,7 +23,7 @@ impl Store {
         self.write_act(act, vectors, asked)
     }
 
-    /// Whether an act was stored under this key for another request. Acts without a hash, such as redacted ones, match every request.
+    /// Returns whether an act with this key was stored for another request. Acts without a hash, such as redacted ones, match every request.
     pub fn was_asked_otherwise(&self, op: &OpId, asked: RequestHash) -> Result<bool> {
         let mut read = self.reader.db.prepare_cached("SELECT hash FROM requests WHERE op = ?1")?;
         let known: Option<[u8; 16]> = read.query_row([op.0], |row| row.get(0)).optional()?;
@@ -31,13 +31,13 @@ impl Store {
     }
 }
 
-/// Notes what an act was asked for, in the transaction that stores it.
+/// Stores the hash of the request of an act, in the transaction that stores the act.
 pub(super) fn keep(db: &Connection, op: &OpId, asked: RequestHash) -> Result<()> {
     db.prepare_cached("INSERT OR IGNORE INTO requests (op, hash) VALUES (?1, ?2)")?.execute(params![op.0, asked.0])?;
     Ok(())
 }
 
-/// Forgets what an act was asked for: a text that was redacted could be guessed back from its hash.
+/// Deletes the hash of the request of an act: a redacted text could be guessed from it.
 pub(super) fn forget(db: &Connection, op: &OpId) -> Result<()> {
     db.prepare_cached("DELETE FROM requests WHERE op = ?1")?.execute([op.0])?;
     Ok(())

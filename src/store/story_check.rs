@@ -1,4 +1,4 @@
-//! Whether the marks of stories and their cards are those that the claims give.
+//! Checks that the marks of stories and their cards are those that follow from the claims.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use super::{
 };
 use crate::domain::{CardId, derive::CardKind};
 
-/// A mark without its strength: the rule that found it, and its claims in order.
+/// A mark without its strength: the number of its rule, and its claims in order.
 type CheckedMark = (i64, Vec<i64>);
 
 impl Reader {
-    /// Reads claims of the stories anew, without writing: those that marked something, and of the others the newest `most`. Reports where marks,
-    /// or cards of marks, are others than those in the file. While claims wait for the pass, that is a note, and nothing is compared.
+    /// Finds the marks of claims again, without writing: of those with stored marks, and of the newest `most` claims. Reports marks and
+    /// story cards that differ from the stored ones. If claims wait for the background pass, it adds a note instead and compares nothing.
     pub fn check_stories(&self, reader: &dyn StoryReader, most: usize, report: &mut CheckReport) -> Result<()> {
         self.snapshot(|this| {
             let db = &this.db;
@@ -51,7 +51,7 @@ impl Reader {
     }
 }
 
-/// What a claim marks, read anew.
+/// Finds the marks of a claim again.
 fn derived_marks(db: &Connection, reader: &dyn StoryReader, n: i64) -> Result<BTreeMap<CardId, CheckedMark>> {
     let item = StoryItem::load(db, reader, n)?;
     let marks = match item.and_then(|StoryItem { row, place }| Some((row, place?))) {
@@ -66,7 +66,7 @@ fn derived_marks(db: &Connection, reader: &dyn StoryReader, n: i64) -> Result<BT
     Ok(out)
 }
 
-/// What the file holds of a claim's marks.
+/// Returns the stored marks of a claim.
 fn stored_marks(db: &Connection, n: i64) -> Result<BTreeMap<CardId, CheckedMark>> {
     let mut read = db.prepare_cached("SELECT card, rule, member FROM story_marks WHERE by = ?1 ORDER BY card, ord")?;
     let mut rows = read.query([n])?;
@@ -77,7 +77,7 @@ fn stored_marks(db: &Connection, n: i64) -> Result<BTreeMap<CardId, CheckedMark>
     Ok(out)
 }
 
-/// Cards that are there without a mark that is shown, and marks to be shown that have no card.
+/// Returns the story cards whose mark should not be shown, and those that are missing although their mark should be shown.
 fn wrongly_shown(db: &Connection) -> Result<Vec<CardId>> {
     let mut cards = db.prepare("SELECT card FROM story_marks UNION SELECT card FROM card_sources WHERE kind = ?1")?;
     let cards = cards.query_map([CardKind::Story as i64], |row| Ok(CardId(row.get(0)?)))?;

@@ -1,5 +1,5 @@
-//! What a language model has read of the stories: how far it has come in each scope, and the claims for it. The marks are settings of the store's
-//! file, so that the reading goes on after a restart.
+//! The progress of a language model that reads the stories, and the claims that it reads. The progress of each scope is stored as settings in the store's
+//! file, so that the reading continues after a restart.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -13,39 +13,37 @@ use super::{
 };
 use crate::domain::{ClaimId, Confusion, MarkAnswers, STORY_WINDOW, Scope, StoryRule};
 
-/// The claim up to which all scopes were read.
+/// Setting: the claims of all scopes up to this row number were read.
 const ALL: &str = "story.model.read";
 
-/// Claims of a scope that no language model has read in their story.
+/// A scope with claims that no language model has read in their story.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadStory {
-    /// The scope.
     pub scope: Scope,
-    /// The claims in force among them, the newest first, and not all if there are many.
+    /// The active claims among them, newest first; not all if there are many.
     pub claims: Vec<ClaimId>,
-    /// The last claim, for [`Store::note_story_read`].
+    /// The row number of the newest claim, for [`Store::note_story_read`].
     pub last: i64,
 }
 
-/// Claims of a story that follow each other.
+/// A page of consecutive claims of a story.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoryPage {
-    /// Their numbers in this file, in the order of the story.
+    /// Row numbers, in the order of the story.
     pub claims: Vec<i64>,
-    /// How many claims there are from the first of them to the end of the story.
+    /// The number of claims from the first of these to the end of the story.
     pub left: usize,
 }
 
 /// A claim of a story without its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoryOutlineRow {
-    /// Its number in this file.
+    /// The row number.
     pub n: i64,
-    /// Its id.
     pub id: ClaimId,
-    /// When it happened, in milliseconds since the Unix epoch.
+    /// The time at which the story places the claim, in milliseconds since the Unix epoch.
     pub written: u64,
-    /// The cards on which it stands or stood.
+    /// The number of cards with the claim, open or not.
     pub conflicts: u32,
 }
 
@@ -53,7 +51,7 @@ fn mark(kind: &str, scope: i64) -> String {
     format!("story.model.{kind}.{scope}")
 }
 
-/// Scopes with claims that were not read, the newest first, each with its last claim and the one up to which it was read.
+/// Returns the scopes with unread claims, each with its newest claim and the one up to which it was read; the scope with the newest claim first.
 fn unread(db: &Connection) -> Result<Vec<(i64, i64, i64)>> {
     let all: i64 = open::setting(db, ALL)?.unwrap_or(0);
     let mut read = db.prepare_cached(
@@ -71,7 +69,7 @@ fn unread(db: &Connection) -> Result<Vec<(i64, i64, i64)>> {
 }
 
 impl Store {
-    /// Notes that a language model has read a scope up to this claim.
+    /// Records that a language model has read a scope up to the claim with this row number.
     pub fn note_story_read(&mut self, scope: &Scope, last: i64) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         let Some(scope) = log::known_scope(&tx, scope)? else { return Ok(()) };
@@ -83,7 +81,7 @@ impl Store {
         tx.commit()
     }
 
-    /// Notes the claim with which the reading of a whole scope goes on; `None` once it is done.
+    /// Records the claim with which the reading of a whole scope continues; `None` if it is finished.
     pub fn note_story_position(&mut self, scope: &Scope, next: Option<i64>) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         let Some(scope) = log::known_scope(&tx, scope)? else { return Ok(()) };
@@ -93,7 +91,7 @@ impl Store {
 }
 
 impl Reader {
-    /// The scope whose newest claim was not read by a language model; `None` if all were.
+    /// Returns the scope with the newest claim that no language model has read, and at most `most` of its unread claims; `None` if all were read.
     pub fn unread_story(&self, most: usize) -> Result<Option<UnreadStory>> {
         self.snapshot(|reader| {
             let Some((scope, last, until)) = unread(&reader.db)?.into_iter().next() else { return Ok(None) };
@@ -107,19 +105,19 @@ impl Reader {
         })
     }
 
-    /// How the people of a scope answered the marks of one category and rule.
+    /// Counts the answers of persons to the marks of one category and rule in a scope.
     pub fn story_answers(&self, scope: &Scope, confusion: Confusion, rule: StoryRule) -> Result<MarkAnswers> {
         let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(MarkAnswers::default()) };
         story_answers(&self.db, (scope, confusion.number(), rule.number()))
     }
 
-    /// The number of the claim with which the reading of a whole scope goes on, if one was begun.
+    /// Returns the row number of the claim with which the reading of a whole scope continues, if one is in progress.
     pub fn story_position(&self, scope: &Scope) -> Result<Option<i64>> {
         let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(None) };
         Ok(open::setting(&self.db, &mark("next", scope))?.filter(|next| *next > 0))
     }
 
-    /// The claims of a story in order, the last ones if there are more than `most`.
+    /// Returns the last `most` claims of a story, in order.
     pub fn story_outline(&self, scope: &Scope, most: usize) -> Result<Vec<StoryOutlineRow>> {
         let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(Vec::new()) };
         let mut read = self.db.prepare_cached(
@@ -136,7 +134,7 @@ impl Reader {
         Ok(rows)
     }
 
-    /// At most `most` claims of a story from the one with this number on; from its beginning without one, or if that one has no part in it any more.
+    /// Returns at most `most` claims of a story, beginning with the claim `from`; from the beginning of the story without one, or if it is no longer part of the story.
     pub fn story_page(&self, scope: &Scope, from: Option<i64>, most: usize) -> Result<StoryPage> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(StoryPage::default()) };
@@ -155,7 +153,7 @@ impl Reader {
         })
     }
 
-    /// Claims of a story as it is read, by their numbers, in that order.
+    /// Returns claims of a story by their row numbers, in that order.
     pub fn story_claims(&self, numbers: &[i64]) -> Result<Vec<StoryNeighbour>> {
         self.snapshot(|reader| {
             let rows = bare_claims_at_places(&reader.db, numbers.iter().copied())?;
@@ -163,7 +161,7 @@ impl Reader {
         })
     }
 
-    /// The numbers of the claims, before and after it, that have most words in common with a claim.
+    /// Returns the row numbers of the claims, earlier or later, that share most words with a claim.
     pub fn story_related(&self, reader: &dyn StoryReader, claim: &ClaimId) -> Result<Vec<i64>> {
         self.snapshot(|this| {
             let known = "SELECT n, scope FROM claims WHERE id = ?1";

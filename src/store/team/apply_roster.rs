@@ -1,6 +1,6 @@
-//! Applies a changed roster: decides anew which events are accepted and which are quarantined.
+//! Applies a changed roster: decides again which events are accepted and which are quarantined.
 //!
-//! What this device wrote itself is never taken from it: where the team does not take it, it is not shared.
+//! Events that this device wrote are never removed: if the team does not accept them, they are not shared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// An event that is in the log and that the team does not take.
+/// An event in the log that the team no longer accepts.
 pub(super) struct WithdrawnEvent {
     pub(super) n: i64,
     pub(super) event: SignedEvent,
@@ -35,7 +35,7 @@ pub(super) struct WithdrawnEvent {
     received_at: u64,
 }
 
-/// Decides anew which events of the log are shared. Answers those of others that have to leave it.
+/// Decides again which events of the log are shared, and returns those of other devices that must leave the log.
 pub(super) fn reconcile(db: &Connection, team: &Team, roster: &Roster, me: &DeviceId) -> Result<Vec<WithdrawnEvent>> {
     let mut withdrawn = Vec::new();
     for bound in scopes::of_team(db, team.n)?.into_iter().filter(|bound| !bound.is_roster) {
@@ -43,7 +43,7 @@ pub(super) fn reconcile(db: &Connection, team: &Team, roster: &Roster, me: &Devi
         let chains = chains(db, &bound)?;
         for chain in &chains {
             let admission = roster.admission(&bound.name, chain);
-            for left in beyond(db, &bound, chain, &admission, roster)? {
+            for left in unaccepted_events(db, &bound, chain, &admission, roster)? {
                 if chain.author == *me {
                     changed = true;
                     db.prepare_cached("UPDATE events SET shared = NULL WHERE n = ?1")?.execute([left.n])?;
@@ -60,7 +60,7 @@ pub(super) fn reconcile(db: &Connection, team: &Team, roster: &Roster, me: &Devi
     Ok(withdrawn)
 }
 
-/// The chains of a scope that are shared.
+/// Returns the shared chains of a scope.
 fn chains(db: &Connection, bound: &BoundTeamScope) -> Result<Vec<Chain>> {
     let mut read = db.prepare_cached("SELECT author, epoch, adopted FROM chains WHERE shared = ?1")?;
     let rows = read.query_map([bound.n], |row| {
@@ -69,8 +69,8 @@ fn chains(db: &Connection, bound: &BoundTeamScope) -> Result<Vec<Chain>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The shared events of a chain that are not taken: those beyond what is, and those beside it.
-fn beyond(
+/// Returns the shared events of a chain that the team does not accept: those after the accepted part, and those on another branch of a fork.
+fn unaccepted_events(
     db: &Connection,
     bound: &BoundTeamScope,
     chain: &Chain,
@@ -97,7 +97,7 @@ fn beyond(
         let event = event.map_err(|error| StoreError::Damaged(error.to_string()))?;
         let taken = roster.accepted().contains(&event.id)
             || admission.of(event.header.seq, &event.id).is_ok()
-                && !is_beside(db, admission, event.header.seq, &event.id)?;
+                && !is_on_other_branch(db, admission, event.header.seq, &event.id)?;
         if !taken {
             let (from, received_at) = (from.map(DeviceId), received_at.unsigned_abs());
             found.push(WithdrawnEvent { n, event, refusal, from, received_at });
@@ -106,9 +106,9 @@ fn beyond(
     Ok(found)
 }
 
-/// Whether an event lies beside the chain that leads to the last events which are taken. Where that chain is not known all
-/// the way, it does not. Asked only of places where a chain forks: it walks back from the end.
-pub(super) fn is_beside(db: &Connection, admission: &Admission, place: u64, event: &EventId) -> Result<bool> {
+/// Returns whether an event is on another branch of a fork than the last accepted events. If the chain back from those is not known
+/// completely, it is not. Used only at positions where a chain forks, because it walks back from the end.
+pub(super) fn is_on_other_branch(db: &Connection, admission: &Admission, place: u64, event: &EventId) -> Result<bool> {
     if admission.refusal.is_none() || admission.upto.is_empty() {
         return Ok(false);
     }
@@ -126,10 +126,10 @@ pub(super) fn is_beside(db: &Connection, admission: &Admission, place: u64, even
     Ok(true)
 }
 
-/// Whether another event stands in the same place of a chain, in the log or in quarantine.
+/// Returns whether another event is at the same position of a chain, in the log or in quarantine.
 pub(super) fn has_sibling(db: &Connection, team: &Team, shared: i64, event: &SignedEvent) -> Result<bool> {
     let (chain, header) = (chain_of(event), &event.header);
-    if ledger::at(db, shared, &chain, header.seq)?.iter().any(|id| *id != event.id) {
+    if ledger::events_at(db, shared, &chain, header.seq)?.iter().any(|id| *id != event.id) {
         return Ok(true);
     }
     let mut read = db.prepare_cached(
@@ -147,7 +147,7 @@ pub(super) fn has_sibling(db: &Connection, team: &Team, shared: i64, event: &Sig
     ])?)
 }
 
-/// A header, of an event in the log or in quarantine.
+/// Returns the header of an event in the log or in quarantine.
 fn header_of(db: &Connection, id: &EventId) -> Result<Option<Header>> {
     if let Some(event) = log::load_id(db, id)? {
         return Ok(Some(event.header));
@@ -160,8 +160,8 @@ fn header_of(db: &Connection, id: &EventId) -> Result<Option<Header>> {
     })
 }
 
-/// Shares what is here and was not shared: adopted chains, and what this device wrote before it might; in a scope that was just
-/// bound, whatever the team takes.
+/// Shares events in the log that were not shared: adopted chains, and what this device wrote before it had the permission; in a scope that was just
+/// bound, everything that the team accepts. Returns whether anything changed.
 fn share(
     db: &Connection,
     team: &Team,
@@ -207,14 +207,14 @@ fn share(
             let (id, seq) = (log::id_at(row, 1)?, row.get::<_, i64>(2)?.cast_unsigned());
             let bytes = row.get_ref(3)?.as_blob().map_err(rusqlite::Error::from)?;
             let header: Header = minicbor::decode(bytes).map_err(|error| StoreError::Damaged(error.to_string()))?;
-            // A scope here may hold events from before it was bound, under its own name.
+            // The scope may contain events from before it was bound, with its name on this device.
             if header.scope == bound.name {
                 found.push((row.get(0)?, id, seq));
             }
         }
         for (at, (n, id, seq)) in found.iter().enumerate() {
             let forks = [at.wrapping_sub(1), at + 1].iter().any(|by| found.get(*by).is_some_and(|(.., s)| s == seq));
-            let taken = admission.of(*seq, id).is_ok() && !(forks && is_beside(db, &admission, *seq, id)?);
+            let taken = admission.of(*seq, id).is_ok() && !(forks && is_on_other_branch(db, &admission, *seq, id)?);
             if taken || roster.accepted().contains(id) {
                 write.execute([*n, bound.n])?;
                 changed = true;
@@ -224,49 +224,49 @@ fn share(
     Ok(changed)
 }
 
-/// From so many events on, what refers to them is looked up in indexes.
-const MANY: usize = 32;
+/// From this number of deleted events on, temporary indexes are created for the columns that refer to them.
+const INDEX_THRESHOLD: usize = 32;
 
-/// An index, and the table and column that it is on.
+/// The name of an index, and its table and column.
 type ReferenceIndex = (&'static str, &'static str);
 
-/// What refers to events, and is never asked for by them but here. SQLite looks for rows that refer to one which goes, in the
-/// whole table where there is no index; keeping these would cost every write.
-pub(in crate::store) const TO_EVENTS: [ReferenceIndex; 3] = [
+/// Columns that refer to events and have no permanent index. When an event is deleted, SQLite searches for rows that refer to it, in the
+/// whole table if there is no index; permanent indexes would slow down every write.
+pub(in crate::store) const REFERENCES_TO_EVENTS: [ReferenceIndex; 3] = [
     ("leaving_acts", "live_acts (act)"),
     ("leaving_authors", "cards (author)"),
     ("leaving_settled", "cards (settled)"),
 ];
 
-/// The same of claims.
-const TO_CLAIMS: [ReferenceIndex; 3] = [
+/// Columns that refer to claims and have no permanent index.
+const REFERENCES_TO_CLAIMS: [ReferenceIndex; 3] = [
     ("leaving_postings", "postings (claim)"),
     ("leaving_phrases", "phrases (claim)"),
     ("leaving_story_words", "story_words (claim)"),
 ];
 
-/// Moves events from the log to the quarantine, and takes back what they did in the projections. Answers what changed there.
+/// Moves events from the log to the quarantine, and removes their effects from the projections. Returns what changed there.
 pub(super) fn withdraw(
     db: &Connection,
     check: &dyn PairCheck,
     team: &Team,
     events: &[WithdrawnEvent],
 ) -> Result<Changes> {
-    // Rows that refer to each other go one after the other.
+    // Rows that refer to each other are deleted one after the other.
     db.execute_batch("PRAGMA defer_foreign_keys = ON")?;
     log::record_move(db)?;
-    let indexes = [TO_EVENTS, TO_CLAIMS].concat();
-    with_reference_indexes(db, events.len(), &indexes, || take_out(db, check, team, events))
+    let indexes = [REFERENCES_TO_EVENTS, REFERENCES_TO_CLAIMS].concat();
+    with_reference_indexes(db, events.len(), &indexes, || move_to_quarantine(db, check, team, events))
 }
 
-/// Runs something that deletes so many events, with indexes by which SQLite finds what refers to them.
+/// Runs a function that deletes this number of events, with temporary indexes by which SQLite finds what refers to them.
 pub(in crate::store) fn with_reference_indexes<T>(
     db: &Connection,
     events: usize,
     indexes: &[ReferenceIndex],
     run: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    let indexes = if events < MANY { &[] } else { indexes };
+    let indexes = if events < INDEX_THRESHOLD { &[] } else { indexes };
     for (name, column) in indexes {
         db.execute_batch(&format!("CREATE INDEX {name} ON {column}"))?;
     }
@@ -277,7 +277,7 @@ pub(in crate::store) fn with_reference_indexes<T>(
     Ok(done)
 }
 
-fn take_out(db: &Connection, check: &dyn PairCheck, team: &Team, events: &[WithdrawnEvent]) -> Result<Changes> {
+fn move_to_quarantine(db: &Connection, check: &dyn PairCheck, team: &Team, events: &[WithdrawnEvent]) -> Result<Changes> {
     let mut projector = Projector::new(db, check)?;
     let leaving = projector.leave(events.iter().map(|left| left.n).collect::<BTreeSet<_>>())?;
     let mut lost: BTreeMap<i64, Vec<(Chain, EventId)>> = BTreeMap::new();
@@ -285,7 +285,7 @@ fn take_out(db: &Connection, check: &dyn PairCheck, team: &Team, events: &[Withd
     for left in events {
         let mut read = db.prepare_cached("SELECT scope, shared FROM events WHERE n = ?1")?;
         let place = read.query_row([left.n], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)));
-        // Named twice: it is gone already.
+        // The event was listed twice and is already deleted.
         let Some((scope, shared)) = place.optional()? else { continue };
         quarantine::put(db, team, &left.event, left.refusal, left.from, left.received_at)?;
         vectors::forget(db, left.n)?;
@@ -311,8 +311,8 @@ fn take_out(db: &Connection, check: &dyn PairCheck, team: &Team, events: &[Withd
     Ok(changes)
 }
 
-/// An event of the log that is to leave it, with what is known of its arrival.
-pub(super) fn leaving(db: &Connection, id: &EventId, refusal: Refusal) -> Result<Option<WithdrawnEvent>> {
+/// Loads an event that must leave the log.
+pub(super) fn load_withdrawn(db: &Connection, id: &EventId, refusal: Refusal) -> Result<Option<WithdrawnEvent>> {
     let mut read = db.prepare_cached(
         "SELECT n, header, signature, salt, body, received_from, received_at FROM events WHERE id = ?1",
     )?;
@@ -328,7 +328,7 @@ pub(super) fn leaving(db: &Connection, id: &EventId, refusal: Refusal) -> Result
     }))
 }
 
-/// Events in quarantine that the team takes now, in the order of their chains.
+/// Returns the events in quarantine that the team now accepts, in the order of their chains, and updates the reason of the others.
 pub(super) fn readmitted(
     db: &Connection,
     team: &Team,
@@ -348,7 +348,7 @@ pub(super) fn readmitted(
     Ok(found)
 }
 
-/// This device does not belong to the team any more: nothing is shared, and the scopes are its own again.
+/// Records that this device has left the team: nothing is shared any more, and the scopes are its own again.
 pub(super) fn leave(db: &Connection, team: &Team, now: u64) -> Result<()> {
     db.prepare_cached("UPDATE teams SET left_at = ?2 WHERE n = ?1 AND left_at IS NULL")?
         .execute(params![team.n, log::wall(now)])?;
@@ -369,7 +369,7 @@ pub(super) fn leave(db: &Connection, team: &Team, now: u64) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{TO_CLAIMS, TO_EVENTS};
+    use super::{REFERENCES_TO_CLAIMS, REFERENCES_TO_EVENTS};
     use crate::store::open;
 
     #[test]
@@ -387,7 +387,7 @@ mod tests {
         let without =
             read.query_map([], |row| Ok(format!("{} ({})", row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
         let mut without: Vec<String> = without.unwrap().collect::<rusqlite::Result<_>>().unwrap();
-        let mut listed = [TO_EVENTS, TO_CLAIMS].concat().into_iter().map(|(_, column)| column).collect::<Vec<_>>();
+        let mut listed = [REFERENCES_TO_EVENTS, REFERENCES_TO_CLAIMS].concat().into_iter().map(|(_, column)| column).collect::<Vec<_>>();
         without.sort_unstable();
         listed.sort_unstable();
         assert_eq!(without, listed);

@@ -1,4 +1,4 @@
-//! How many events other devices wrote lately, and how many of a peer's are in quarantine.
+//! Counts the recent events of other devices, and the events of each peer in quarantine.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,25 @@ use crate::{
     store::{Reader, Result, log},
 };
 
-/// The latest arrivals that are looked at.
+/// The most recently received events that are read.
 const LOOKED_AT: usize = 20_000;
 
 /// An hour, in milliseconds.
 const HOUR: i64 = 60 * 60 * 1000;
 
-/// A device that writes much.
+/// A device that writes unusually many events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusyAuthor {
-    /// The device.
     pub device: DeviceId,
-    /// How many recently received events of the author fall into one hour of its clock.
+    /// The number of its recently received events that fall into one hour of its clock; the largest such number.
     pub events: u64,
 }
 
 impl Reader {
-    /// Devices of which more than `most` events of one hour of their clock arrived since `since`, in milliseconds since the Unix
-    /// epoch. Years of history that come at once are none.
+    /// Returns the devices of which more than `most` events with clocks in the same hour arrived since `since`, in milliseconds since the Unix
+    /// epoch. Years of history that arrive at once are not counted as one hour.
     ///
-    /// Reads the log backwards as far as arrivals are that new: nearly nothing, nearly always.
+    /// Reads the log backwards until it meets an event that arrived earlier, which usually is at once.
     pub fn busy_authors(&self, team: &EventId, since: u64, most: u64) -> Result<Vec<BusyAuthor>> {
         let Some(team) = Team::known(&self.db, *team)? else { return Ok(Vec::new()) };
         let mut read = self.db.prepare_cached(
@@ -56,7 +55,7 @@ impl Reader {
         Ok(busy.into_iter().map(|(device, events)| BusyAuthor { device, events }).collect())
     }
 
-    /// How many events that nobody discarded wait in quarantine for a team, by the device that brought them; `None` stands for files.
+    /// Counts a team's undiscarded events in quarantine by the device that delivered them; `None` for files.
     pub fn quarantined_by(&self, team: &EventId) -> Result<BTreeMap<Option<DeviceId>, usize>> {
         let mut read = self.db.prepare_cached(
             "SELECT q.received_from, count(*) FROM quarantined q JOIN teams t ON t.n = q.team

@@ -1,4 +1,4 @@
-//! The replication index: documents as opaque bytes, which events stand in them, and how far peers have them.
+//! The replication index: documents as opaque bytes, the events in them, and the state of the exchange with each peer.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -47,7 +47,7 @@ fn number(db: &Connection, id: &DocumentId) -> Result<Option<i64>> {
     Ok(read.query_row([id.0], |row| row.get(0)).optional()?)
 }
 
-/// Stores a change to a document, which is made where it is new.
+/// Stores a change to a document, which is created if it is new.
 pub(super) fn write(db: &Connection, team: &Team, update: &DocumentUpdate) -> Result<()> {
     let shared = bound(db, &team.id, &update.scope)?
         .ok_or_else(|| StoreError::NotShared { scope: update.scope.clone(), team: team.id })?;
@@ -55,7 +55,7 @@ pub(super) fn write(db: &Connection, team: &Team, update: &DocumentUpdate) -> Re
         return Err(StoreError::BadDocument(update.id));
     }
     if let Some(base) = &update.base
-        && !stands(db, &update.id, base)?
+        && !is_version(db, &update.id, base)?
     {
         return Err(StoreError::StaleDocument(update.id));
     }
@@ -101,14 +101,14 @@ pub(super) fn write(db: &Connection, team: &Team, update: &DocumentUpdate) -> Re
     Ok(())
 }
 
-/// Whether a document is still the version that a change to it was based on.
-fn stands(db: &Connection, id: &DocumentId, base: &DocumentBase) -> Result<bool> {
+/// Returns whether the stored document is the version that a change was based on.
+fn is_version(db: &Connection, id: &DocumentId, base: &DocumentBase) -> Result<bool> {
     let mut read = db.prepare_cached("SELECT heads = ?2 AND events = ?3 FROM documents WHERE id = ?1")?;
     let same: Option<bool> = read.query_row(params![id.0, base.heads, base.events], |row| row.get(0)).optional()?;
     Ok(same.unwrap_or(base.events == 0))
 }
 
-/// Stores how far a peer has a document; nothing where the document is not here.
+/// Stores the state of the exchange of a document with a peer. Does nothing if the document is not stored.
 pub(super) fn write_peer(db: &Connection, peer: &PeerDocumentState) -> Result<()> {
     let Some(n) = number(db, &peer.document)? else { return Ok(()) };
     db.prepare_cached(
@@ -120,10 +120,10 @@ pub(super) fn write_peer(db: &Connection, peer: &PeerDocumentState) -> Result<()
 }
 
 impl Store {
-    /// Stores a change to a document by this device: its own events, or what came by another way, put into it.
+    /// Stores a change to a document by this device, which adds its own events or events that arrived by another way.
     ///
     /// # Errors
-    /// [`StoreError::StaleDocument`] if it was based on another version of the document than the stored one.
+    /// [`StoreError::StaleDocument`] if the change was based on another version of the document than the stored one.
     pub fn write_document(&mut self, team: EventId, update: &DocumentUpdate) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         write(&tx, &Team::find(&tx, team)?, update)?;
@@ -131,8 +131,8 @@ impl Store {
         Ok(())
     }
 
-    /// Drops a document with everything known about it. Its events stay, and count as in no document, unless they stand in
-    /// another.
+    /// Deletes a document with everything that is stored about it. Its events stay, and count as undocumented unless another document contains
+    /// them.
     pub fn drop_document(&mut self, id: &DocumentId) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         if let Some(n) = number(&tx, id)? {
@@ -153,7 +153,7 @@ impl Store {
 }
 
 impl Reader {
-    /// The documents of a team, or of one of its scopes, by scope, month and part.
+    /// Returns the documents of a team, or of one of its scopes, by scope, month and part.
     pub fn documents(&self, team: &EventId, scope: Option<&Scope>) -> Result<Vec<DocumentRow>> {
         let mut read = self.db.prepare_cached(select_document!(
             "WHERE t.id = ?1 AND (?2 IS NULL OR s.org = ?2 AND s.project = ?3)
@@ -164,13 +164,12 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// One document.
     pub fn document(&self, id: &DocumentId) -> Result<Option<DocumentRow>> {
         let mut read = self.db.prepare_cached(select_document!("WHERE d.id = ?1"))?;
         Ok(read.query_row([id.0], read_document).optional()?)
     }
 
-    /// The pieces of a document, in order: a snapshot, where there is one, is the first.
+    /// Returns the chunks of a document in order. A snapshot, if there is one, is the first.
     pub fn document_chunks(&self, id: &DocumentId) -> Result<Vec<DocumentChunk>> {
         let mut read = self.db.prepare_cached(
             "SELECT c.snapshot, c.bytes FROM document_chunks c JOIN documents d ON d.n = c.document WHERE d.id = ?1
@@ -183,7 +182,7 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The events that stand in a document, by id; some may be in quarantine, or not here.
+    /// Returns the events in a document, by id. Some of them may be in quarantine or missing on this device.
     pub fn document_entries(&self, id: &DocumentId) -> Result<Vec<EventId>> {
         let mut read = self.db.prepare_cached(
             "SELECT x.event FROM document_entries x JOIN documents d ON d.n = x.document WHERE d.id = ?1 ORDER BY x.event",
@@ -191,7 +190,7 @@ impl Reader {
         Ok(read.query_map([id.0], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// How far a peer has a document.
+    /// Returns the state of the exchange of a document with a peer.
     pub fn peer_document(&self, peer: &DeviceId, document: &DocumentId) -> Result<Option<PeerDocumentState>> {
         let mut read = self.db.prepare_cached(
             "SELECT p.state, p.digest FROM peer_documents p JOIN documents d ON d.n = p.document

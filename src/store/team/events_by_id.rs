@@ -1,4 +1,4 @@
-//! Events by their ids.
+//! Reads shared events by their ids.
 
 use rusqlite::params;
 
@@ -6,7 +6,7 @@ use super::{Reader, Result, StoreError, bound, log};
 use crate::domain::{EventId, Scope, SignedEvent};
 
 impl Reader {
-    /// Those of these events that a team shares in a scope, as they are stored.
+    /// Returns those of these events that a team shares in a scope, as they are stored.
     pub fn events_named(&self, team: &EventId, scope: &Scope, events: &[EventId]) -> Result<Vec<SignedEvent>> {
         let Some(shared) = bound(&self.db, team, scope)? else { return Ok(Vec::new()) };
         let mut read =

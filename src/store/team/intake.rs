@@ -1,4 +1,4 @@
-//! Imports events of a team: verifies, admits or quarantines and projects them, and stores their document, in one transaction.
+//! Imports events of a team in one transaction: verifies them, accepts and projects or quarantines them, and stores their document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,20 +32,20 @@ use crate::{
 };
 
 impl Store {
-    /// Imports events of a team from elsewhere, with the document that they came in, in one transaction.
+    /// Imports events of a team from elsewhere, with the document that contained them, in one transaction.
     ///
-    /// Roster events go first, and the new roster is applied to everything that is here. Events that the team does not accept go
+    /// Roster events go first, and the new roster is applied to all stored events. Events that the team does not accept go
     /// into quarantine and have no effect. Importing the same again changes nothing.
     ///
     /// # Errors
-    /// A malformed or forged event refuses the whole import: the peer that sent it is at fault.
+    /// A malformed or forged event refuses the whole import, because the peer that sent it is at fault.
     pub fn import_synced(&mut self, import: SyncImport) -> Result<SyncImported> {
         let me = self.device();
         let tx = commit::begin(&mut self.reader)?;
         let team = Team::find(&tx, import.team)?;
         let mut intake = Intake::new(&tx, &*self.check, team, me, import.from, import.now)?;
         if import.document.is_some() {
-            // The document lists all of them and is stored, so none of them is sent again.
+            // The stored document lists all of these events, so they would not be sent again: keep all that are refused.
             intake.room = Some(usize::MAX);
         }
         let (roster, others): (Vec<_>, Vec<_>) =
@@ -65,10 +65,10 @@ impl Store {
     }
 }
 
-/// Whether a team accepts an event now.
+/// Decides whether a team accepts an event now.
 ///
-/// An event dated far ahead waits for its date, except those of the roster: the roster must depend on the set of its events
-/// alone, and what it says already counts for the other events here.
+/// An event whose clock is far ahead waits until then, except events of the roster: the roster must depend on the set of its events
+/// alone, and it already decides about the other events.
 pub(super) fn decide(
     db: &Connection,
     team: &Team,
@@ -90,7 +90,7 @@ pub(super) fn decide(
         if let Some(refusal) = admission.refusal
             && let Some(shared) = super::bound(db, &team.id, &event.header.scope)?
             && apply_roster::has_sibling(db, team, shared, event)?
-            && apply_roster::is_beside(db, &admission, event.header.seq, &event.id)?
+            && apply_roster::is_on_other_branch(db, &admission, event.header.seq, &event.id)?
         {
             return Ok(Err(refusal));
         }
@@ -98,7 +98,7 @@ pub(super) fn decide(
     Ok(Ok(()))
 }
 
-/// An intake of events within the caller's transaction.
+/// An import of events within the caller's transaction.
 pub(super) struct Intake<'a> {
     db: &'a Connection,
     check: &'a dyn PairCheck,
@@ -110,14 +110,14 @@ pub(super) struct Intake<'a> {
     bound: BTreeMap<Scope, BoundTeamScope>,
     projector: Projector<'a>,
     ledger: ChainLedger,
-    /// Chains of which the team accepts only a part, and that got longer.
+    /// Chains that got longer and of which the team accepts only a part.
     cut: BTreeSet<(i64, Chain)>,
     clock: Hlc,
     withdrawn: Vec<WithdrawnEvent>,
     done: SyncImported,
     redacts: bool,
     quarantines: bool,
-    /// How many more events fit into the quarantine; `None` until it was read.
+    /// The number of further events that fit into the quarantine; `None` until it is read.
     room: Option<usize>,
 }
 
@@ -159,16 +159,16 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// Takes the roster's events, which come first, and the events in quarantine whose date has come.
+    /// Takes roster events, which must come first, and the events in quarantine whose date has come.
     pub(super) fn begin(&mut self, roster: &[Verified<'_>]) -> Result<()> {
         self.take_roster(roster)?;
         if self.team.left_at.is_none() {
-            self.look_at_clocks()?;
+            self.readmit_due()?;
         }
         Ok(())
     }
 
-    /// Takes events of other scopes than the roster's.
+    /// Takes the events of the other scopes.
     pub(super) fn take(&mut self, events: &[Verified<'_>]) -> Result<()> {
         if self.team.left_at.is_some() {
             self.done.quarantined.extend(events.iter().map(|event| (event.id, Refusal::NotAMember)));
@@ -181,7 +181,7 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// Takes roster events, and applies the new roster to everything that is here.
+    /// Takes roster events, and applies the new roster to all stored events.
     pub(super) fn take_roster(&mut self, events: &[Verified<'_>]) -> Result<()> {
         let mut all = self.team.roster_events(self.db)?;
         let known: BTreeSet<_> = all.iter().map(|event| event.id).collect();
@@ -193,7 +193,7 @@ impl<'a> Intake<'a> {
             return Ok(());
         }
         all.extend(new.iter().map(|event| event.event().clone()));
-        self.fold(all)?;
+        self.compute_roster(all)?;
         for event in new {
             let (from, now) = (self.from, self.now);
             self.take_one(event, from, now)?;
@@ -202,7 +202,7 @@ impl<'a> Intake<'a> {
     }
 
     /// Computes the roster of these events and of the roster events in quarantine.
-    fn fold(&mut self, mut all: Vec<SignedEvent>) -> Result<()> {
+    fn compute_roster(&mut self, mut all: Vec<SignedEvent>) -> Result<()> {
         let waiting = quarantine::all(self.db, &self.team)?;
         all.extend(waiting.into_iter().map(|row| row.event).filter(|event| event.header.scope == *self.roster.scope()));
         if let Some(roster) = Roster::of(self.team.id, &all) {
@@ -212,7 +212,7 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// Applies the roster to everything that is here: binds scopes, withdraws events and readmits others.
+    /// Applies the roster to all stored events: binds scopes, withdraws events and readmits others.
     pub(super) fn reconcile(&mut self) -> Result<()> {
         if !self.roster.is_member(&self.me) {
             self.ledger.save(self.db)?;
@@ -232,11 +232,11 @@ impl<'a> Intake<'a> {
 
     /// Takes the events in quarantine whose date has come. The whole roster is applied again, since releases up to 0.2 also
     /// quarantined roster events for their date.
-    fn look_at_clocks(&mut self) -> Result<()> {
+    fn readmit_due(&mut self) -> Result<()> {
         if !quarantine::is_due(self.db, &self.team, self.now)? {
             return Ok(());
         }
-        self.fold(self.team.roster_events(self.db)?)?;
+        self.compute_roster(self.team.roster_events(self.db)?)?;
         self.reconcile()
     }
 
@@ -261,7 +261,7 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// Takes one event.
+    /// Stores one event in the log or the quarantine, unless it is known.
     fn take_one(&mut self, event: Verified<'_>, from: Option<DeviceId>, received_at: u64) -> Result<()> {
         if self.is_known(event)? {
             self.done.known += 1;
@@ -293,7 +293,7 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// Whether there is nothing new about an event.
+    /// Returns whether an event is known, and stores its body if that is new.
     fn is_known(&mut self, event: Verified<'_>) -> Result<bool> {
         let mut read = self.db.prepare_cached("SELECT body IS NOT NULL FROM events WHERE id = ?1")?;
         let mut rows = read.query([event.id.0])?;
@@ -303,7 +303,7 @@ impl<'a> Intake<'a> {
             }
             drop(rows);
             drop(read);
-            // Its body came late; if a redaction names the event, the body is dropped again.
+            // The body arrived after its header. If a redaction names the event, the projector deletes the body again.
             let scope = self.bound.get(&event.header.scope).map(|bound| bound.scope);
             if let Some(scope) = scope
                 && let AppendOutcome::Filled(_) = self.projector.append(event, scope, EventOrigin::default())?
@@ -325,7 +325,7 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// Appends an event that the team takes. Answers whether it is new in the log.
+    /// Appends an event that the team accepts, and returns whether it is new in the log.
     fn append(&mut self, event: Verified<'_>, from: Option<DeviceId>, received_at: u64) -> Result<bool> {
         let Some(bound) = self.bound.get(&event.header.scope) else { return Ok(false) };
         let (shared, scope) = (bound.n, bound.scope);
@@ -337,7 +337,7 @@ impl<'a> Intake<'a> {
         if !bound.is_roster && self.roster.admission(&bound.name, &chain).refusal.is_some() {
             self.cut.insert((shared, chain));
         }
-        // A roster event may be dated at any time: a date that nobody believes does not move the clock.
+        // A roster event may have any date; a date far ahead must not advance the clock.
         if event.header.clock.wall <= self.now.saturating_add(AHEAD) {
             self.clock = self.clock.merge(event.header.clock);
         }
@@ -345,15 +345,15 @@ impl<'a> Intake<'a> {
         Ok(true)
     }
 
-    /// Withdraws the wrong side of forks below a cut: if it arrived first, it was accepted.
-    fn look_at_forks(&mut self) -> Result<()> {
+    /// Withdraws events on the wrong branch of a fork in chains that are cut off: such an event was accepted if it arrived first.
+    fn withdraw_forked(&mut self) -> Result<()> {
         for (shared, chain) in std::mem::take(&mut self.cut) {
             for fork in ledger::forks_of(self.db, shared, &chain)? {
                 let admission = self.roster.admission(&fork.scope, &chain);
                 let Some(refusal) = admission.refusal.filter(|_| chain.author != self.me) else { continue };
                 for id in fork.events.iter().filter(|id| !self.roster.accepted().contains(id)) {
-                    if apply_roster::is_beside(self.db, &admission, fork.seq, id)? {
-                        self.withdrawn.extend(apply_roster::leaving(self.db, id, refusal)?);
+                    if apply_roster::is_on_other_branch(self.db, &admission, fork.seq, id)? {
+                        self.withdrawn.extend(apply_roster::load_withdrawn(self.db, id, refusal)?);
                     }
                 }
             }
@@ -361,10 +361,10 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// Brings everything else up to date.
+    /// Updates the projections, withdraws events, and returns the result.
     pub(super) fn finish(mut self) -> Result<SyncImported> {
         self.done.forks.extend(self.ledger.save(self.db)?);
-        self.look_at_forks()?;
+        self.withdraw_forked()?;
         let changes = self.projector.finish()?;
         self.done.claims = changes.claims;
         self.done.cards = changes.cards;

@@ -1,4 +1,4 @@
-//! How far each shared chain reaches, where it forks, and the digest of each scope's events: kept as events come.
+//! Maintains, as events arrive, the end and the forks of each shared chain, and the count and digest of each scope's events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::{
     store::{Result, log::id_at},
 };
 
-/// What changed since it was last saved.
+/// Changes to counts, chain ends and forks that are not saved yet.
 #[derive(Default)]
 pub(in crate::store) struct ChainLedger {
     sets: BTreeMap<i64, (usize, SetSum)>,
@@ -21,19 +21,19 @@ pub(in crate::store) struct ChainLedger {
     forks: Vec<(i64, Chain, u64)>,
 }
 
-/// The chain of an event.
+/// Returns the chain of an event.
 pub(super) fn chain_of(event: &SignedEvent) -> Chain {
     let header = &event.header;
     Chain { author: header.author, epoch: header.epoch, adopted: header.team.is_none() }
 }
 
 impl ChainLedger {
-    /// Notes an event that was just stored as one of the team's.
+    /// Records an event that was just stored as one of the team's.
     pub(in crate::store) fn add(&mut self, db: &Connection, shared: i64, event: &SignedEvent) -> Result<()> {
         self.note(db, shared, chain_of(event), event.header.seq, &event.id)
     }
 
-    /// [`ChainLedger::add`], of an event that was there before.
+    /// Records an event like [`ChainLedger::add`], given by its chain, sequence number and id.
     pub(super) fn note(&mut self, db: &Connection, shared: i64, chain: Chain, seq: u64, id: &EventId) -> Result<()> {
         let (count, sum) = match self.sets.entry(shared) {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
@@ -52,14 +52,14 @@ impl ChainLedger {
         if seq == *next {
             *head = Some(*id);
             *next += 1;
-            while let Some(first) = at(db, shared, &chain, *next)?.first() {
+            while let Some(first) = events_at(db, shared, &chain, *next)?.first() {
                 *head = Some(*first);
                 *next += 1;
             }
         }
-        // A second event in one place: before the end it is one; after a gap it may be.
+        // The event may fork the chain if it is not its new end.
         if seq + 1 != *next || *head != Some(*id) {
-            let events = at(db, shared, &chain, seq)?;
+            let events = events_at(db, shared, &chain, seq)?;
             if events.len() > 1 {
                 self.forks.push((shared, chain, seq));
                 if seq + 1 == *next {
@@ -70,8 +70,8 @@ impl ChainLedger {
         Ok(())
     }
 
-    /// Notes the next event of a chain that is read anew, in order.
-    fn pass(&mut self, shared: i64, chain: Chain, seq: u64, id: EventId, last: &mut Option<(Chain, u64)>) {
+    /// Records the next event of a chain that is read again from its beginning.
+    fn note_in_order(&mut self, shared: i64, chain: Chain, seq: u64, id: EventId, last: &mut Option<(Chain, u64)>) {
         let (next, head) = self.ends.entry((shared, chain)).or_default();
         if *next == seq {
             (*next, *head) = (seq + 1, Some(id));
@@ -82,7 +82,7 @@ impl ChainLedger {
         *last = Some((chain, seq));
     }
 
-    /// Saves what changed, and returns the new forks of chains.
+    /// Saves the changes, and returns the new forks.
     pub(in crate::store) fn save(&mut self, db: &Connection) -> Result<Vec<Fork>> {
         let mut write = db.prepare_cached("UPDATE team_scopes SET events = ?2, sum = ?3, digest = ?4 WHERE n = ?1")?;
         for (shared, (count, sum)) in std::mem::take(&mut self.sets) {
@@ -116,7 +116,7 @@ impl ChainLedger {
     }
 }
 
-/// Everything about a scope of a team anew, from its events.
+/// Recomputes counts, digest, chains and forks of a team's scope from its events.
 pub(super) fn recount(db: &Connection, shared: i64) -> Result<()> {
     for table in ["chains", "forks"] {
         db.execute(&format!("DELETE FROM {table} WHERE shared = ?1"), [shared])?;
@@ -138,13 +138,13 @@ pub(super) fn recount(db: &Connection, shared: i64) -> Result<()> {
         let (count, sum) = ledger.sets.entry(shared).or_default();
         *count += 1;
         sum.add(&id);
-        ledger.pass(shared, chain, seq, id, &mut last);
+        ledger.note_in_order(shared, chain, seq, id, &mut last);
     }
     ledger.save(db)?;
     Ok(())
 }
 
-/// Events are out of a scope: its sum without them, and their chains anew.
+/// Removes deleted events from the count and digest of a scope, and recomputes their chains.
 pub(super) fn subtract(db: &Connection, shared: i64, events: &[(Chain, EventId)]) -> Result<()> {
     let mut ledger = ChainLedger::default();
     let mut read = db.prepare_cached("SELECT events, sum FROM team_scopes WHERE n = ?1")?;
@@ -169,14 +169,14 @@ pub(super) fn subtract(db: &Connection, shared: i64, events: &[(Chain, EventId)]
         let mut last = None;
         let mut rows = read.query(place)?;
         while let Some(row) = rows.next()? {
-            ledger.pass(shared, chain, row.get::<_, i64>(0)?.cast_unsigned(), id_at(row, 1)?, &mut last);
+            ledger.note_in_order(shared, chain, row.get::<_, i64>(0)?.cast_unsigned(), id_at(row, 1)?, &mut last);
         }
     }
     ledger.save(db)?;
     Ok(())
 }
 
-/// A sum in a column.
+/// Reads a [`SetSum`] from a column.
 pub(super) fn sum_at(row: &Row<'_>, column: usize) -> rusqlite::Result<SetSum> {
     let bytes = row.get_ref(column)?.as_blob().map_err(rusqlite::Error::from)?;
     SetSum::from_bytes(bytes).ok_or(rusqlite::Error::InvalidColumnType(
@@ -196,8 +196,8 @@ fn saved_end(db: &Connection, shared: i64, chain: &Chain) -> Result<(u64, Option
     Ok(found.optional()?.unwrap_or_default())
 }
 
-/// The shared events in one place of a chain, by id.
-pub(super) fn at(db: &Connection, shared: i64, chain: &Chain, seq: u64) -> Result<Vec<EventId>> {
+/// Returns the shared events at one position of a chain, by id.
+pub(super) fn events_at(db: &Connection, shared: i64, chain: &Chain, seq: u64) -> Result<Vec<EventId>> {
     let mut read = db.prepare_cached(
         "SELECT id FROM events WHERE shared = ?1 AND author = ?2 AND epoch = ?3
          AND team IS (SELECT CASE WHEN ?4 THEN NULL ELSE team END FROM team_scopes WHERE n = ?1) AND seq = ?5
@@ -207,7 +207,7 @@ pub(super) fn at(db: &Connection, shared: i64, chain: &Chain, seq: u64) -> Resul
     Ok(read.query_map(place, |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Where a chain forks.
+/// Returns the forks of a chain.
 pub(super) fn forks_of(db: &Connection, shared: i64, chain: &Chain) -> Result<Vec<Fork>> {
     let mut read = db.prepare_cached(
         "SELECT seq FROM forks WHERE shared = ?1 AND author = ?2 AND epoch = ?3 AND adopted = ?4 ORDER BY seq",
@@ -218,9 +218,9 @@ pub(super) fn forks_of(db: &Connection, shared: i64, chain: &Chain) -> Result<Ve
     rows.map(|seq| fork(db, shared, *chain, seq?)).collect()
 }
 
-/// A fork, as clients see it.
+/// Reads a fork with its scope and events.
 pub(super) fn fork(db: &Connection, shared: i64, chain: Chain, seq: u64) -> Result<Fork> {
     let mut read = db.prepare_cached("SELECT org, project FROM team_scopes WHERE n = ?1")?;
     let scope = read.query_row([shared], |row| Ok(Scope { org_id: row.get(0)?, project: row.get(1)? }))?;
-    Ok(Fork { scope, chain, seq, events: at(db, shared, &chain, seq)? })
+    Ok(Fork { scope, chain, seq, events: events_at(db, shared, &chain, seq)? })
 }

@@ -1,6 +1,6 @@
-//! Teams: what is shared with whom, what is refused, and the documents by which it travels.
+//! Teams: which events are shared with whom, which are refused, and the documents that replicate them.
 //!
-//! Names of scopes are the team's here, which every peer agrees on; [`scopes`] binds each to a scope of this machine.
+//! This module names scopes as the team does, so that all peers use the same names; [`scopes`] binds each to a scope of this device.
 
 mod apply_roster;
 mod author_rates;
@@ -18,7 +18,7 @@ mod signatures;
 pub(super) mod sync_rows;
 mod unaccepted;
 
-pub(super) use apply_roster::{TO_EVENTS, with_reference_indexes};
+pub(super) use apply_roster::{REFERENCES_TO_EVENTS, with_reference_indexes};
 pub use author_rates::BusyAuthor;
 pub use quarantine::MOST_QUARANTINED;
 use rusqlite::{Connection, OptionalExtension};
@@ -26,17 +26,17 @@ use rusqlite::{Connection, OptionalExtension};
 use super::{Reader, Result, StoreError, log};
 use crate::domain::{EventId, Roster, Scope, SignedEvent};
 
-/// A team by its numbers.
+/// A team with its row number and id.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Team {
     pub(super) n: i64,
     pub(super) id: EventId,
-    /// This device left, or was revoked.
+    /// When this device left or was revoked, in milliseconds since the Unix epoch.
     pub(super) left_at: Option<u64>,
 }
 
 impl Team {
-    /// The team with an id, where this store knows it.
+    /// Returns the team with an id, if this store has it.
     pub(super) fn known(db: &Connection, id: EventId) -> Result<Option<Self>> {
         let mut read = db.prepare_cached("SELECT n, left_at FROM teams WHERE id = ?1")?;
         let team = read.query_row([id.0], |row| {
@@ -45,12 +45,12 @@ impl Team {
         Ok(team.optional()?)
     }
 
-    /// The team with an id, or an error with advice.
+    /// Returns the team with an id, or [`StoreError::UnknownTeam`].
     pub(super) fn find(db: &Connection, id: EventId) -> Result<Self> {
         Self::known(db, id)?.ok_or(StoreError::UnknownTeam(id))
     }
 
-    /// Its roster events, in the order of arrival.
+    /// Returns the team's roster events, in the order of arrival.
     pub(super) fn roster_events(&self, db: &Connection) -> Result<Vec<SignedEvent>> {
         let mut read = db.prepare_cached(
             "SELECT e.header, e.signature, e.salt, e.body FROM team_scopes t JOIN events e ON e.shared = t.n
@@ -63,14 +63,14 @@ impl Team {
         Ok(events)
     }
 
-    /// Its roster.
+    /// Computes the team's roster.
     pub(super) fn roster(&self, db: &Connection) -> Result<Roster> {
         Roster::of(self.id, &self.roster_events(db)?)
             .ok_or_else(|| StoreError::Damaged(format!("the first event of team {}'s roster is missing", self.id)))
     }
 }
 
-/// The number of a team's scope, where it is bound here.
+/// Returns the row number of a team's scope, if it is bound on this device.
 fn bound(db: &Connection, team: &EventId, scope: &Scope) -> Result<Option<i64>> {
     let mut read = db.prepare_cached(
         "SELECT s.n FROM team_scopes s JOIN teams t ON t.n = s.team WHERE t.id = ?1 AND s.org = ?2 AND s.project = ?3",
@@ -80,7 +80,7 @@ fn bound(db: &Connection, team: &EventId, scope: &Scope) -> Result<Option<i64>> 
 }
 
 impl Reader {
-    /// The roster of a team; `None` where this store does not know the team.
+    /// Returns the roster of a team; `None` if this store does not know the team.
     pub fn roster(&self, team: &EventId) -> Result<Option<Roster>> {
         self.snapshot(|reader| match Team::known(&reader.db, *team)? {
             Some(team) => team.roster(&reader.db).map(Some),

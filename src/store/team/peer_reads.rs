@@ -1,4 +1,4 @@
-//! Reads on behalf of peers: ends of chains, pages of events, bodies.
+//! Reads for peers: ends of chains, pages of events, bodies.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::{
     bound,
-    ledger::{self, at},
+    ledger::{self, events_at},
     sync_rows::{Fork, LogEntry, LogEntryCursor, LogEntryPage, SyncCursor, SyncPage, TeamRow},
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Columns of a [`LogEntry`].
+/// The `SELECT` that [`read_entry`] reads.
 const ENTRY: &str = "SELECT n, id, wall, tick, header, signature FROM events";
 
 fn read_entry(row: &Row<'_>) -> rusqlite::Result<(LogEntryCursor, LogEntry)> {
@@ -36,7 +36,7 @@ fn read_entry(row: &Row<'_>) -> rusqlite::Result<(LogEntryCursor, LogEntry)> {
 }
 
 impl Reader {
-    /// The teams that this device belongs or belonged to, by the time of joining.
+    /// Returns the teams that this device belongs or belonged to, by the time of joining.
     pub fn teams(&self) -> Result<Vec<TeamRow>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached("SELECT id, joined_at, left_at FROM teams ORDER BY n")?;
@@ -61,7 +61,7 @@ impl Reader {
         })
     }
 
-    /// How far each chain of a team's scope is known here, by chain.
+    /// Returns how far this device has each chain of a team's scope, by chain.
     pub fn vector(&self, team: &EventId, scope: &Scope) -> Result<Vec<ChainEnd>> {
         match bound(&self.db, team, scope)? {
             Some(shared) => vector(&self.db, shared),
@@ -69,10 +69,10 @@ impl Reader {
         }
     }
 
-    /// Up to `limit` events of a team's scope that a peer with `vector` lacks.
+    /// Returns up to `limit` events of a team's scope that a peer with `vector` lacks.
     ///
-    /// Where a chain forks, both sides are among them, and a chain of which the other has another end comes whole: what is
-    /// there already is harmless.
+    /// Includes both branches of forks, and the whole of a chain if the peer's end of it is unknown here. Events that the peer
+    /// already has do no harm.
     pub fn events_after(
         &self,
         team: &EventId,
@@ -110,7 +110,7 @@ impl Reader {
         })
     }
 
-    /// The signed parts of a month's events in a team's scope, by their clock.
+    /// Returns a page of the signed parts of a month's events in a team's scope, by their clock.
     pub fn entries(
         &self,
         team: &EventId,
@@ -137,7 +137,7 @@ impl Reader {
         })
     }
 
-    /// The months in which a team's scope has events, the earliest first.
+    /// Returns the months in which a team's scope has events, the earliest first.
     pub fn months(&self, team: &EventId, scope: &Scope) -> Result<Vec<Month>> {
         let Some(shared) = bound(&self.db, team, scope)? else { return Ok(Vec::new()) };
         let mut read = self.db.prepare_cached("SELECT min(wall) FROM events WHERE shared = ?1 AND wall >= ?2")?;
@@ -155,7 +155,7 @@ impl Reader {
         }
     }
 
-    /// Events of a team's scope that stand in no document, by their clock. Rosters have no documents.
+    /// Returns up to `limit` events of a team's scope that are in no document, by their clock. Rosters have no documents.
     pub fn undocumented(&self, team: &EventId, scope: &Scope, limit: usize) -> Result<Vec<LogEntry>> {
         let Some(shared) = bound(&self.db, team, scope)? else { return Ok(Vec::new()) };
         if crate::domain::roster::is_roster_scope(scope) {
@@ -168,14 +168,14 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns how many events of a team's scope stand in no document.
+    /// Counts the events of a team's scope that are in no document.
     pub fn undocumented_count(&self, team: &EventId, scope: &Scope) -> Result<u64> {
         let Some(shared) = bound(&self.db, team, scope)? else { return Ok(0) };
         let mut read = self.db.prepare_cached("SELECT count(*) FROM events WHERE shared = ?1 AND documented = 0")?;
         Ok(read.query_row([shared], |row| row.get::<_, i64>(0))?.unsigned_abs())
     }
 
-    /// Which of these events are here, in the log or in quarantine.
+    /// Returns those of these events that this device has, in the log or in quarantine.
     pub fn known(&self, events: &[EventId]) -> Result<HashSet<EventId>> {
         let mut read = self
             .db
@@ -189,7 +189,7 @@ impl Reader {
         Ok(known)
     }
 
-    /// The bodies of those of these events that a team shares in a scope; `None` for one that was redacted or never came.
+    /// Returns the bodies of those of these events that a team shares in a scope; `None` for a body that was redacted or has not arrived.
     pub fn bodies(
         &self,
         team: &EventId,
@@ -209,7 +209,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// Returns up to `limit` events of a team's scope whose body is not here although no redaction that is here names them: by id, those
+    /// Returns up to `limit` events of a team's scope whose body is missing although no known redaction names them, by id, those
     /// after `after`.
     pub fn missing_bodies(
         &self,
@@ -230,7 +230,7 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Where chains of a team fork, in every scope that is bound here.
+    /// Returns the forks in the chains of a team, in all scopes that are bound on this device.
     pub fn forks(&self, team: &EventId) -> Result<Vec<Fork>> {
         let mut read = self.db.prepare_cached(
             "SELECT f.shared, f.author, f.epoch, f.adopted, f.seq FROM forks f JOIN team_scopes s ON s.n = f.shared
@@ -264,10 +264,10 @@ fn vector(db: &Connection, shared: i64) -> Result<Vec<ChainEnd>> {
     Ok(ends)
 }
 
-/// The first place of a chain that the other lacks: 0 where its end is none of ours.
+/// Returns the first position of a chain that the peer lacks: 0 if the peer's last event is unknown here.
 fn first_lacking(db: &Connection, shared: i64, chain: &Chain, theirs: Option<&ChainEnd>) -> Result<u64> {
     let Some(theirs) = theirs.filter(|end| end.next > 0) else { return Ok(0) };
-    let ours = at(db, shared, chain, theirs.next - 1)?;
+    let ours = events_at(db, shared, chain, theirs.next - 1)?;
     let other = !ours.is_empty() && theirs.head.is_none_or(|head| !ours.contains(&head));
     Ok(if other { 0 } else { theirs.next })
 }
@@ -281,7 +281,7 @@ fn signed(db: &Connection, id: &EventId) -> Result<Option<SignedEvent>> {
     })
 }
 
-/// Adds events of a chain to a page from a place on, and returns where the next page begins once the page is full.
+/// Adds events of a chain to a page, from a position on. If the page is full, sets its cursor.
 fn read_chain(
     db: &Connection,
     shared: i64,

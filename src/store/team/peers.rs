@@ -1,4 +1,4 @@
-//! Other devices, invitations, and the addresses that were contacted. None of it syncs.
+//! Other devices, invitations, and contacted addresses. None of this syncs.
 
 use rusqlite::{OptionalExtension, Row, params};
 
@@ -62,7 +62,7 @@ const SELECT_INVITE: &str = "SELECT i.hash, t.id, i.grant_, i.created_at, i.expi
     FROM invites i JOIN teams t ON t.n = i.team";
 
 impl Store {
-    /// Stores what is known of another device.
+    /// Stores what this device knows of another one.
     pub fn write_peer(&mut self, peer: &PeerRow) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         let team = Team::find(&tx, peer.team)?;
@@ -86,7 +86,7 @@ impl Store {
         tx.commit()
     }
 
-    /// Notes that an address was contacted, and for what.
+    /// Records that an address was contacted, and for what purpose.
     pub fn note_contact(&mut self, address: &str, what: &str, now: u64) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         tx.prepare_cached(
@@ -97,7 +97,7 @@ impl Store {
         tx.commit()
     }
 
-    /// Stores an invitation, or what became of it.
+    /// Stores a new or changed invitation.
     pub fn write_invite(&mut self, invite: &InviteRow) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         let team = Team::find(&tx, invite.team)?;
@@ -117,7 +117,6 @@ impl Store {
         tx.commit()
     }
 
-    /// Forgets an invitation.
     pub fn delete_invite(&mut self, hash: &[u8; 32]) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         tx.prepare_cached("DELETE FROM invites WHERE hash = ?1")?.execute([hash])?;
@@ -126,14 +125,14 @@ impl Store {
 }
 
 impl Reader {
-    /// The other devices, of one team or of all, by id.
+    /// Returns the other devices, of one team or of all, by id.
     pub fn peers(&self, team: Option<&EventId>) -> Result<Vec<PeerRow>> {
         let mut read = self.db.prepare_cached(select_peer!("WHERE ?1 IS NULL OR t.id = ?1 ORDER BY p.device"))?;
         let rows = read.query_map([team.map(|team| team.0)], read_peer)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// What is known of another device in a team; of one that is new there, its addresses from another team.
+    /// Returns what this device knows of another one in a team. For a device that is new there, returns its name and addresses from another team.
     pub fn peer(&self, team: &EventId, device: &DeviceId) -> Result<Option<PeerRow>> {
         let mut read = self
             .db
@@ -153,20 +152,20 @@ impl Reader {
         Ok(row.map(|row| if row.team == *team { row } else { known_elsewhere(row) }))
     }
 
-    /// The invitations of a team, the latest first.
+    /// Returns the invitations of a team, the latest first.
     pub fn invites(&self, team: &EventId) -> Result<Vec<InviteRow>> {
         let mut read =
             self.db.prepare_cached(&format!("{SELECT_INVITE} WHERE t.id = ?1 ORDER BY i.created_at DESC, i.hash"))?;
         Ok(read.query_map([team.0], read_invite)?.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The invitation with this hash.
+    /// Returns the invitation with this hash.
     pub fn invite(&self, hash: &[u8; 32]) -> Result<Option<InviteRow>> {
         let mut read = self.db.prepare_cached(&format!("{SELECT_INVITE} WHERE i.hash = ?1"))?;
         Ok(read.query_row([hash], read_invite).optional()?)
     }
 
-    /// Every address that was contacted, the latest first.
+    /// Returns all contacted addresses, the latest first.
     pub fn contacts(&self) -> Result<Vec<ContactRow>> {
         let mut read = self
             .db

@@ -1,4 +1,4 @@
-//! Events that a team does not take: kept aside with the reason, and looked at again when the roster changes.
+//! Events that a team does not accept: stored with the reason, and checked again when the roster changes.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -8,13 +8,13 @@ use crate::{
     store::{Lookup, Reader, Result, Store, StoreError, commit, log, read::id_range},
 };
 
-/// The most events of one peer in quarantine that nobody has discarded. Sessions pause a peer that reaches it.
+/// The most undiscarded events of one peer in quarantine. Sessions pause a peer that reaches the limit.
 ///
-/// Beyond it, a refused event that came on its own is not kept, only counted: it is sent again later. Those that came with a document
-/// are kept all the same, since what a stored document lists is not sent again.
+/// Beyond the limit, a refused event that arrived without a document is not stored, only reported: it is sent again later. Events of a document
+/// are stored nevertheless, because an event that a stored document lists is not sent again.
 pub const MOST_QUARANTINED: usize = 10_000;
 
-/// Returns how many more events that a peer, or a file, brings fit into the quarantine.
+/// Returns how many more events from a peer, or from files, fit into the quarantine.
 pub(super) fn room(db: &Connection, team: &Team, from: Option<DeviceId>) -> Result<usize> {
     let mut read = db
         .prepare_cached("SELECT count(*) FROM quarantined WHERE team = ?1 AND received_from IS ?2 AND discarded = 0")?;
@@ -22,7 +22,7 @@ pub(super) fn room(db: &Connection, team: &Team, from: Option<DeviceId>) -> Resu
     Ok(MOST_QUARANTINED.saturating_sub(held))
 }
 
-/// Whether events of a team wait in quarantine whose date has come, in scopes that are bound here.
+/// Returns whether events of a team are in quarantine for a date that has now come, in scopes that are bound on this device.
 pub(super) fn is_due(db: &Connection, team: &Team, now: u64) -> Result<bool> {
     let mut read = db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM quarantined q JOIN team_scopes s
@@ -33,7 +33,7 @@ pub(super) fn is_due(db: &Connection, team: &Team, now: u64) -> Result<bool> {
     Ok(read.query_row(params![team.n, latest], |row| row.get(0))?)
 }
 
-/// Puts a verified event aside, or gives one that is there its body or a new reason.
+/// Quarantines a verified event, or adds a body and a new reason to one that is in quarantine.
 pub(super) fn put(
     db: &Connection,
     team: &Team,
@@ -70,26 +70,26 @@ pub(super) fn put(
     Ok(())
 }
 
-/// An event leaves the quarantine.
+/// Removes an event from the quarantine.
 pub(super) fn remove(db: &Connection, id: &EventId) -> Result<()> {
     db.prepare_cached("DELETE FROM quarantined WHERE id = ?1")?.execute([id.0])?;
     Ok(())
 }
 
-/// Whether an event is in quarantine, and has its body.
+/// Returns whether an event in quarantine has its body; `None` if it is not in quarantine.
 pub(super) fn has(db: &Connection, id: &EventId) -> Result<Option<bool>> {
     let mut read = db.prepare_cached("SELECT body IS NOT NULL FROM quarantined WHERE id = ?1")?;
     Ok(read.query_row([id.0], |row| row.get(0)).optional()?)
 }
 
-/// An event gets its body, which came late.
+/// Adds the body of an event, which arrived after its header.
 pub(super) fn fill(db: &Connection, id: &EventId, body: &SealedBody) -> Result<()> {
     db.prepare_cached("UPDATE quarantined SET salt = ?2, body = ?3 WHERE id = ?1 AND body IS NULL")?
         .execute(params![id.0, body.salt, body.bytes])?;
     Ok(())
 }
 
-/// What is in quarantine for a team, by chain.
+/// Returns the events in quarantine of a team, by chain.
 pub(super) fn all(db: &Connection, team: &Team) -> Result<Vec<QuarantinedRow>> {
     let mut read = db.prepare_cached(
         "SELECT header, signature, salt, body, reason, received_from, received_at, discarded FROM quarantined
@@ -98,7 +98,7 @@ pub(super) fn all(db: &Connection, team: &Team) -> Result<Vec<QuarantinedRow>> {
     read.query_map([team.n], read_row)?.map(|row| row?).collect()
 }
 
-/// Drops the bodies of events in quarantine that a redaction of their scope names. Answers whether there were any.
+/// Deletes the bodies of events in quarantine that a redaction of their scope names. Returns whether there were any.
 pub(super) fn redact(db: &Connection, team: &Team) -> Result<bool> {
     let dropped = db
         .prepare_cached(
@@ -128,8 +128,8 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<Result<QuarantinedRow>> {
 }
 
 impl Reader {
-    /// Whether events of a team wait in quarantine whose date has come at `now`, in milliseconds since the Unix epoch. The next import
-    /// accepts them, even an empty one.
+    /// Returns whether events of a team are in quarantine for a date that has come at `now`, in milliseconds since the Unix epoch. The next import
+    /// accepts them, even if it contains no events.
     pub fn quarantine_is_due(&self, team: &EventId, now: u64) -> Result<bool> {
         match Team::known(&self.db, *team)? {
             Some(team) if team.left_at.is_none() => is_due(&self.db, &team, now),
@@ -137,7 +137,7 @@ impl Reader {
         }
     }
 
-    /// Events that a team does not take, the latest arrival first, `limit` of them after `after` others.
+    /// Returns the events in quarantine of a team, the latest arrival first: `limit` of them after the first `after`.
     pub fn quarantined(&self, team: &EventId, limit: usize, after: usize) -> Result<Vec<QuarantinedRow>> {
         let mut read = self.db.prepare_cached(
             "SELECT q.header, q.signature, q.salt, q.body, q.reason, q.received_from, q.received_at, q.discarded
@@ -147,12 +147,12 @@ impl Reader {
         read.query_map(params![team.0, limit, after], read_row)?.map(|row| row?).collect()
     }
 
-    /// [`Reader::quarantined`] without those that were discarded.
+    /// Returns the undiscarded events in quarantine of a team, the latest arrival first.
     pub fn quarantined_undiscarded(&self, team: &EventId, limit: usize) -> Result<Vec<QuarantinedRow>> {
         self.undiscarded(team, limit)?.into_iter().collect()
     }
 
-    /// [`Reader::quarantined_undiscarded`], with an error in place of each event that cannot be read.
+    /// Returns [`Reader::quarantined_undiscarded`], with an error for each event that cannot be read.
     pub(in crate::store) fn undiscarded(&self, team: &EventId, limit: usize) -> Result<Vec<Result<QuarantinedRow>>> {
         let mut read = self.db.prepare_cached(
             "SELECT q.header, q.signature, q.salt, q.body, q.reason, q.received_from, q.received_at, q.discarded
@@ -173,7 +173,7 @@ impl Reader {
         Ok(Lookup::of(found.collect::<rusqlite::Result<_>>()?))
     }
 
-    /// How many events of a team are in quarantine and not discarded.
+    /// Counts the undiscarded events in quarantine of a team.
     pub fn quarantined_count(&self, team: &EventId) -> Result<usize> {
         let mut read = self.db.prepare_cached(
             "SELECT count(*) FROM quarantined q JOIN teams t ON t.n = q.team WHERE t.id = ?1 AND q.discarded = 0",
@@ -183,8 +183,8 @@ impl Reader {
 }
 
 impl Store {
-    /// Notes that a person looked at events in quarantine and wants to see them no more. They stay, so that they need not be
-    /// fetched again; an admin may still accept them. Answers how many there were.
+    /// Records that a person wants to see events in quarantine no more. They stay stored, so that they need not be
+    /// fetched again; an admin may still accept them. Returns the number of these events.
     pub fn discard_quarantined(&mut self, events: &[EventId]) -> Result<usize> {
         let tx = commit::begin(&mut self.reader)?;
         let mut discarded = 0;

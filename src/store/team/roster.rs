@@ -1,4 +1,4 @@
-//! Acts on a team by this device, and joining one.
+//! Roster acts of this device, and joining a team.
 
 use rusqlite::{Connection, params};
 
@@ -25,28 +25,28 @@ use crate::{
 };
 
 impl Store {
-    /// This device.
+    /// Returns the id of this device.
     pub fn device(&self) -> DeviceId {
         DeviceId(self.key.verifying_key().to_bytes())
     }
 
-    /// Signs and stores a roster event of this device, and lets the new roster decide about what is here. Answers with the
+    /// Signs and stores a roster event of this device, and applies the new roster to all stored events. Returns the
     /// team's id, which for a `roster.create` is that of the new event.
     ///
-    /// Whether this device may do that is the caller's to check: what its role does not allow has no effect.
+    /// The caller must check that the role of this device allows the act; otherwise the event has no effect.
     pub fn commit_roster(&mut self, draft: RosterDraft) -> Result<(EventId, SyncImported)> {
         self.commit_roster_asked(draft, None)
     }
 
-    /// Returns the team of the roster act that this device did under this id, if it did one.
+    /// Returns the team of the roster act with this id, if this device has stored one.
     ///
     /// # Errors
-    /// If the id is that of another act.
+    /// [`StoreError::UsedOp`] if the id belongs to an act that is not a roster act.
     pub fn roster_act(&self, op: &OpId) -> Result<Option<EventId>> {
         done_before(&self.reader.db, op, &self.device())
     }
 
-    /// [`Store::commit_roster`] of what a request asked for.
+    /// Commits a roster event like [`Store::commit_roster`], with the hash of its request.
     pub fn commit_roster_asked(
         &mut self,
         draft: RosterDraft,
@@ -83,7 +83,7 @@ impl Store {
         Ok((team.id, done))
     }
 
-    /// Joins a team by its roster, which has to name this device as a member. Joining again takes in what is new.
+    /// Joins a team by its roster, which must name this device as a member. Joining again imports what is new.
     pub fn join_team(
         &mut self,
         team: EventId,
@@ -115,7 +115,7 @@ impl Store {
         Ok(done)
     }
 
-    /// Binds a team's scope to another scope here, with all that the team has there.
+    /// Binds a team's scope to another scope of this device, and moves the team's events there.
     pub fn bind_scope(&mut self, team: EventId, name: &Scope, to: &Scope) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         let team = Team::find(&tx, team)?;
@@ -127,7 +127,7 @@ impl Store {
     }
 }
 
-/// Notes a team with the event that founds it.
+/// Inserts a team with the event that founds it.
 fn found(db: &Connection, id: EventId, events: &[Verified<'_>], now: u64, from: Option<DeviceId>) -> Result<Team> {
     let first = *events.iter().find(|event| event.id == id).ok_or(StoreError::NoRoster(id))?;
     db.prepare_cached("INSERT INTO teams (id, joined_at) VALUES (?1, ?2)")?.execute(params![id.0, log::wall(now)])?;
@@ -144,7 +144,7 @@ fn found(db: &Connection, id: EventId, events: &[Verified<'_>], now: u64, from: 
     Ok(team)
 }
 
-/// Roster events carry no norms.
+/// Finds no contradictions and no terms: roster events contain no norms.
 struct NoPairs;
 
 impl crate::domain::guard_report::PairCheck for NoPairs {
@@ -165,7 +165,7 @@ impl crate::domain::guard_report::PairCheck for NoPairs {
     }
 }
 
-/// The team of a roster act that this device did before.
+/// Returns the team of a roster act that this device has already stored.
 fn done_before(db: &Connection, op: &OpId, me: &DeviceId) -> Result<Option<EventId>> {
     let mut read = db.prepare_cached(log::select_loaded!("events e WHERE e.op = ?1 AND e.author = ?2 ORDER BY e.n"))?;
     let mut rows = read.query(params![op.0, me.0])?;
@@ -226,12 +226,12 @@ fn random<const N: usize>() -> Result<[u8; N]> {
 }
 
 impl Reader {
-    /// The roster events of a team, in the order of arrival: what a device needs to join it.
+    /// Returns the roster events of a team, in the order of arrival: what a device needs to join it.
     pub fn roster_events(&self, team: &EventId) -> Result<Vec<SignedEvent>> {
         Team::find(&self.db, *team)?.roster_events(&self.db)
     }
 
-    /// The last events of a device that are here, in every scope of a team: the cut of a revocation made now.
+    /// Returns the last known events of a device in each scope of a team: the cut of a revocation made now.
     pub fn cuts_of(&self, team: &EventId, device: &DeviceId) -> Result<Vec<ChainCut>> {
         let mut ends = self.db.prepare_cached(
             "SELECT s.org, s.project, c.epoch FROM chains c JOIN team_scopes s ON s.n = c.shared
@@ -258,7 +258,7 @@ impl Reader {
         Ok(cuts)
     }
 
-    /// The ends of the chains of a scope here that belong to no team: what an adoption of it names.
+    /// Returns the last events of those chains of a local scope that belong to no team: what an adoption of the scope names.
     pub fn heads_of(&self, scope: &Scope) -> Result<Vec<ChainHead>> {
         if is_roster_scope(scope) {
             return Ok(Vec::new());
@@ -276,7 +276,7 @@ impl Reader {
             }
             let head = ChainHead { author: header.author, epoch: header.epoch, seq: header.seq, id };
             match heads.last_mut() {
-                // Where a chain forks at its end, the first of the two is named.
+                // If a chain forks at its end, only the first event is returned.
                 Some(last) if (last.author, last.epoch, last.seq) == (head.author, head.epoch, head.seq) => {}
                 Some(last) if (last.author, last.epoch) == (head.author, head.epoch) => *last = head,
                 _ => heads.push(head),

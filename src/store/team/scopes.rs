@@ -1,4 +1,4 @@
-//! Maps a scope of a team to a scope of this device.
+//! Binds each scope of a team to a scope of this device.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -8,25 +8,25 @@ use crate::{
     store::{Reader, Result, StoreError, log, scopes as local},
 };
 
-/// How many names `name-2`, `name-3`, … are tried.
+/// The number of names `name-2`, `name-3`, … that are tried.
 const MAX_NAMESAKES: usize = 1000;
 
-/// The team to which a scope here belongs.
+/// The team's scope that a scope of this device is bound to.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct TeamBinding {
-    /// The number of the team's scope.
+    /// The row number of the team's scope.
     pub(in crate::store) n: i64,
-    /// The number of the team.
+    /// The row number of the team.
     pub(in crate::store) team: i64,
-    /// The team.
+    /// The id of the team.
     pub(in crate::store) id: EventId,
-    /// The name of the scope in the team.
+    /// The scope's name in the team.
     pub(in crate::store) name: Scope,
-    /// What this device writes there is taken by the others.
+    /// Whether the team accepts what this device writes in the scope.
     pub(in crate::store) writes: bool,
 }
 
-/// What a scope here is bound to, in a team that this device has not left.
+/// Returns the binding of a scope of this device to a team that it has not left.
 pub(in crate::store) fn binding(db: &Connection, scope: i64) -> Result<Option<TeamBinding>> {
     let mut read = db.prepare_cached(
         "SELECT s.n, s.team, t.id, s.org, s.project, s.writes FROM team_scopes s JOIN teams t ON t.n = s.team
@@ -44,18 +44,18 @@ pub(in crate::store) fn binding(db: &Connection, scope: i64) -> Result<Option<Te
     Ok(found.optional()?)
 }
 
-/// A scope of a team, by its numbers.
+/// A scope of a team with its row numbers.
 #[derive(Clone, Debug)]
 pub(super) struct BoundTeamScope {
     pub(super) n: i64,
-    /// The scope here.
+    /// The row number of the scope on this device.
     pub(super) scope: i64,
-    /// Its name in the team.
+    /// The scope's name in the team.
     pub(super) name: Scope,
     pub(super) is_roster: bool,
 }
 
-/// The scopes of a team that are bound here.
+/// Returns the scopes of a team that are bound on this device.
 pub(super) fn of_team(db: &Connection, team: i64) -> Result<Vec<BoundTeamScope>> {
     let mut read =
         db.prepare_cached("SELECT n, scope, org, project, roster FROM team_scopes WHERE team = ?1 ORDER BY n")?;
@@ -70,7 +70,7 @@ pub(super) fn of_team(db: &Connection, team: i64) -> Result<Vec<BoundTeamScope>>
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Binds the roster's scope, and those that this device may read and that are not bound yet; notes where it may write.
+/// Binds the roster's scope, and the unbound scopes that this device may read; stores where it may write.
 pub(super) fn bind_all(db: &Connection, team: &Team, roster: &Roster, me: &DeviceId) -> Result<()> {
     let bound = of_team(db, team.n)?;
     if bound.iter().all(|known| !known.is_roster) {
@@ -78,7 +78,7 @@ pub(super) fn bind_all(db: &Connection, team: &Team, roster: &Roster, me: &Devic
     }
     for shared in roster.scopes().filter(|shared| roster.may_read(me, &shared.scope)) {
         if bound.iter().all(|known| known.name != shared.scope) {
-            let scope = free(db, shared)?;
+            let scope = bind_free_scope(db, shared)?;
             insert(db, team, &shared.scope, scope, false)?;
         }
     }
@@ -98,7 +98,7 @@ pub(super) fn insert(db: &Connection, team: &Team, name: &Scope, scope: i64, ros
     Ok(())
 }
 
-/// Notes what a roster calls its devices.
+/// Stores the names that a roster gives its devices.
 pub(super) fn name_devices(db: &Connection, roster: &Roster) -> Result<()> {
     let mut write = db.prepare_cached("INSERT OR REPLACE INTO devices (device, name, person) VALUES (?1, ?2, ?3)")?;
     for member in roster.members() {
@@ -107,13 +107,13 @@ pub(super) fn name_devices(db: &Connection, roster: &Roster) -> Result<()> {
     Ok(())
 }
 
-/// The scope here for one of a team's: that of the same name, unless it is bound to another identity or team.
-fn free(db: &Connection, shared: &TeamScope) -> Result<i64> {
+/// Finds and binds the scope of this device for a team's scope: that of the same name, or `name-2`, … if it is bound to another identity or team.
+fn bind_free_scope(db: &Connection, shared: &TeamScope) -> Result<i64> {
     let mut read = db.prepare_cached("SELECT 1 FROM team_scopes WHERE scope = ?1")?;
     let mut name = shared.scope.clone();
     for number in 2..=MAX_NAMESAKES {
         let here = local::scope_for(db, &name, shared.identity.as_deref())?;
-        // `name-2` of another identity is passed over as the name itself is.
+        // `scope_for` returned another name because this one is bound to another identity.
         let taken = here != name
             || match log::known_scope(db, &here)? {
                 Some(n) => read.exists([n])?,
@@ -128,7 +128,7 @@ fn free(db: &Connection, shared: &TeamScope) -> Result<i64> {
     log::scope_number(db, &name)
 }
 
-/// Binds a team's scope to another scope here, and moves what the team has there: so many events.
+/// Binds a team's scope to another scope of this device, moves the team's events there, and returns their number.
 pub(super) fn rebind(db: &Connection, team: &Team, name: &Scope, to: &Scope) -> Result<usize> {
     let bound = of_team(db, team.n)?
         .into_iter()
@@ -158,7 +158,7 @@ pub(super) fn rebind(db: &Connection, team: &Team, name: &Scope, to: &Scope) -> 
 }
 
 impl Reader {
-    /// The scopes of a team that are bound here: those that this device may read, and the roster's own.
+    /// Returns the scopes of a team that are bound on this device: those that it may read, and the roster's.
     pub fn team_scopes(&self, team: &EventId) -> Result<Vec<TeamScopeRow>> {
         let mut read = self.db.prepare_cached(
             "SELECT s.org, s.project, l.org, l.project, l.identity, s.roster, s.writes, s.events, s.digest,
@@ -182,13 +182,13 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The team to which a scope here belongs, and the scope's name there.
+    /// Returns the team that a scope of this device belongs to, and the scope's name there.
     pub fn team_of(&self, scope: &Scope) -> Result<Option<(EventId, Scope)>> {
         let Some(n) = log::known_scope(&self.db, scope)? else { return Ok(None) };
         Ok(binding(&self.db, n)?.map(|binding| (binding.id, binding.name)))
     }
 
-    /// How many events a team shares in a scope, and the digest of their ids.
+    /// Returns the number of events that a team shares in a scope, and the digest of their ids.
     pub fn set(&self, team: &EventId, scope: &Scope) -> Result<(usize, SetDigest)> {
         let mut read = self.db.prepare_cached("SELECT events, digest FROM team_scopes WHERE n = ?1")?;
         match super::bound(&self.db, team, scope)? {

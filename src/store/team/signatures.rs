@@ -7,15 +7,15 @@ use crate::{
     store::Result,
 };
 
-/// Below this many events, signatures are checked on the calling thread; and so many are handed on at a time.
+/// The size of a batch. Fewer events than this are checked on the calling thread.
 const BATCH: usize = 64;
 
-/// Hands events on in their order, each after its signature and body were checked: the next ones are checked on another
-/// thread while `take` works on those before.
+/// Passes events to `take` in order and in batches, after checking their signatures and bodies. Another thread checks the next batch
+/// while `take` works on the previous one.
 ///
 /// # Errors
-/// A forged event, whatever `take` says: it is never handed on, nor is anything after it. What `take` did with those before is
-/// the caller's to roll back.
+/// A forged event, even if `take` failed before. Neither it nor any later event is passed on. The caller must roll back what `take`
+/// did with the earlier ones.
 pub(super) fn each<'a>(events: &[&'a SignedEvent], mut take: impl FnMut(&[Verified<'a>]) -> Result<()>) -> Result<()> {
     if events.len() < BATCH {
         return take(&check(events)?);
@@ -32,7 +32,7 @@ pub(super) fn each<'a>(events: &[&'a SignedEvent], mut take: impl FnMut(&[Verifi
             }
         };
         let Ok(checking) = thread::Builder::new().spawn_scoped(scope, check_all) else {
-            // The system gives no thread.
+            // The system cannot start a thread.
             return take(&check(events)?);
         };
         let mut taken = Ok(());
@@ -40,7 +40,7 @@ pub(super) fn each<'a>(events: &[&'a SignedEvent], mut take: impl FnMut(&[Verifi
         for batch in checked {
             let batch = batch?;
             count += batch.len();
-            // Whatever else went wrong, that an event is forged says more: the rest is still checked.
+            // Check the rest even if `take` failed, because a forged event is the more important error.
             if taken.is_ok() {
                 taken = take(&batch);
             }
@@ -52,7 +52,7 @@ pub(super) fn each<'a>(events: &[&'a SignedEvent], mut take: impl FnMut(&[Verifi
     })
 }
 
-/// [`each`], all at once.
+/// Checks all events and returns them together.
 pub(super) fn all<'a>(events: &[&'a SignedEvent]) -> Result<Vec<Verified<'a>>> {
     let mut verified = Vec::with_capacity(events.len());
     each(events, |batch| {

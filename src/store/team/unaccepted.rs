@@ -1,4 +1,4 @@
-//! Events that this device wrote in the scopes of a team and that no other device accepts: they stay here.
+//! Finds the events that this device wrote in the scopes of a team and that the team does not accept: they stay on this device.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -9,9 +9,9 @@ use crate::{
 };
 
 impl Reader {
-    /// The events that `me`, this device, wrote in scopes of a team and that the team does not take, by scope and reason.
+    /// Counts the events that `me`, this device, wrote in scopes of a team and that the team does not accept, by scope and reason.
     ///
-    /// Costs the chains of this device and what is kept back, not what is shared: those events are read that lie beyond what is taken.
+    /// The cost depends on the number of this device's chains and of unaccepted events, and not on that of shared events: only events after the accepted part are read.
     pub fn kept_back(&self, team: &EventId, roster: &Roster, me: &DeviceId) -> Result<Vec<UnacceptedEvents>> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -27,7 +27,7 @@ impl Reader {
                     let Some(refusal) = admission.refusal else { continue };
                     let first = admission.upto.last().map_or(0, |(seq, _)| seq + 1);
                     let number = (!adopted).then_some(team.n);
-                    let events = beyond(db, me, (epoch, bound.scope, number), first.cast_signed())?;
+                    let events = count_unshared(db, me, (epoch, bound.scope, number), first.cast_signed())?;
                     match found.iter_mut().find(|kept| kept.scope == bound.name && kept.refusal == refusal) {
                         _ if events == 0 => {}
                         Some(kept) => kept.events += events,
@@ -43,7 +43,7 @@ impl Reader {
     }
 }
 
-/// The epochs in which a device wrote: one, unless its store was copied. Each is sought in the index, so that its events are not read.
+/// Returns the epochs in which a device wrote: one, unless its store was copied. Each is found by an index seek, so that no events are read.
 fn epochs(db: &Connection, author: &DeviceId) -> Result<Vec<i64>> {
     let mut read =
         db.prepare_cached("SELECT epoch FROM events WHERE author = ?1 AND epoch > ?2 ORDER BY epoch LIMIT 1")?;
@@ -57,8 +57,8 @@ fn epochs(db: &Connection, author: &DeviceId) -> Result<Vec<i64>> {
     Ok(found)
 }
 
-/// How many events of a chain from a place on are not shared.
-fn beyond(
+/// Counts the unshared events of a chain from a sequence number on.
+fn count_unshared(
     db: &Connection,
     author: &DeviceId,
     (epoch, scope, team): (i64, i64, Option<i64>),
