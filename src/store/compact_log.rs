@@ -119,7 +119,7 @@ impl Store {
         // Claims are never removed, so indexes of references to events suffice.
         team::with_reference_indexes(&tx, places.len(), &team::REFERENCES_TO_EVENTS, || {
             let mut projector = Projector::new(&tx, &*self.check)?;
-            let leaving = projector.leave(places.iter().copied())?;
+            let leaving = projector.withdraw_events(places.iter().copied())?;
             for n in &places {
                 vectors::forget(&tx, *n)?;
                 tx.prepare_cached("DELETE FROM edges WHERE src = ?1")?.execute([n])?;

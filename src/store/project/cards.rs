@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// A card as it follows from the log.
+/// A card as it is derived from the log.
 struct Card {
     kind: CardKind,
     scope: i64,
@@ -40,20 +40,19 @@ struct Member {
     id: ClaimId,
     clock: Hlc,
     active: bool,
-    /// Its scope.
     scope: i64,
-    /// It is of the scope itself, and not of its organisation's level.
+    /// The claim is of the scope of the card, and not of the organisation's level.
     own: bool,
 }
 
-/// The cards that an event creates or refers to.
+/// Returns the cards that an event creates or refers to.
 pub(super) fn cards_of_event(db: &Connection, n: i64) -> Result<Vec<CardId>> {
     let mut read = db.prepare_cached("SELECT dst FROM edges WHERE src = ?1 AND role = ?2")?;
     let rows = read.query_map([n, EdgeRole::Card as i64], |row| Ok(CardId(row.get(0)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The claims on a card.
+/// Returns the row numbers of the claims on a card.
 pub(super) fn member_claims(db: &Connection, card: &CardId) -> Result<Vec<i64>> {
     let mut read = db.prepare_cached(
         "SELECT c.n FROM cards k JOIN card_members m ON m.card = k.n JOIN claims c ON c.id = m.member
@@ -63,7 +62,7 @@ pub(super) fn member_claims(db: &Connection, card: &CardId) -> Result<Vec<i64>> 
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The effective events that create or refer to a card, the earliest first.
+/// Returns the effective events that create or refer to a card, the earliest first.
 pub(in crate::store) fn events_of_card(db: &Connection, card: &CardId) -> Result<Vec<LoadedEvent>> {
     let mut read = db.prepare_cached(log::select_loaded!(
         "edges x JOIN events e ON e.n = x.src WHERE x.dst = ?1 AND x.role = 3 AND e.effective = 1"
@@ -73,8 +72,8 @@ pub(in crate::store) fn events_of_card(db: &Connection, card: &CardId) -> Result
     Ok(events)
 }
 
-/// The guard's report on a card: the evidence that came with it, else the result of comparing the members' norms
-/// now, of the first member against the others.
+/// Returns the guard's report on a card: the stored evidence, else the result of comparing the present norms of
+/// the first member with those of the others.
 pub(in crate::store) fn report_of(
     db: &Connection,
     card: &CardId,
@@ -106,7 +105,7 @@ pub(in crate::store) fn report_of(
         let ours = pairs::stored_norms(db, mine)?;
         for other in others {
             let Some(n) = log::row_number(db, other)? else { continue };
-            if let Some(evidence) = check.contradiction(ours.carried(), pairs::stored_norms(db, n)?.carried()) {
+            if let Some(evidence) = check.contradiction(ours.compared(), pairs::stored_norms(db, n)?.compared()) {
                 merged.findings.push(Finding { claim: *other, tier: Tier::Block, score: 1.0, evidence });
                 merged.tier = Tier::Block;
             }
@@ -156,7 +155,7 @@ impl Projector<'_> {
         let rev = self.next_rev();
         let Some(card) = card else {
             if let Some(n) = known {
-                // A client may still show it: it stays, as moot.
+                // A client may still show the card, so it stays as moot.
                 self.db
                     .prepare_cached(
                         "UPDATE cards SET open = 0, moot = 1, applies = 0, settled = NULL, content = NULL, rev = ?2 WHERE n = ?1",
@@ -221,7 +220,7 @@ impl Projector<'_> {
         }
     }
 
-    /// The card of what an agent proposed.
+    /// Derives the card of an agent's proposal.
     fn derive_proposed(&self, events: &[LoadedEvent]) -> Result<Option<Card>> {
         let proposes = |event: &&LoadedEvent| derive::is_local_kind(&event.kind, local::PROPOSED);
         let Some(proposal) = events.iter().find(proposes) else { return Ok(None) };
@@ -248,7 +247,7 @@ impl Projector<'_> {
         }))
     }
 
-    /// The card of a new claim that was refused, or is held.
+    /// Derives the card of a refused or held new claim.
     fn derive_refused(&self, events: &[LoadedEvent]) -> Result<Option<Card>> {
         let refusals: Vec<&LoadedEvent> = events.iter().filter(|event| derive::is_unstored(&event.kind)).collect();
         let Some(first) = refusals.first() else { return Ok(None) };
@@ -289,14 +288,14 @@ impl Projector<'_> {
         }))
     }
 
-    /// The hash of a refused new claim's statement, by which a retry finds its card.
+    /// Returns the hash of a refused new claim's statement, by which a retry finds the card.
     fn content_of(&self, new_claim: &LoadedEvent) -> Result<Option<[u8; 32]>> {
         let statement = log::body(self.db, new_claim.n)?.and_then(|body| body.statement);
         let kind = new_claim.header.claim_kind.unwrap_or_default();
         Ok(statement.map(|text| claim_index::content_hash(new_claim.scope, kind, &text, &Qualifiers::default())))
     }
 
-    /// A card among stored claims: derived, found, or known only by its settlement.
+    /// Derives a card of stored claims: one with a source, one that was found or asked about, or one that only its settlement names.
     fn derive_opposed(&self, id: CardId, events: &[LoadedEvent]) -> Result<Option<Card>> {
         let mut kinds = BTreeSet::new();
         let mut open = false;
@@ -322,14 +321,14 @@ impl Projector<'_> {
             if !is_found && (!is_resolve || self.settles_a_new_claim(event)?) {
                 continue;
             }
-            // What was found between two projects stands on one card.
+            // Claims of two projects can be on one card if their contradiction was found.
             let members = if is_found {
                 self.members_anywhere(&event.header.targets)?
             } else {
                 self.members(&event.header.targets, event.scope)?
             };
             let answered = story_marks::answered(self.db, id, event)?;
-            // Of its organisation's claims alone, a project has nothing to say.
+            // A project's events do not concern claims of the organisation's level alone.
             if members.len() < if answered.is_some() { 1 } else { 2 } || !members.iter().any(|member| member.own) {
                 continue;
             }
@@ -364,7 +363,7 @@ impl Projector<'_> {
         }
         let Some(newest) = members.first() else { return Ok(None) };
         let mut settled = last_settling(events, scope).map(|event| (event.header.clock, event.id, event.n));
-        // What was found between projects is settled by an event of any of them.
+        // A card of several projects is settled by an event of any of them.
         let level = levels::above(self.db, scope)?;
         let others = members.iter().map(|member| member.scope).filter(|other| found.is_some() && Some(*other) != level);
         let scopes = others.chain([scope]).collect();
@@ -391,7 +390,7 @@ impl Projector<'_> {
         }))
     }
 
-    /// The scope of a card: that of its claims, and the project's if others are of the organisation's level.
+    /// Returns the scope of a card: that of its claims, or the project if some are of the organisation's level.
     fn scope_of(&self, members: &BTreeSet<ClaimId>) -> Result<Option<i64>> {
         let mut read = self.db.prepare_cached("SELECT scope FROM claims WHERE id = ?1")?;
         let mut organisation = None;
@@ -405,7 +404,7 @@ impl Projector<'_> {
         Ok(organisation)
     }
 
-    /// Whether a `resolve` names the claim as which its act stored a refused write, so that the card of that write shows it.
+    /// Returns whether a `resolve` names the claim that its act stored from a refused write: then the card of that write shows the resolution.
     fn settles_a_new_claim(&self, resolve: &LoadedEvent) -> Result<bool> {
         let stored = |event: &LoadedEvent| {
             event.header.successor.filter(|_| event.effective && derive::is_local_kind(&event.kind, local::SETTLED))
@@ -418,7 +417,7 @@ impl Projector<'_> {
         Ok(!all_settled(&active, &SuccessionLine { db: self.db, scope })? && last_settling(events, scope).is_none())
     }
 
-    /// Whether the claims of a story card are settled pair by pair, or stand on a card that every device derives without the story.
+    /// Returns whether the claims of a story card are settled pair by pair, or are on a card that follows from the events without the story.
     fn is_covered_elsewhere(&self, members: &[Member], scope: i64) -> Result<bool> {
         let ids: Vec<ClaimId> = members.iter().map(|member| member.id).collect();
         let active: Vec<ClaimId> = members.iter().filter(|member| member.active).map(|member| member.id).collect();
@@ -436,12 +435,12 @@ impl Projector<'_> {
         let held = members.iter().map(|member| pairs::stored_norms(self.db, member.n)).collect::<Result<Vec<_>>>()?;
         Ok(held.iter().enumerate().any(|(i, ours)| {
             let opposes =
-                |theirs: &pairs::StoredNorms| self.check.contradiction(ours.carried(), theirs.carried()).is_some();
+                |theirs: &pairs::StoredNorms| self.check.contradiction(ours.compared(), theirs.compared()).is_some();
             held[i + 1..].iter().any(opposes)
         }))
     }
 
-    /// Those of `ids` that are claims of any scope, each once, in the order given.
+    /// Returns those of `ids` that are claims of any scope, each once, in the given order.
     fn members_anywhere(&self, ids: &[EventId]) -> Result<Vec<Member>> {
         let mut read = self.db.prepare_cached("SELECT scope FROM claims WHERE id = ?1")?;
         let mut found: Vec<Member> = Vec::new();
@@ -455,7 +454,7 @@ impl Projector<'_> {
         Ok(found)
     }
 
-    /// Those of `ids` that are claims of this scope, or of its organisation's level, each once, in the order given.
+    /// Returns those of `ids` that are claims of this scope or its organisation's level, each once, in the given order.
     fn members(&self, ids: &[EventId], scope: i64) -> Result<Vec<Member>> {
         let mut read = self.db.prepare_cached(
             "SELECT n, id, wall, tick, status, scope FROM claims WHERE id = ?1 AND scope IN (?2, ?3)",
@@ -489,7 +488,7 @@ impl Projector<'_> {
     }
 }
 
-/// The latest local event of a scope that settles the card.
+/// Returns the latest local event of a scope that settles the card.
 fn last_settling(events: &[LoadedEvent], scope: i64) -> Option<&LoadedEvent> {
     events.iter().rev().find(|event| {
         event.scope == scope

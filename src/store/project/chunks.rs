@@ -1,4 +1,4 @@
-//! Reference chunks: active while their event is effective, their text exists, and nothing removed them.
+//! Maintains the reference chunks: a chunk is active while its event is effective, its text exists, and no event has removed it.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -13,13 +13,13 @@ use crate::{
     },
 };
 
-/// The hash by which equal texts are found: they share what was computed of them.
+/// Returns the hash by which chunks with equal texts are found, which share their vector.
 pub(in crate::store) fn content_of(text: &str) -> [u8; 32] {
     *blake3::hash(text.as_bytes()).as_bytes()
 }
 
 impl Projector<'_> {
-    /// Notes chunks that an event makes or takes out.
+    /// Marks as dirty the chunk that an event creates, or those that it removes.
     pub(super) fn mark_chunks(&mut self, event: &LoadedEvent) -> Result<()> {
         if derive::is_chunk(&event.kind) {
             self.dirty.chunks.insert(event.n);
@@ -36,17 +36,17 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Brings the chunks that may have changed into their tables and indexes, or out of them.
+    /// Adds the chunks that may have changed to their tables and indexes, or removes them.
     pub(super) fn update_chunks(&mut self) -> Result<()> {
         let mut leaving = Vec::new();
-        // Those that come first: a text that only moved keeps its vector.
+        // Add chunks before removing others, so that a text that only moved keeps its vector.
         for n in std::mem::take(&mut self.dirty.chunks) {
             let event = log::load(self.db, n)?;
             let body = log::body(self.db, n)?.filter(|body| body.statement.is_some());
-            let found = body.as_ref().and_then(place_of);
-            match body.zip(found) {
-                Some((body, found)) if event.effective && !self.is_gone(&event)? => {
-                    self.take_chunk(&event, &body, &found)?;
+            let position = body.as_ref().and_then(place_of);
+            match body.zip(position) {
+                Some((body, position)) if event.effective && !self.is_gone(&event)? => {
+                    self.add_chunk(&event, &body, &position)?;
                 }
                 _ => leaving.push(n),
             }
@@ -57,13 +57,13 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Whether an act with effect took a chunk out.
+    /// Returns whether an effective event removed a chunk.
     fn is_gone(&self, chunk: &LoadedEvent) -> Result<bool> {
         let pointing = log::pointing_at(self.db, &chunk.id, EdgeRole::Target, chunk.scope)?;
         Ok(pointing.iter().any(|event| event.effective && derive::is_chunk_gone(&event.kind)))
     }
 
-    fn take_chunk(&self, event: &LoadedEvent, body: &Body, found: &ChunkPlace) -> Result<()> {
+    fn add_chunk(&self, event: &LoadedEvent, body: &Body, position: &ChunkPlace) -> Result<()> {
         let text = body.statement.as_deref().unwrap_or_default();
         let active: Option<bool> = self
             .db
@@ -79,10 +79,10 @@ impl Projector<'_> {
                 "INSERT INTO chunks (n, scope, path, first, last, content, active) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1)
                  ON CONFLICT (n) DO UPDATE SET active = 1",
             )?
-            .execute(params![event.n, event.scope, found.path, found.first, found.last, content])?;
+            .execute(params![event.n, event.scope, position.path, position.first, position.last, content])?;
         self.db
             .prepare_cached("INSERT INTO chunk_texts (rowid, text, path, place) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![event.n, stemmed(text), stemmed(&found.path), scope_word(event.scope)])?;
+            .execute(params![event.n, stemmed(text), stemmed(&position.path), scope_word(event.scope)])?;
         let code = match vectors::stored(self.db, event.n)? {
             Some(code) => Some(code),
             None => self.vector_of(&content)?,
@@ -93,7 +93,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// The vector of a chunk with the same text.
+    /// Returns the vector of a chunk with the same text.
     fn vector_of(&self, content: &[u8; 32]) -> Result<Option<Vec<u8>>> {
         let mut read = self.db.prepare_cached(
             "SELECT v.code FROM chunks c JOIN vectors v ON v.claim = c.n WHERE c.content = ?1 LIMIT 1",
@@ -117,7 +117,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Takes a chunk whose event leaves the log out of every table.
+    /// Deletes a chunk whose event leaves the log from all tables.
     pub(super) fn forget_chunk(&self, n: i64) -> Result<()> {
         self.drop_chunk(n)?;
         self.db.prepare_cached("DELETE FROM chunks WHERE n = ?1")?.execute([n])?;
@@ -125,7 +125,7 @@ impl Projector<'_> {
     }
 }
 
-/// The position of a chunk in its file, from its event.
+/// Reads the position of a chunk in its file from its event.
 pub(in crate::store) fn place_of(body: &Body) -> Option<ChunkPlace> {
     serde_json::from_str(body.data.as_deref()?).ok()
 }

@@ -1,4 +1,4 @@
-//! The rows of claims: flags, lanes with their counts, and revs.
+//! Maintains the rows of claims: flags, lanes with their counts, and revs.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -8,7 +8,7 @@ use crate::{
     store::{Result, log::id_at},
 };
 
-/// The columns of a row that change.
+/// The columns of a claim's row that can change.
 #[derive(PartialEq, Eq)]
 struct Row {
     contested: bool,
@@ -18,7 +18,7 @@ struct Row {
 }
 
 impl Projector<'_> {
-    /// Writes the rows of the claims that changed, moves them between lanes, and gives them a new rev.
+    /// Updates the rows of the claims that changed, moves the claims between lanes, and gives them a new rev.
     pub(super) fn update_rows(&mut self) -> Result<()> {
         let all: Vec<i64> = self.dirty.rows.union(&self.dirty.touched).copied().collect();
         for n in all {
@@ -53,7 +53,7 @@ impl Projector<'_> {
             })
             .optional()?;
         drop(read);
-        // A touched event that is not a claim.
+        // The touched event is not a claim.
         let Some((id, scope, kind, status, (who, agent), old, mut new)) = found else { return Ok(()) };
         let lane = params![scope, kind, status, new.needs_review, who, agent];
         new.lane = Some(

@@ -1,4 +1,4 @@
-//! The state of claims, from the acts on them.
+//! Computes the state of claims from the acts on them.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -14,17 +14,17 @@ use crate::{
     },
 };
 
-/// Statuses and kinds as they stand in the tables.
+/// Returns the code of a status in the tables.
 pub(in crate::store) fn status_code(status: Status) -> i64 {
     match status {
         Status::Active => 0,
         Status::Superseded => 1,
-        // What was refused is in no table of claims.
+        // A refused new claim is in no table of claims.
         Status::Retracted | Status::Refused => 2,
     }
 }
 
-/// The status with a code; what is not known counts as retracted, so that it is never taken for active.
+/// Returns the status with a code. An unknown code counts as retracted, so that its claim is never treated as active.
 pub(in crate::store) fn status_of(code: i64) -> Status {
     match code {
         0 => Status::Active,
@@ -47,7 +47,7 @@ pub(in crate::store) fn kind_of(code: i64) -> ClaimKind {
     ClaimKind::ALL.into_iter().find(|kind| kind_code(*kind) == code).unwrap_or_default()
 }
 
-/// Makes the row of a new claim.
+/// Inserts the row of a new claim.
 pub(super) fn insert(db: &Connection, event: &LoadedEvent) -> Result<()> {
     let header = &event.header;
     let kind = match event.kind {
@@ -69,13 +69,13 @@ pub(super) fn insert(db: &Connection, event: &LoadedEvent) -> Result<()> {
     Ok(())
 }
 
-/// The place of a claim of this scope.
+/// Returns the row number of a claim, if it is of this scope.
 pub(super) fn in_scope(db: &Connection, id: &EventId, scope: i64) -> Result<Option<i64>> {
     let mut read = db.prepare_cached("SELECT n FROM claims WHERE id = ?1 AND scope = ?2")?;
     Ok(read.query_row(params![id.0, scope], |row| row.get(0)).optional()?)
 }
 
-/// The claims that the act of an event created, by the same device in the same scope.
+/// Returns the row numbers of the claims that the act of an event created, by the same device in the same scope.
 pub(super) fn created_with(db: &Connection, event: &LoadedEvent) -> Result<Vec<i64>> {
     let mut read = db.prepare_cached(
         "SELECT c.n FROM events e JOIN claims c ON c.n = e.n WHERE e.op = ?1 AND e.author = ?2 AND e.scope = ?3",
@@ -84,7 +84,7 @@ pub(super) fn created_with(db: &Connection, event: &LoadedEvent) -> Result<Vec<i
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The state of a claim, from the log.
+/// Computes the state of a claim from the log.
 pub(super) fn state(db: &Connection, claim: &LoadedEvent) -> Result<ClaimState> {
     let mut read = db.prepare_cached(log::select_loaded!(
         "edges x JOIN events e ON e.n = x.src WHERE x.dst = ?1 AND x.role = 0 AND e.scope = ?2 AND e.effective = 1
@@ -106,7 +106,7 @@ impl Projector<'_> {
             let state = state(self.db, &claim)?;
             let mut old = self.db.prepare_cached("SELECT status, undone FROM claims WHERE n = ?1")?;
             let old: Option<(i64, bool)> = old.query_row([n], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-            // An event of the log that points at what is projected now, and is projected later itself: with the next part of a rebuild.
+            // A later batch of a rebuild projects this event, to which an event of the present batch points.
             let Some((status, undone)) = old else { continue };
             let acts_changed = self.write_acts(n, &state)?;
             let status_changed = status != status_code(state.status);
@@ -129,7 +129,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Writes the live acts of a claim; answers whether they changed.
+    /// Writes the live acts of a claim, and returns whether they changed.
     fn write_acts(&mut self, n: i64, state: &ClaimState) -> Result<bool> {
         let mut read = self.db.prepare_cached("SELECT act, successor FROM live_acts WHERE claim = ?1 ORDER BY act")?;
         let old = read.query_map([n], |row| Ok((row.get::<_, i64>(0)?, log::optional_id_at(row, 1)?)))?;

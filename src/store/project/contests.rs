@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// The line of succession within a scope, as the tables have it.
+/// Reads from the tables which claims of a scope replaced which, and which pairs are settled.
 pub(in crate::store) struct SuccessionLine<'a> {
     pub(in crate::store) db: &'a Connection,
     pub(in crate::store) scope: i64,
@@ -42,7 +42,7 @@ impl Lineage for SuccessionLine<'_> {
     }
 
     fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
-        // Of a project's claim and one of its organisation's level, the project's events decide; of two projects, those of either.
+        // For a project's claim and one of the organisation's level, the project's events decide; for claims of two projects, those of either.
         for scope in levels::of_pair(self.db, one, other)? {
             if settlements_of(self.db, one, scope)?.iter().any(|settlement| settles(settlement, one, other)) {
                 return Ok(true);
@@ -52,14 +52,14 @@ impl Lineage for SuccessionLine<'_> {
     }
 }
 
-/// The effective settlements that speak of a claim: as a member of the card, or as stored along with it.
+/// Returns the effective settlements that concern a claim: as a member of the card, or as a claim that the same act stored.
 pub(super) fn settlements_of(db: &Connection, claim: &ClaimId, scope: i64) -> Result<Vec<Settlement>> {
     let named = log::select_loaded!(
         "edges x JOIN events e ON e.n = x.src
          WHERE x.dst = ?1 AND x.role = 0 AND e.scope = ?2 AND e.effective = 1
            AND e.kind IN ('resolve.exception', 'resolve.dismiss', 'resolve.narrow')"
     );
-    // By the index `events_settling`: an act may have brought thousands of claims, and few settle anything.
+    // Uses the index `events_settling`: an act may have stored thousands of claims, and few acts settle anything.
     let beside = log::select_loaded!(
         "events own JOIN events e ON e.op = own.op AND e.author = own.author AND e.scope = own.scope
          WHERE own.id = ?1 AND own.scope = ?2 AND e.effective = 1
@@ -84,7 +84,7 @@ pub(super) fn settlements_of(db: &Connection, claim: &ClaimId, scope: i64) -> Re
     Ok(found)
 }
 
-/// Where a contest comes from.
+/// The origin of a contest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ContestOrigin {
     /// A claim that was replaced more than once.
@@ -94,7 +94,7 @@ pub(super) enum ContestOrigin {
 }
 
 impl Projector<'_> {
-    /// Recomputes the contests of which what moved, or was settled, is or was a part.
+    /// Recomputes the contests that include, or included, a claim whose state or settlement changed.
     pub(super) fn update_contests(&mut self) -> Result<()> {
         let mut origins = std::mem::take(&mut self.dirty.origins);
         let seeds: BTreeSet<i64> = self.dirty.state_changed.union(&self.dirty.settled).copied().collect();
@@ -107,13 +107,13 @@ impl Projector<'_> {
         self.update_circles()
     }
 
-    /// Recomputes the circles of replacements of which what moved, or was settled, is or was a part.
+    /// Recomputes the circles of replacements that include, or included, a claim whose state or settlement changed.
     fn update_circles(&mut self) -> Result<()> {
         let mut from: BTreeMap<i64, BTreeSet<ClaimId>> = BTreeMap::new();
         let mut gone: BTreeSet<EventId> = BTreeSet::new();
         let seeds: BTreeSet<i64> = self.dirty.state_changed.union(&self.dirty.settled).copied().collect();
         let mut read = self.db.prepare_cached("SELECT id, scope FROM claims WHERE n = ?1")?;
-        // The source of a circle is its card.
+        // The source (`src`) of a circle is the id of its card.
         let mut known = self.db.prepare_cached(
             "SELECT s.src, other.member FROM card_members mine JOIN cards k ON k.n = mine.card
              JOIN card_sources s ON s.card = k.id AND s.kind = ?2 AND s.src = k.id
@@ -144,7 +144,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// The origins whose contest a claim may be part of: itself, the forked claims that led to it, its fact key.
+    /// Collects the origins whose contest may include a claim: itself, the forked claims that it replaced directly or indirectly, its fact key.
     pub(super) fn origins_of(&self, n: i64, origins: &mut BTreeSet<ContestOrigin>) -> Result<()> {
         let mut read = self.db.prepare_cached("SELECT id, scope, kind, key_hash FROM claims WHERE n = ?1")?;
         let (id, scope, kind, key): (ClaimId, i64, i64, Option<EventId>) =
@@ -154,8 +154,8 @@ impl Projector<'_> {
         } else {
             origins.extend(key.map(|key| ContestOrigin::Key(scope, key)));
         }
-        // Forks are rare: without one in the scope there is nothing to walk for. Those of facts are not, and are found by the key: a
-        // fact is written thousands of times, and all of that would be walked at each.
+        // Forks are rare: if the scope has none, no predecessors need to be searched. Forks of facts are common, and are found by their key: a
+        // fact may be written thousands of times, and the search would visit all of its versions each time.
         let forked = "SELECT EXISTS (SELECT 1 FROM claims WHERE scope = ?1 AND forked = 1 AND kind <> 0)";
         if !self.db.prepare_cached(forked)?.query_row([scope], |row| row.get::<_, bool>(0))? {
             return Ok(());
@@ -228,12 +228,12 @@ impl Projector<'_> {
             }
             self.dirty.members.entry(card).or_default().extend(contest.members);
         }
-        // The origin carries the flag too, where it is a claim.
+        // If the origin is a claim, it gets the flag, too.
         self.dirty.rows.extend(log::row_number(self.db, &src)?);
         Ok(())
     }
 
-    /// Recomputes which claims stand by an exception: those of the events that came, and the partners of what status_changed.
+    /// Recomputes which claims are exceptions: those that new events name, and the partners of claims whose status changed.
     pub(super) fn update_exceptions(&mut self) -> Result<()> {
         let mut claims: BTreeSet<i64> = self.dirty.excepted.clone();
         for n in &self.dirty.status_changed {
@@ -272,7 +272,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// The effective events of these scopes that settle a card with these members, beside those that speak of it locally.
+    /// Returns the effective `resolve` events of these scopes that settle a card with these members; local events that do are not included.
     pub(super) fn resolves_of(&self, members: &BTreeSet<EventId>, scopes: &BTreeSet<i64>) -> Result<Vec<LoadedEvent>> {
         let Some(first) = members.first() else { return Ok(Vec::new()) };
         let mut found = Vec::new();
@@ -288,7 +288,7 @@ impl Projector<'_> {
     }
 }
 
-/// A fact's key within its scope: the same key in two scopes is two origins.
+/// Returns the origin id of a fact's key: the same key in two scopes is two origins.
 fn scoped_key(scope: i64, key: EventId) -> EventId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&scope.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Which events have effect: those that no event with effect undoes.
+//! Computes which events have effect: those that no event with effect undoes.
 
 use rusqlite::params;
 
@@ -12,19 +12,19 @@ use crate::{
 };
 
 impl Projector<'_> {
-    /// Decides the effect of a new event, and anew that of what it undoes. Answers whether the event itself has effect.
+    /// Decides whether a new event has effect, and returns it; decides again about the events that it undoes.
     pub(super) fn apply_effect(&mut self, event: &LoadedEvent) -> Result<bool> {
         let effective = self.decide(event)?;
         if !effective {
             self.write_effect(event.n, false)?;
         }
         if derive::is_undo(&event.kind) {
-            self.spread(event)?;
+            self.decide_targets(event)?;
         }
         Ok(effective)
     }
 
-    /// Whether an event has effect, by the undo events that are known.
+    /// Returns whether an event has effect, considering the known undo events.
     fn decide(&self, event: &LoadedEvent) -> Result<bool> {
         let undoers = log::pointing_at(self.db, &event.id, EdgeRole::Target, event.scope)?;
         let undoers = undoers.iter().filter(|undo| {
@@ -33,8 +33,8 @@ impl Projector<'_> {
         Ok(derive::is_effective(&event.kind, undoers.map(|undo| undo.effective)))
     }
 
-    /// Decides the targets of an undo event anew, and where one of them is an undo itself, its targets too.
-    pub(super) fn spread(&mut self, undo: &LoadedEvent) -> Result<()> {
+    /// Decides again whether the targets of an undo event have effect, and if one of them is an undo event, also about its targets.
+    pub(super) fn decide_targets(&mut self, undo: &LoadedEvent) -> Result<()> {
         let mut next = undo.header.targets.clone();
         while let Some(id) = next.pop() {
             let Some(target) = log::load_id(self.db, &id)? else { continue };

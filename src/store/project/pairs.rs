@@ -1,4 +1,4 @@
-//! Contradictions among active claims, by the norms that they carry.
+//! Computes the contradictions among active claims by their stored norms.
 
 use std::collections::BTreeSet;
 
@@ -18,29 +18,29 @@ use crate::{
     },
 };
 
-/// The parts of a body that are compared.
+/// The fields of a body that are compared.
 #[derive(Default, Decode)]
 #[cbor(map)]
-struct Words {
+struct ComparedBody {
     #[n(0)]
     statement: Option<String>,
     #[n(3)]
     norms: Option<Vec<Norm>>,
 }
 
-/// The part of a header that is compared.
+/// The field of a header that is compared.
 #[derive(Default, Decode)]
 #[cbor(map)]
-struct Kind {
+struct ComparedHeader {
     #[n(13)]
     claim_kind: Option<ClaimKind>,
 }
 
-/// What an event carries of its claim.
+/// The compared parts of a stored claim.
 pub(super) struct StoredNorms {
     kind: ClaimKind,
     written: u64,
-    words: Words,
+    words: ComparedBody,
 }
 
 impl StoredNorms {
@@ -49,7 +49,7 @@ impl StoredNorms {
         Self { kind, written: wall.unsigned_abs(), words }
     }
 
-    pub(super) fn carried(&self) -> ComparedClaim<'_> {
+    pub(super) fn compared(&self) -> ComparedClaim<'_> {
         ComparedClaim {
             kind: self.kind,
             statement: self.words.statement.as_deref().unwrap_or_default(),
@@ -59,17 +59,17 @@ impl StoredNorms {
     }
 }
 
-/// What the event of a claim or of a refused new claim carries; nothing where it was redacted.
+/// Reads the compared parts of a claim or a refused new claim; without statement and norms if it was redacted.
 pub(super) fn stored_norms(db: &Connection, n: i64) -> Result<StoredNorms> {
     let mut read = db.prepare_cached("SELECT header, wall, body FROM events WHERE n = ?1")?;
     Ok(read.query_row([n], |row| {
-        let kind = minicbor::decode::<Kind>(row.get_ref(0)?.as_blob()?).unwrap_or_default();
+        let kind = minicbor::decode::<ComparedHeader>(row.get_ref(0)?.as_blob()?).unwrap_or_default();
         Ok(StoredNorms::of(kind.claim_kind.unwrap_or_default(), row.get(1)?, row.get_ref(2)?.as_blob_or_null()?))
     })?)
 }
 
 impl Projector<'_> {
-    /// Recomputes which active claims each changed claim contradicts, of its scope and of its organisation's other level. They share a key, so the
+    /// Recomputes which active claims, of its scope and of the organisation's other level, each changed claim contradicts. They share a key, so the
     /// index finds them.
     pub(super) fn update_contradictions(&mut self) -> Result<()> {
         let mut claims: BTreeSet<i64> = self.dirty.status_changed.clone();
@@ -101,8 +101,8 @@ impl Projector<'_> {
             return Ok(found);
         }
         let ours = stored_norms(self.db, n)?;
-        let carried = ours.carried();
-        if carried.norms.is_empty() {
+        let compared = ours.compared();
+        if compared.norms.is_empty() {
             return Ok(found);
         }
         let line = SuccessionLine { db: self.db, scope };
@@ -115,7 +115,7 @@ impl Projector<'_> {
              JOIN postings p ON p.term = t.n JOIN claims c ON c.n = p.claim JOIN events e ON e.n = p.claim
              WHERE t.scope = ?1 AND t.term = ?2 AND p.claim <> ?3",
         )?;
-        let keys = self.check.pairs(carried.norms);
+        let keys = self.check.pairs(compared.norms);
         for (theirs_in, key) in scopes.iter().flat_map(|scope| keys.iter().map(move |key| (scope, key))) {
             let mut rows = sharing.query(params![theirs_in, claim_index::pair_term(key), n])?;
             while let Some(row) = rows.next()? {
@@ -124,12 +124,12 @@ impl Projector<'_> {
                     row.get(2)?,
                     row.get_ref(3)?.as_blob_or_null().ok().flatten(),
                 );
-                if self.check.contradiction(carried, theirs.carried()).is_some() {
+                if self.check.contradiction(compared, theirs.compared()).is_some() {
                     let other = id_at(row, 0)?;
                     if found.contains(&other) || line.is_settled(&id, &other)? {
                         continue;
                     }
-                    // What a project made of its organisation's claim is compared in its place.
+                    // If the project narrowed the organisation's claim, its own claim is compared instead.
                     let narrowed = match *theirs_in {
                         theirs_in if theirs_in == scope => false,
                         theirs_in if Some(theirs_in) == level => levels::is_narrowed(self.db, &other, scope)?,

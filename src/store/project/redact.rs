@@ -1,4 +1,4 @@
-//! Redaction: removes bodies, and every copy of their text.
+//! Redaction: removes bodies and all copies of their text.
 
 use std::collections::BTreeSet;
 
@@ -19,21 +19,21 @@ use crate::{
 };
 
 impl Projector<'_> {
-    /// Drops what a new event asks to drop, and the new event's own body where that was asked before it came.
+    /// Deletes the bodies that a new event redacts, and the new event's own body if an earlier event redacts it.
     pub(super) fn apply_redactions(&mut self, event: &LoadedEvent) -> Result<()> {
         let mut suspects: BTreeSet<i64> = BTreeSet::from([event.n]);
         if derive::is_redact(&event.kind) {
             for target in &event.header.targets {
-                self.suspect(target, event.scope, &mut suspects)?;
+                self.collect_suspects(target, event.scope, &mut suspects)?;
             }
         } else if derive::is_local_kind(&event.kind, local::SETTLED) {
             for target in &event.header.targets {
-                self.suspect_new_claim(target, event.scope, &mut suspects)?;
+                self.collect_refusals(target, event.scope, &mut suspects)?;
             }
         } else if derive::is_unstored(&event.kind) {
-            self.suspect_new_claim(&derive::group_of(event.id, &event.header), event.scope, &mut suspects)?;
+            self.collect_refusals(&derive::group_of(event.id, &event.header), event.scope, &mut suspects)?;
         } else if event.is_claim() {
-            self.suspect(&event.id, event.scope, &mut suspects)?;
+            self.collect_suspects(&event.id, event.scope, &mut suspects)?;
         }
         for n in suspects {
             let event = log::load(self.db, n)?;
@@ -44,8 +44,8 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// The event with this id, and the local ones that may hold its words.
-    fn suspect(&self, id: &EventId, scope: i64, suspects: &mut BTreeSet<i64>) -> Result<()> {
+    /// Collects the event with this id, and the local events that may contain its words.
+    fn collect_suspects(&self, id: &EventId, scope: i64, suspects: &mut BTreeSet<i64>) -> Result<()> {
         suspects.extend(log::row_number(self.db, id)?);
         for event in levels::pointing_at(self.db, id, scope)? {
             if quotes(&event) {
@@ -55,15 +55,15 @@ impl Projector<'_> {
         for settled in log::pointing_at(self.db, id, EdgeRole::Successor, scope)? {
             if derive::is_local_kind(&settled.kind, local::SETTLED) {
                 for new_claim in &settled.header.targets {
-                    self.suspect_new_claim(new_claim, scope, suspects)?;
+                    self.collect_refusals(new_claim, scope, suspects)?;
                 }
             }
         }
-        self.suspect_new_claim(id, scope, suspects)
+        self.collect_refusals(id, scope, suspects)
     }
 
-    /// Every refusal of a new claim, with the guard's evidence.
-    fn suspect_new_claim(&self, new_claim: &EventId, scope: i64, suspects: &mut BTreeSet<i64>) -> Result<()> {
+    /// Collects all refusals of a new claim, with the guard's evidence.
+    fn collect_refusals(&self, new_claim: &EventId, scope: i64, suspects: &mut BTreeSet<i64>) -> Result<()> {
         let mut refusals = log::pointing_at(self.db, new_claim, EdgeRole::Seen, scope)?;
         refusals.extend(log::load_id(self.db, new_claim)?);
         for refusal in refusals {
@@ -76,9 +76,9 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Whether an event names this one for redaction.
+    /// Returns whether a redaction names this event.
     fn is_named(&self, event: &LoadedEvent) -> Result<bool> {
-        // Redactions are chosen by the query: thousands of judgements may point at a claim.
+        // The query selects redactions, because thousands of judgements may point to a claim.
         let mut read = self.db.prepare_cached(log::select_loaded!(
             "edges x JOIN events e ON e.n = x.src
              WHERE x.dst = ?1 AND x.role = 0 AND e.scope = ?2 AND e.kind IN ('redact', 'local.redact')"
@@ -90,7 +90,7 @@ impl Projector<'_> {
         }))
     }
 
-    /// Whether an event's body is to be dropped: it is named, or it holds the words of one that is.
+    /// Returns whether the body of an event must be deleted: a redaction names it, or an event whose words it contains.
     fn is_redacted(&self, event: &LoadedEvent) -> Result<bool> {
         if self.is_named(event)? {
             return Ok(true);
@@ -100,7 +100,7 @@ impl Projector<'_> {
         }
         if quotes(event) {
             let level = levels::above(self.db, event.scope)?;
-            // What was found may stand between two projects.
+            // A found contradiction may be between claims of two projects.
             let anywhere = derive::is_local_kind(&event.kind, local::FOUND);
             for target in &event.header.targets {
                 let Some(target) = log::load_id(self.db, target)? else { continue };
@@ -119,7 +119,7 @@ impl Projector<'_> {
         Ok(false)
     }
 
-    /// Whether a refused new claim, or the claim that it became, is named for redaction.
+    /// Returns whether a redaction names a refused new claim, or the claim that was stored from it.
     fn is_new_claim_redacted(&self, new_claim: &EventId, scope: i64) -> Result<bool> {
         if let Some(first) = log::load_id(self.db, new_claim)?
             && first.scope == scope
@@ -157,31 +157,31 @@ impl Projector<'_> {
             return Ok(());
         }
         if matches!(event.kind, EventKind::Judgement(_)) {
-            // The hashes of both claims' words went with the body.
+            // The key of the pair is computed from hashes that were in the body.
             self.db
                 .prepare_cached("DELETE FROM edges WHERE src = ?1 AND role = ?2")?
                 .execute([event.n, EdgeRole::Pair as i64])?;
         }
         self.changes.redacted = true;
         requests::forget(self.db, &event.header.op)?;
-        // Words of the claim may stand in what was made of all claims.
+        // The calibration of the scope may contain words of the claim.
         calibration::forget(self.db, event.scope)?;
         if event.is_claim() {
-            // A statement can be guessed back from its vector.
+            // A statement can be guessed from its vector.
             vectors::forget(self.db, event.n)?;
             doubt_rows::forget(self.db, &event.id)?;
             self.dirty.texts.insert(event.n);
             self.dirty.rows.insert(event.n);
             self.dirty.touched.insert(event.n);
         }
-        // A card's note may have been in the body.
+        // The body may have contained the note that names a card.
         self.mark_card(event)?;
         self.link_card(event)?;
         self.mark_dirty(event)
     }
 }
 
-/// Whether this is a local event whose body quotes the claims that it points to.
+/// Returns whether this is a local event whose body quotes the claims that it points to.
 fn quotes(event: &LoadedEvent) -> bool {
     matches!(&event.kind, EventKind::Local(kind) if [local::EVIDENCE, local::FOUND, local::ASKED].contains(&kind.as_str()))
 }

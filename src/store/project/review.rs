@@ -83,7 +83,7 @@ fn broken_by(db: &Connection, id: ClaimId, place: i64) -> Result<Vec<EventId>> {
     Ok(acts)
 }
 
-/// The causes that reviewers have acknowledged for a claim.
+/// Returns the causes that reviewers have acknowledged for a claim.
 fn acknowledged(db: &Connection, claim: &ClaimId, scope: i64) -> Result<BTreeSet<EventId>> {
     let mut read = db.prepare_cached(
         "SELECT seen.dst FROM edges x
@@ -102,12 +102,11 @@ pub(in crate::store) fn wrong_counts(db: &Connection) -> Result<usize> {
     Ok(db.query_row(count, [], |row| row.get(0))?)
 }
 
-/// A claim, while premises and dependents are followed.
+/// A claim in a walk over premises and dependents.
 struct ClaimPosition {
     n: i64,
     id: ClaimId,
     scope: i64,
-    /// It is active.
     active: bool,
 }
 
@@ -121,14 +120,14 @@ impl ClaimPosition {
     }
 }
 
-/// Reads premises: each once, however many claims depend on it.
+/// Reads each premise once, however many claims depend on it.
 struct PremiseReader<'a> {
     db: &'a Connection,
-    /// The premises of claims.
+    /// The premises of each claim that was loaded.
     premises_of: BTreeMap<ClaimId, PremisesOf>,
-    /// What broke a premise.
+    /// The events that took each premise out of the active set.
     broken: BTreeMap<ClaimId, Vec<EventId>>,
-    /// The stored causes of a premise.
+    /// The stored causes of each premise.
     known: BTreeMap<ClaimId, BTreeSet<EventId>>,
 }
 
@@ -168,7 +167,7 @@ impl PremiseReader<'_> {
 }
 
 impl Projector<'_> {
-    /// Recomputes the causes of the direct and indirect dependents of claims that moved. They are computed together from nothing:
+    /// Recomputes the causes of the direct and indirect dependents of claims whose state changed. They are computed together from scratch:
     /// otherwise claims that depend on each other would keep alive a cause that no longer exists.
     ///
     /// A claim that had no cause, and gets none from the stored causes of its premises, passes none on. It is left out, with its
@@ -233,7 +232,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Stores the premises of an active claim, and updates the number of dependents of each. This changes how they are shown.
+    /// Stores the premises of an active claim, and updates the number of dependents of each premise, which changes how the premises are shown.
     pub(super) fn write_dependencies(&mut self, claim: i64, premises: &BTreeSet<i64>) -> Result<()> {
         let mut read = self.db.prepare_cached("SELECT premise FROM dependencies WHERE claim = ?1")?;
         let old = read.query_map([claim], |row| row.get(0))?.collect::<rusqlite::Result<BTreeSet<i64>>>()?;

@@ -1,5 +1,5 @@
-//! The marks of stories and their cards. The background pass reads the story and writes its marks; here they become cards, together with what settles
-//! them, and a change of a claim notes what the pass has to read again.
+//! Maintains the marks of stories and their cards. The background pass reads the story and writes its marks. This module turns them into cards,
+//! applies what settles them, and records which claims the pass must read again after a claim has changed.
 
 use std::collections::BTreeSet;
 
@@ -18,18 +18,18 @@ use crate::{
     },
 };
 
-/// Category and rule, by their numbers.
+/// The numbers of a category and a rule.
 pub(super) type CategoryAndRule = (i64, i64);
 
-/// Marks of one scope, category and rule.
+/// The row number of a scope and the numbers of a category and a rule: the sort of marks that answers are counted for.
 pub(in crate::store) type MarkSort = (i64, i64, i64);
 
-/// The key under which a scope's claims with a word stand in `story_words`.
+/// Returns the key in `story_words` of a scope's claims with a word.
 pub(in crate::store) fn story_word(scope: i64, word: u64) -> i64 {
     phrase_key(scope, &format!("story {word:016x}"))
 }
 
-/// The claims of a story card in order, with its category and rule, while its mark stands.
+/// Returns the claims of a story card in order, with its category and rule, if its mark exists.
 pub(super) fn mark_of_card(db: &Connection, card: CardId) -> Result<Option<(Vec<ClaimId>, CategoryAndRule)>> {
     let mut read = db.prepare_cached(
         "SELECT c.id, s.confusion, s.rule FROM story_marks s JOIN claims c ON c.n = s.member WHERE s.card = ?1 ORDER BY s.ord",
@@ -40,7 +40,7 @@ pub(super) fn mark_of_card(db: &Connection, card: CardId) -> Result<Option<(Vec<
     Ok(Some((rows.into_iter().map(|(id, _)| id).collect(), sort)))
 }
 
-/// Category and rule, if this event answers the question of this story card.
+/// Returns category and rule if this event answers this story card.
 pub(super) fn answered(db: &Connection, card: CardId, event: &LoadedEvent) -> Result<Option<CategoryAndRule>> {
     if !matches!(event.kind, EventKind::Resolve(_)) {
         return Ok(None);
@@ -52,7 +52,7 @@ pub(super) fn answered(db: &Connection, card: CardId, event: &LoadedEvent) -> Re
     Ok(Some((confusion.number(), note.rule.unwrap_or(StoryRule::Contradiction).number())))
 }
 
-/// Category and rule, if by this event a language model asks about claims.
+/// Returns category and rule if with this event a language model asks about claims.
 pub(super) fn asked(db: &Connection, event: &LoadedEvent) -> Result<Option<CategoryAndRule>> {
     if !is_local_kind(&event.kind, local::ASKED) {
         return Ok(None);
@@ -61,7 +61,7 @@ pub(super) fn asked(db: &Connection, event: &LoadedEvent) -> Result<Option<Categ
     Ok(note.confusion.map(|confusion| (confusion.number(), note.rule.unwrap_or(StoryRule::Model).number())))
 }
 
-/// How the people of a scope answered the marks of one sort.
+/// Counts the answers of persons to the marks of one sort.
 pub(in crate::store) fn story_answers(db: &Connection, (scope, confusion, rule): MarkSort) -> Result<MarkAnswers> {
     let mut read = db.prepare_cached(
         "SELECT coalesce(sum(dismissed = 1), 0), coalesce(sum(dismissed = 0), 0) FROM story_answers
@@ -72,13 +72,13 @@ pub(in crate::store) fn story_answers(db: &Connection, (scope, confusion, rule):
     })?)
 }
 
-/// The claims of a mark, in order.
+/// Returns the row numbers of the claims of a mark, in order.
 pub(in crate::store) fn mark_members(db: &Connection, card: CardId) -> Result<Vec<i64>> {
     let mut read = db.prepare_cached("SELECT member FROM story_marks WHERE card = ?1 ORDER BY ord")?;
     Ok(read.query_map([card.0], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Whether no reversal includes a mark, no later claim settles it, and it is as strong as what people dismissed in its scope asks for.
+/// Returns whether a mark is shown: no reversal includes it, no later claim settles it, and it is strong enough, given what people dismissed in its scope.
 pub(in crate::store) fn is_mark_shown(db: &Connection, card: CardId, members: &[i64]) -> Result<bool> {
     let mut read = db.prepare_cached(
         "SELECT c.scope, s.confusion, s.rule, s.strength FROM story_marks s JOIN claims c ON c.n = s.by
@@ -109,7 +109,7 @@ pub(in crate::store) fn is_mark_shown(db: &Connection, card: CardId, members: &[
 }
 
 impl Projector<'_> {
-    /// Notes the claims that changed for the background pass, and shows or hides the marks whose bar changed.
+    /// Puts the changed claims on the backlog of the background pass, and shows or hides the marks whose required strength changed.
     pub(super) fn update_story(&mut self) -> Result<()> {
         let dirty = &self.dirty;
         let mut note = self.db.prepare_cached("INSERT OR REPLACE INTO story_backlog (claim, stage) VALUES (?1, 0)")?;
@@ -130,7 +130,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Keeps whether an event that settles a story card says that there was nothing to settle. Agents, whose claims are asked about, do not count.
+    /// Stores whether an event that settles a story card dismisses it. Events of agents do not count, because the cards question their claims.
     pub(super) fn mark_answer(&mut self, event: &LoadedEvent) -> Result<()> {
         self.drop_answer(event)?;
         if !event.effective || event.header.agent.is_some() {
@@ -139,7 +139,7 @@ impl Projector<'_> {
         let EventKind::Resolve(act) = event.kind else { return Ok(()) };
         let note = local_note(log::body(self.db, event.n)?.as_ref());
         if let (Some(confusion), Some(rule)) = (note.confusion, note.rule) {
-            // Someone who confirms an old claim says that it is not stale.
+            // To confirm an old claim is to say that it is not stale.
             let dismissed = act == ResolveAct::Dismiss && (confusion == Confusion::Stale || note.act.is_none());
             self.db
                 .prepare_cached(
@@ -151,7 +151,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Forgets an answer.
+    /// Deletes the answer of an event.
     pub(super) fn drop_answer(&mut self, event: &LoadedEvent) -> Result<()> {
         let mut drop =
             self.db.prepare_cached("DELETE FROM story_answers WHERE event = ?1 RETURNING confusion, rule")?;
@@ -160,7 +160,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Places a claim in the story, or takes it out, and notes the later claims that may be read with it.
+    /// Places a claim in the story or removes it, and puts the later claims that may be read with it on the backlog.
     pub(in crate::store) fn place_in_story(&mut self, n: i64, at: Option<&StoryPlace>) -> Result<()> {
         let mut read = self.db.prepare_cached("SELECT place, words FROM story_claims WHERE claim = ?1")?;
         let old: Option<(Vec<u8>, Vec<u8>)> = read.query_row([n], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
@@ -168,9 +168,9 @@ impl Projector<'_> {
         let new = at.map(|at| (at.place.clone(), at.words.iter().flat_map(|word| word.to_be_bytes()).collect()));
         if old != new {
             if let Some((place, words)) = &old {
-                self.note_later(words, place)?;
+                self.queue_later_claims(words, place)?;
                 let mut delete = self.db.prepare_cached("DELETE FROM story_words WHERE word = ?1 AND place = ?2")?;
-                for word in split(words) {
+                for word in split_words(words) {
                     delete.execute(params![word, place])?;
                 }
                 self.db.prepare_cached("DELETE FROM story_claims WHERE claim = ?1")?.execute([n])?;
@@ -184,10 +184,10 @@ impl Projector<'_> {
                 let mut insert = self
                     .db
                     .prepare_cached("INSERT OR REPLACE INTO story_words (word, place, claim) VALUES (?1, ?2, ?3)")?;
-                for word in split(words) {
+                for word in split_words(words) {
                     insert.execute(params![word, place, n])?;
                 }
-                self.note_later(words, place)?;
+                self.queue_later_claims(words, place)?;
             }
         }
         self.db
@@ -210,20 +210,20 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Notes the claims among whose last ones of a word a place is.
-    fn note_later(&self, words: &[u8], place: &[u8]) -> Result<()> {
+    /// Puts on the backlog the claims whose window of earlier claims, for one of these words, includes a place.
+    fn queue_later_claims(&self, words: &[u8], place: &[u8]) -> Result<()> {
         let mut note = self.db.prepare_cached(
             "INSERT INTO story_backlog (claim, stage)
              SELECT claim, 1 FROM (SELECT claim FROM story_words WHERE word = ?1 AND place > ?2 ORDER BY place LIMIT ?3)
              WHERE true ON CONFLICT DO NOTHING",
         )?;
-        for word in split(words) {
+        for word in split_words(words) {
             note.execute(params![word, place, STORY_WINDOW])?;
         }
         Ok(())
     }
 
-    /// Replaces what a claim brings to the story, and takes it off the backlog.
+    /// Replaces the marks and links of a claim, and takes the claim off the backlog.
     pub(in crate::store) fn write_marks(&mut self, n: i64, new: &WrittenMarks) -> Result<()> {
         let mut concerned: BTreeSet<i64> = BTreeSet::new();
         let mut cards: BTreeSet<CardId> = BTreeSet::new();
@@ -262,7 +262,7 @@ impl Projector<'_> {
             cards.insert(card);
             concerned.extend(&mark.claims);
         }
-        // Marks that a reversal includes, or that this claim settles, are hidden; others are shown again.
+        // Hide marks that a reversal includes or that this claim settles, and show others again.
         let mut read = self.db.prepare_cached("SELECT DISTINCT card FROM story_marks WHERE member = ?1")?;
         for member in concerned {
             cards.extend(
@@ -277,7 +277,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Makes the card of a mark true, or no longer true.
+    /// Adds or removes the source of a mark's card, according to whether the mark is shown.
     fn show_mark(&mut self, card: CardId) -> Result<()> {
         let members = mark_members(self.db, card)?;
         let shown = !members.is_empty() && is_mark_shown(self.db, card, &members)?;
@@ -308,7 +308,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// The claim leaves the log.
+    /// Removes a claim that leaves the log from the story.
     pub(super) fn drop_from_story(&mut self, n: i64) -> Result<()> {
         let mut read = self.db.prepare_cached("SELECT DISTINCT card, by FROM story_marks WHERE member = ?1")?;
         let rows = read.query_map([n], |row| Ok((CardId(row.get(0)?), row.get::<_, i64>(1)?)))?;
@@ -330,7 +330,7 @@ impl Projector<'_> {
     }
 }
 
-/// The words of a claim, as `story_claims` holds them.
-fn split(words: &[u8]) -> impl Iterator<Item = i64> + '_ {
+/// Splits the words of a claim as `story_claims` stores them.
+fn split_words(words: &[u8]) -> impl Iterator<Item = i64> + '_ {
     words.chunks_exact(8).map(|bytes| bytes.iter().fold(0, |word, byte| word << 8 | i64::from(*byte)))
 }

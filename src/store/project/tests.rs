@@ -1,4 +1,4 @@
-//! What acts cost beside many others, counted in the rows that SQLite goes on to.
+//! Checks that acts do not cost more in a store with many related claims, counted in steps of SQLite.
 
 use std::sync::{
     Arc,
@@ -16,10 +16,10 @@ use crate::{
     store::{Act, Committed, EventDraft, Ref, Store, StoreOptions},
 };
 
-/// Nothing contradicts anything.
-struct Blind;
+/// A guard that finds no contradictions.
+struct NoContradictions;
 
-impl PairCheck for Blind {
+impl PairCheck for NoContradictions {
     fn version(&self) -> u32 {
         1
     }
@@ -33,21 +33,21 @@ impl PairCheck for Blind {
     }
 }
 
-/// A store that counts.
-struct Counting {
+/// A store that counts the steps of SQLite.
+struct CountingStore {
     store: Store,
     ops: u64,
-    /// How often SQLite went on to another row, or to another statement.
+    /// The number of SQLite's progress callbacks.
     steps: Arc<AtomicU64>,
     _folder: tempfile::TempDir,
 }
 
-impl Counting {
+impl CountingStore {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ergo.db");
         let key = SigningKey::from_bytes(&[7; 32]);
-        let mut store = Store::open_with(&path, key, Arc::new(Blind), StoreOptions { durable: false }).unwrap();
+        let mut store = Store::open_with(&path, key, Arc::new(NoContradictions), StoreOptions { durable: false }).unwrap();
         let steps = Arc::new(AtomicU64::new(0));
         let counted = steps.clone();
         let count = move || {
@@ -73,13 +73,13 @@ impl Counting {
         self.act(vec![draft]).created[0]
     }
 
-    /// Stores a claim that rests on another, as one act.
+    /// Stores a claim that depends on another, as one act.
     fn dependent(&mut self, premise: ClaimId) -> ClaimId {
         let draft = claim(self.ops);
         self.act(vec![draft, EventDraft::new(EventKind::Depend, [Ref::Draft(0), premise.into()])]).created[0]
     }
 
-    /// The rows that `run` costs.
+    /// Counts the steps of `run`.
     fn count<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> (u64, T) {
         let before = self.steps.load(Ordering::Relaxed);
         let done = run(self);
@@ -92,68 +92,68 @@ fn claim(n: u64) -> EventDraft {
     EventDraft { claim_kind: Some(ClaimKind::Decision), body, ..EventDraft::new(EventKind::Assert, []) }
 }
 
-/// What things cost beside so many claims that rest on one.
+/// Steps of acts and reads in a store in which many claims depend on one.
 #[derive(Debug)]
 struct Cost {
-    /// One more that rests on it.
-    one_more: u64,
-    /// One that rests on one of those.
-    behind_one: u64,
-    /// The one that they rest on rests on another.
-    beneath: u64,
-    /// To read it.
+    /// Storing one more dependent of the premise.
+    another_dependent: u64,
+    /// Storing a dependent of one of the dependents.
+    indirect_dependent: u64,
+    /// Giving the premise a premise.
+    premise_of_premise: u64,
+    /// Reading the premise.
     read: u64,
-    /// To take back one that rests on it.
-    one_less: u64,
-    /// It gives way, for each that rests on it.
-    fall: u64,
-    /// To have looked at one of those.
-    reviewed: u64,
+    /// Retracting a dependent.
+    retract_dependent: u64,
+    /// Retracting the premise, per dependent.
+    retract_premise: u64,
+    /// Reviewing a dependent.
+    review: u64,
 }
 
 fn cost(siblings: u64) -> Cost {
-    let mut all = Counting::new();
+    let mut all = CountingStore::new();
     let premise = all.claim();
     let rest: Vec<ClaimId> = (0..siblings).map(|_| all.dependent(premise)).collect();
-    let (one_more, last) = all.count(|all| all.dependent(premise));
-    let (behind_one, _) = all.count(|all| all.dependent(rest[0]));
+    let (another_dependent, last) = all.count(|all| all.dependent(premise));
+    let (indirect_dependent, _) = all.count(|all| all.dependent(rest[0]));
     let other = all.claim();
-    let (beneath, _) =
+    let (premise_of_premise, _) =
         all.count(|all| all.act(vec![EventDraft::new(EventKind::Depend, [premise.into(), other.into()])]));
     let (read, row) = all.count(|all| all.store.reader().claim(&premise).unwrap().unwrap());
     assert_eq!(row.dependents as u64, siblings + 1);
     let newest = all.store.reader().dependents(&premise, 2).unwrap();
     assert_eq!(newest.iter().map(|row| row.id).collect::<Vec<_>>(), [last, *rest.last().unwrap()]);
-    let (one_less, _) = all.count(|all| all.act(vec![EventDraft::new(EventKind::Retract, [last.into()])]));
+    let (retract_dependent, _) = all.count(|all| all.act(vec![EventDraft::new(EventKind::Retract, [last.into()])]));
     assert_eq!(all.store.reader().claim(&premise).unwrap().unwrap().dependents as u64, siblings);
-    let (fall, fallen) = all.count(|all| all.act(vec![EventDraft::new(EventKind::Retract, [premise.into()])]));
+    let (retract_premise, fallen) = all.count(|all| all.act(vec![EventDraft::new(EventKind::Retract, [premise.into()])]));
     assert_eq!(fallen.needs_review.len() as u64, siblings + 1, "what rests on them too");
     let mut looked = EventDraft::new(EventKind::Resolve(ResolveAct::Reviewed), [rest[1].into()]);
     looked.seen = vec![fallen.events[0]];
-    let (reviewed, _) = all.count(|all| all.act(vec![looked]));
+    let (review, _) = all.count(|all| all.act(vec![looked]));
     assert!(!all.store.reader().claim(&rest[1]).unwrap().unwrap().flags.needs_review);
     assert_eq!(all.store.check().unwrap().problems, Vec::<String>::new());
-    Cost { one_more, behind_one, beneath, read, one_less, fall: fall / siblings, reviewed }
+    Cost { another_dependent, indirect_dependent, premise_of_premise, read, retract_dependent, retract_premise: retract_premise / siblings, review }
 }
 
 #[test]
 fn one_more_claim_that_rests_on_another_costs_what_the_first_did() {
     let (few, many) = (cost(10), cost(400));
     for (what, few, many) in [
-        ("one more", few.one_more, many.one_more),
-        ("one behind one of them", few.behind_one, many.behind_one),
-        ("another beneath it", few.beneath, many.beneath),
+        ("one more", few.another_dependent, many.another_dependent),
+        ("one behind one of them", few.indirect_dependent, many.indirect_dependent),
+        ("another beneath it", few.premise_of_premise, many.premise_of_premise),
         ("a look at it", few.read, many.read),
-        ("one less", few.one_less, many.one_less),
-        ("its fall, for each", few.fall, many.fall),
-        ("a review", few.reviewed, many.reviewed),
+        ("one less", few.retract_dependent, many.retract_dependent),
+        ("its fall, for each", few.retract_premise, many.retract_premise),
+        ("a review", few.review, many.review),
     ] {
         assert!(many <= few + few / 5, "{what}: {few} rows beside 10, {many} beside 400");
     }
 }
 
-/// Sets the fact `build`, in the place of `old`.
-fn set(all: &mut Counting, old: &[ClaimId]) -> ClaimId {
+/// Sets the fact `build`, replacing `old`.
+fn set(all: &mut CountingStore, old: &[ClaimId]) -> ClaimId {
     let key = Some("build".to_owned());
     let body = Body { statement: Some(format!("The build is {}", all.ops)), key, ..Body::default() };
     let targets = old.iter().copied().map(Ref::Id);
@@ -164,9 +164,9 @@ fn set(all: &mut Counting, old: &[ClaimId]) -> ClaimId {
 #[test]
 fn a_fact_costs_the_same_however_often_it_was_written_also_where_one_was_written_twice_at_once() {
     let cost = |times: u64| {
-        let mut all = Counting::new();
+        let mut all = CountingStore::new();
         let first = set(&mut all, &[]);
-        // Two devices that had not seen each other, and a third that had seen both.
+        // Two concurrent versions, and one that replaces both.
         let (one, other) = (set(&mut all, &[first]), set(&mut all, &[first]));
         let mut head = set(&mut all, &[one, other]);
         for _ in 0..times {

@@ -16,15 +16,15 @@ use crate::{
     },
 };
 
-/// Events on their way out of the log.
+/// Events that are leaving the log.
 pub(in crate::store) struct LeavingEvents(Vec<LoadedEvent>);
 
 impl Projector<'_> {
-    /// Takes events out of the projections, and notes all that they had part in. The log must lose them next; then comes
+    /// Removes events from the projections, and marks as dirty what they had a part in. Then the caller must delete them from the log and call
     /// [`Projector::after_removal`].
-    pub(in crate::store) fn leave(&mut self, places: impl IntoIterator<Item = i64>) -> Result<LeavingEvents> {
+    pub(in crate::store) fn withdraw_events(&mut self, places: impl IntoIterator<Item = i64>) -> Result<LeavingEvents> {
         let leaving: Vec<LoadedEvent> = places.into_iter().map(|n| log::load(self.db, n)).collect::<Result<_>>()?;
-        // All of them first: what one of them did may be read by way of another.
+        // Mark for all events first, because what one of them did may be found through another.
         for event in &leaving {
             self.mark_dirty(event)?;
             self.mark_card(event)?;
@@ -49,20 +49,20 @@ impl Projector<'_> {
                 self.drop_claim(event)?;
             }
         }
-        self.pass_over(&leaving);
+        self.forget_dirty(&leaving);
         Ok(LeavingEvents(leaving))
     }
 
-    /// The events are out of the log: what they undid has effect again, or not. The rest follows in [`Projector::finish`].
+    /// Decides again about the events that the deleted events undid. [`Projector::finish`] does the rest.
     pub(in crate::store) fn after_removal(&mut self, LeavingEvents(events): &LeavingEvents) -> Result<()> {
         for event in events.iter().filter(|event| derive::is_undo(&event.kind)) {
-            self.spread(event)?;
+            self.decide_targets(event)?;
         }
-        self.pass_over(events);
+        self.forget_dirty(events);
         Ok(())
     }
 
-    /// Notes the claims and cards that a claim which leaves has part in.
+    /// Marks as dirty the claims and cards that are related to a leaving claim.
     fn mark_neighbours(&mut self, claim: &LoadedEvent) -> Result<()> {
         let mut origins = BTreeSet::new();
         self.origins_of(claim.n, &mut origins)?;
@@ -78,7 +78,7 @@ impl Projector<'_> {
         for card in read.query_map([claim.id.0], |row| Ok(CardId(row.get(0)?)))? {
             let card = card?;
             self.dirty.rows.extend(cards::member_claims(self.db, &card)?);
-            // A circle of replacements, whose source is its card, ends without the claim.
+            // Without the claim a circle of replacements, whose source is its card, no longer exists.
             self.db
                 .prepare_cached("DELETE FROM card_sources WHERE card = ?1 AND src = ?1 AND kind = ?2")?
                 .execute(params![card.0, CardKind::Contested as i64])?;
@@ -92,7 +92,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Takes back the contest that a claim is the origin of.
+    /// Deletes the contest whose origin is a claim.
     fn drop_contest(&mut self, origin: &ClaimId) -> Result<()> {
         let kind = CardKind::Contested as i64;
         let mut read = self.db.prepare_cached("SELECT card FROM card_sources WHERE src = ?1 AND kind = ?2")?;
@@ -107,7 +107,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Notes the cards that one of the events caused or settled.
+    /// Marks as dirty the cards that one of the events opened or settled.
     fn mark_cards_by(&mut self, leaving: &[LoadedEvent]) -> Result<()> {
         let places: BTreeSet<i64> = leaving.iter().map(|event| event.n).collect();
         let mut read = self.db.prepare_cached("SELECT id, author, settled FROM cards")?;
@@ -122,7 +122,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// The event keeps no claim out of the active set any more.
+    /// Deletes an event from the live acts of claims.
     fn drop_acts(&mut self, event: &LoadedEvent) -> Result<()> {
         for claim in self.claims_among(&event.header.targets, event.scope)? {
             let mut read = self.db.prepare_cached("SELECT successor FROM live_acts WHERE claim = ?1 AND act = ?2")?;
@@ -146,7 +146,7 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// The claim stands in no table any more.
+    /// Deletes a leaving claim from all tables.
     fn drop_claim(&mut self, claim: &LoadedEvent) -> Result<()> {
         if let Some(body) = log::body(self.db, claim.n)? {
             self.unindex(claim.n, &body)?;
@@ -165,8 +165,8 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Removes claims that left from the lists of what to update.
-    fn pass_over(&mut self, leaving: &[LoadedEvent]) {
+    /// Removes leaving events from the dirty lists.
+    fn forget_dirty(&mut self, leaving: &[LoadedEvent]) {
         let gone: BTreeSet<i64> = leaving.iter().map(|event| event.n).collect();
         let dirty = &mut self.dirty;
         for places in [

@@ -279,7 +279,7 @@ pub(in crate::store) fn with_reference_indexes<T>(
 
 fn move_to_quarantine(db: &Connection, check: &dyn PairCheck, team: &Team, events: &[WithdrawnEvent]) -> Result<Changes> {
     let mut projector = Projector::new(db, check)?;
-    let leaving = projector.leave(events.iter().map(|left| left.n).collect::<BTreeSet<_>>())?;
+    let leaving = projector.withdraw_events(events.iter().map(|left| left.n).collect::<BTreeSet<_>>())?;
     let mut lost: BTreeMap<i64, Vec<(Chain, EventId)>> = BTreeMap::new();
     let mut scopes: BTreeSet<i64> = BTreeSet::new();
     for left in events {
