@@ -1,4 +1,4 @@
-//! New files that appear whole or not at all.
+//! Writes files atomically: a file appears complete or not at all.
 
 use std::{
     fs::{self, File, OpenOptions, Permissions},
@@ -12,22 +12,22 @@ use rustix::{
     io::Errno,
 };
 
-/// What follows the target's name in a draft's.
+/// The text between the target's name and the random digits in a draft's name.
 const MARK: &str = ".partial-";
 
-/// Random bytes in a draft's name.
-const RANDOM: usize = 6;
+/// The number of random bytes in a draft's name.
+const RANDOM_BYTES: usize = 6;
 
-/// What SQLite puts beside a file that it writes.
+/// Suffixes of the files that SQLite creates beside a file that it writes.
 const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
 
-/// How many names are tried. Another process may take a draft for a leftover, and remove it, before it is locked.
-const TRIES: usize = 5;
+/// The number of names that are tried. Before a draft is locked, another process may treat it as a leftover and remove it.
+const MAX_TRIES: usize = 5;
 
-/// A file that is being written beside its target, for its owner alone.
+/// A file that is being written beside its target, readable only by its owner.
 ///
-/// It is called `TARGET.partial-` and twelve hex digits, and is locked while its writer lives. A draft that is dropped
-/// removes itself; what a killed writer leaves is removed by the next draft for the same target.
+/// Its name is `TARGET.partial-` and twelve hex digits, and it is locked while its writer lives. A draft that is dropped
+/// removes itself; the draft of a killed writer is removed by the next draft for the same target.
 #[derive(Debug)]
 pub struct DraftFile {
     file: File,
@@ -37,22 +37,22 @@ pub struct DraftFile {
 }
 
 impl DraftFile {
-    /// Makes an empty draft beside its target, and removes those that killed writers left there.
+    /// Creates an empty draft beside its target, and removes the drafts for the same target that killed writers left.
     ///
     /// # Errors
-    /// Where the folder cannot be written.
+    /// If the folder cannot be written.
     pub fn beside(target: &Path) -> io::Result<Self> {
         if let Some(name) = target.file_name() {
             clear_leftovers(folder_of(target), Some(name.as_encoded_bytes()));
         }
-        for _ in 0..TRIES {
-            let mut random = [0; RANDOM];
+        for _ in 0..MAX_TRIES {
+            let mut random = [0; RANDOM_BYTES];
             getrandom::fill(&mut random).map_err(io::Error::other)?;
             let mut name = target.as_os_str().to_owned();
             name.push(format!("{MARK}{}", hex::encode(random)));
             let path = PathBuf::from(name);
             let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-            // If the file system has no locks, no draft is ever taken for a leftover.
+            // If the file system has no locks, no draft is ever treated as a leftover.
             let _unlocked = file.try_lock();
             if path.exists() {
                 return Ok(Self { file, path, target: target.to_owned(), published: false });
@@ -61,17 +61,17 @@ impl DraftFile {
         Err(io::Error::other("its temporary file was removed repeatedly, by another program"))
     }
 
-    /// The file, open for writing.
+    /// Returns the file, open for writing.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// The draft's own path.
+    /// Returns the path of the draft.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives the draft the mode of its target; if there is none, everyone may read it.
+    /// Gives the draft the permissions of its target; if there is no target, everyone may read it.
     ///
     /// # Errors
     /// Those of the system.
@@ -87,15 +87,15 @@ impl DraftFile {
     /// Waits until the content is on the disk.
     ///
     /// # Errors
-    /// Those of the system: the content may be lost.
+    /// If the content may be lost.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
     }
 
-    /// Waits for the disk and gives the file its name, which must be free unless `replace` is set.
+    /// Waits for the disk and renames the draft to its target, which must not exist unless `replace` is set.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`], and those of the system. Nothing is left behind then.
+    /// [`ErrorKind::AlreadyExists`], and those of the system. Then nothing is left behind.
     pub fn publish(mut self, replace: bool) -> io::Result<()> {
         self.sync()?;
         if replace {
@@ -104,7 +104,7 @@ impl DraftFile {
             rename_new(&self.path, &self.target)?;
         }
         self.published = true;
-        // The name must survive a power cut too. Where a folder cannot be synced, the file's own sync is all there is.
+        // The name must survive a power cut, too. If the folder cannot be synced, only the content is safe.
         let _unsynced = File::open(folder_of(&self.target)).and_then(|folder| folder.sync_all());
         Ok(())
     }
@@ -118,10 +118,10 @@ impl Drop for DraftFile {
     }
 }
 
-/// Writes a file that only this user may read. It appears whole or not at all, in place of the one that is there.
+/// Writes a file that only this user may read, replacing an existing one. It appears complete or not at all.
 ///
 /// # Errors
-/// Those of the system; the old file is there then.
+/// Those of the system; then the old file stays.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = DraftFile::beside(path)?;
     draft.file().write_all(bytes)?;
@@ -132,7 +132,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Removes a draft, with what SQLite put beside it.
+/// Removes a draft, with the files that SQLite created beside it.
 fn remove(path: &Path) {
     for ending in COMPANIONS {
         let mut name = path.as_os_str().to_owned();
@@ -143,18 +143,18 @@ fn remove(path: &Path) {
     let _left = fs::remove_file(path);
 }
 
-/// Removes all drafts that killed writers left in a folder which only ergo writes.
+/// Removes all drafts that killed writers left in a folder that only ergo writes.
 pub fn clear_drafts(folder: &Path) {
     clear_leftovers(folder, None);
 }
 
-/// Removes the drafts of killed writers, those whose lock nobody holds: for the target with this name, or for any.
+/// Removes the drafts of killed writers, whose lock nobody holds: those for the target with this name, or all.
 fn clear_leftovers(folder: &Path, target: Option<&[u8]>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.as_encoded_bytes();
-        let (begin, random) = name.split_at(name.len().saturating_sub(2 * RANDOM));
+        let (begin, random) = name.split_at(name.len().saturating_sub(2 * RANDOM_BYTES));
         let Some(draft_of) = begin.strip_suffix(MARK.as_bytes()) else { continue };
         if !random.iter().all(u8::is_ascii_hexdigit) || target.is_some_and(|target| target != draft_of) {
             continue;
@@ -165,10 +165,10 @@ fn clear_leftovers(folder: &Path, target: Option<&[u8]>) {
     }
 }
 
-/// Renames to a name that must be free.
+/// Renames a file, and fails if the new name exists.
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Some file systems cannot do both in one step; of those, some know links.
+        // Some file systems cannot do both in one step. Some of those support hard links.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => match fs::hard_link(from, to) {
             Ok(()) => {
                 let _second_name = fs::remove_file(from);

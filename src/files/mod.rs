@@ -1,7 +1,7 @@
-//! Files of others, read and written with care: bounded reads of regular files, new files that appear whole or not at all, and paths that stay
+//! Access to files that ergo does not own: bounded reads of regular files, atomic writes, and checks that a path stays
 //! within a folder.
 //!
-//! Architecture Invariant: no other module opens a file that somebody names with `std::fs`; a device, a pipe or a file without end would stall
+//! Architecture Invariant: no other module uses `std::fs` to open a file that somebody names; a device, a pipe or an endless file would stall
 //! or exhaust the program.
 
 mod draft_file;
@@ -14,5 +14,5 @@ pub use draft_file::{DraftFile, clear_drafts, write_private};
 pub use path_target::{PathTarget, locate, real_path};
 pub use read::{all_of, bytes, open, system_words, text};
 
-/// The largest settings, key or state file that is read, in bytes.
+/// The maximal size of a settings, key or state file that is read, in bytes.
 pub const MAX_SETTINGS: u64 = 4 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! Whether a path stays within a folder after its links are followed.
+//! Checks whether a path stays within a folder after its links are followed.
 
 use std::{
     fs,
@@ -6,35 +6,33 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Whether the target of a path is within a folder.
+/// The real path behind links, and whether it is within a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathTarget {
-    /// Within the folder: the real path.
     Inside(PathBuf),
-    /// Outside of it: the real path.
     Outside(PathBuf),
 }
 
 /// Follows the links of a path and returns whether it stays within `root`. A file that does not exist yet is judged by its folder.
 ///
 /// # Errors
-/// Where links go in circles, or a folder on the way cannot be entered.
+/// If links form a circle, or a folder of the path cannot be entered.
 pub fn locate(root: &Path, path: &Path) -> io::Result<PathTarget> {
     let real = real_path(path)?;
     Ok(if real.starts_with(fs::canonicalize(root)?) { PathTarget::Inside(real) } else { PathTarget::Outside(real) })
 }
 
-/// Follows the links of a path, whose last parts need not exist.
+/// Follows the links of a path, whose last components need not exist.
 ///
 /// # Errors
-/// Where links go in circles, or a folder on the way cannot be entered.
+/// If links form a circle, or a folder of the path cannot be entered.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Err(error) };
             let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
             match fs::read_link(path) {
-                // A link to what is not there yet: writing to it makes its target.
+                // A link to a file that does not exist yet: writing to it creates its target.
                 Ok(target) => real_path(&folder.join(target)),
                 Err(_) => Ok(real_path(folder)?.join(name)),
             }

@@ -9,21 +9,21 @@ use std::{
 
 use rustix::fs::OFlags;
 
-/// Opens a regular file for reading.
+/// Opens a regular file for reading, and refuses everything else.
 ///
-/// A named pipe without a writer does not block: it is refused, as is everything else that is not a regular file.
+/// Does not block on a named pipe without a writer.
 ///
 /// # Errors
-/// Those of the system, and [`ErrorKind::InvalidInput`] if it is not a regular file.
+/// Those of the system, [`ErrorKind::IsADirectory`] for a folder, and [`ErrorKind::InvalidInput`] for other files that are not regular.
 pub fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
     let file = match opened {
         Ok(file) => file,
-        // A socket cannot even be opened, and the system's words for it name a device.
+        // A socket cannot be opened, and the system's error message calls it a device.
         Err(error) => return Err(path.metadata().and_then(|meta| regular(&meta)).err().unwrap_or(error)),
     };
-    // Looked at after opening: what the name stands for may change in between.
+    // Check the open file, because another file may have got its name since the path was resolved.
     regular(&file.metadata()?)?;
     Ok(file)
 }
@@ -44,7 +44,7 @@ fn regular(meta: &Metadata) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}; name a regular file")))
 }
 
-/// Reads a regular file whole.
+/// Reads a whole regular file.
 ///
 /// # Errors
 /// Those of [`open`] and of reading, and [`ErrorKind::FileTooLarge`] for more than `limit` bytes.
@@ -52,12 +52,12 @@ pub fn bytes(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let size = file.metadata()?.len();
     if size > limit {
-        return Err(too_large(&format!("it has {size} bytes, and the limit is {}", shown(limit))));
+        return Err(too_large(&format!("it has {size} bytes, and the limit is {}", with_unit(limit))));
     }
     all_of(file, limit)
 }
 
-/// Reads a regular file of UTF-8 text whole.
+/// Reads a whole regular file of UTF-8 text.
 ///
 /// # Errors
 /// Those of [`bytes()`], and [`ErrorKind::InvalidData`] if it is not UTF-8.
@@ -76,7 +76,7 @@ pub fn all_of(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        return Err(too_large(&format!("it has more than the limit of {}", shown(limit))));
+        return Err(too_large(&format!("it has more than the limit of {}", with_unit(limit))));
     }
     Ok(bytes)
 }
@@ -85,7 +85,7 @@ fn too_large(what: &str) -> io::Error {
     io::Error::new(ErrorKind::FileTooLarge, what)
 }
 
-fn shown(bytes: u64) -> String {
+fn with_unit(bytes: u64) -> String {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
     match bytes {
@@ -95,7 +95,7 @@ fn shown(bytes: u64) -> String {
     }
 }
 
-/// Describes an error of the system without its number, which helps nobody: “No such file or directory”.
+/// Returns the message of a system error without its number, such as “No such file or directory”.
 pub fn system_words(error: &io::Error) -> String {
     let words = error.to_string();
     words.split(" (os error").next().unwrap_or(&words).to_owned()

@@ -1,4 +1,4 @@
-//! Which project a folder belongs to, read from git's own files: no git process is started.
+//! Detects the project that a folder belongs to from git's own files, without starting git.
 
 use std::{
     fs,
@@ -7,13 +7,13 @@ use std::{
 
 use crate::files;
 
-/// A project, as detected from a folder.
+/// A project that was detected from a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// The base name of the repository, which all its worktrees share; else of the folder.
+    /// The base name of the repository, which all its worktrees share; without a repository, that of the folder.
     pub name: String,
-    /// What distinguishes it from another project of the same name, the best first: the remote, the common directory, the
-    /// folder. The later ones identified it before it had a remote or a repository.
+    /// Identities that distinguish the project from others of the same name, the best first: the remote, the git common directory,
+    /// the folder. The later ones identified the project before it had a remote or a repository.
     pub identities: Vec<String>,
 }
 
@@ -33,12 +33,12 @@ pub fn project_of(folder: &Path) -> Project {
     Project { name, identities: remote.map(|url| plain_url(&url)).into_iter().chain(folders).collect() }
 }
 
-/// Whether `folder` is in a repository.
+/// Returns whether `folder` is in a repository.
 pub fn in_repository(folder: &Path) -> bool {
     folder.ancestors().any(|above| common_dir(above).is_some())
 }
 
-/// Returns the top of the working tree that contains `folder`, else `folder` itself.
+/// Returns the top of the working tree that contains `folder`; without one, `folder` itself.
 pub fn top_of(folder: &Path) -> PathBuf {
     folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(folder).to_owned()
 }
@@ -80,7 +80,7 @@ fn origin(config: &str) -> Option<String> {
     })
 }
 
-/// Reduces a URL to host and path, so that a repository has one identity over ssh and https, and no credentials stay.
+/// Reduces a URL to host and path, so that a repository has the same identity over ssh and https, and credentials are removed.
 fn plain_url(url: &str) -> String {
     let rest = match url.split_once("://") {
         Some(("file", path)) => return path.to_owned(),

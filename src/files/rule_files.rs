@@ -1,4 +1,4 @@
-//! Which files of a folder hold rules and decisions: those at the places where agents and people look for them.
+//! Finds the files of rules and decision records in a folder, at the paths where agents and people look for them.
 
 use std::{
     fs,
@@ -7,7 +7,7 @@ use std::{
 
 use ignore::{DirEntry, WalkBuilder};
 
-/// The files of rules of a project, by their paths in it.
+/// Paths of rule files in a project.
 pub const PLACES: [&str; 10] = [
     "CLAUDE.md",
     "CLAUDE.local.md",
@@ -21,14 +21,14 @@ pub const PLACES: [&str; 10] = [
     ".github/CONTRIBUTING.md",
 ];
 
-/// Folders of rules, with the ends of the names of their files. Those with Markdown files hold decision records.
+/// Folders of rules, with the suffix of their files. Those with Markdown files contain decision records.
 pub const FOLDERS: [(&str, &str); 5] =
     [(".cursor/rules", ".mdc"), ("docs/adr", ".md"), ("doc/adr", ".md"), ("docs/decisions", ".md"), ("adr", ".md")];
 
-/// Files of rules that agents read in any folder of a project, such as a package of a monorepo.
+/// Names of rule files that agents read in any folder of a project, such as a package of a monorepo.
 const NESTED: [&str; 5] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", ".windsurfrules"];
 
-/// Folders of what others wrote, of what a build makes, and of what tests read: rules there are not those of this project.
+/// Folders of third-party code, build output and test data: rules in them are not those of this project.
 const VENDORED: [&str; 13] = [
     "node_modules",
     "bower_components",
@@ -45,33 +45,33 @@ const VENDORED: [&str; 13] = [
     "fixtures",
 ];
 
-/// The hidden folders in which rules stand.
+/// Hidden folders that contain rules.
 const HIDDEN: [&str; 3] = [".claude", ".cursor", ".github"];
 
-/// The most files of one folder of rules.
-const MOST: usize = 2_000;
+/// The most files that are read of one folder of rules.
+const MAX_FILES_PER_FOLDER: usize = 2_000;
 
-/// The most entries that are looked at below one folder, and how deep.
+/// The most entries that are visited below one folder.
 pub const MOST_ENTRIES: usize = 200_000;
-/// See [`MOST_ENTRIES`].
-const DEEPEST: usize = 12;
+/// The depth to which folders are visited.
+const MAX_DEPTH: usize = 12;
 
-/// The files of rules below a folder.
+/// The rule files below a folder.
 #[derive(Debug)]
 pub struct FoundRuleFiles {
-    /// The files, in order.
+    /// Sorted by path.
     pub files: Vec<PathBuf>,
-    /// The folder has more entries than are looked at.
+    /// The folder has more entries than are visited.
     pub is_cut: bool,
 }
 
-/// Returns the files of [`search_under`].
+/// Returns the files that [`search_under`] finds.
 pub fn files_under(path: &Path) -> Vec<PathBuf> {
     search_under(path).files
 }
 
-/// Returns the files to follow: the path itself if it is a file; else the files of rules of the projects at and below the folder, those of nested
-/// folders included. What git ignores and what is vendored is left out.
+/// Returns the files to follow: the path itself if it is a file, else the rule files of the projects at and below the folder, including those of nested
+/// folders. Files that git ignores, and files in vendored folders, are left out.
 pub fn search_under(path: &Path) -> FoundRuleFiles {
     search(path, MOST_ENTRIES)
 }
@@ -80,7 +80,7 @@ fn search(path: &Path, most: usize) -> FoundRuleFiles {
     if path.is_file() {
         return FoundRuleFiles { files: vec![path.to_owned()], is_cut: false };
     }
-    let mut found = of_project(path);
+    let mut found = rule_files_of(path);
     let is_project = is_project(path);
     let mut walk = WalkBuilder::new(path)
         .standard_filters(false)
@@ -88,44 +88,44 @@ fn search(path: &Path, most: usize) -> FoundRuleFiles {
         .git_ignore(true)
         .git_exclude(true)
         .require_git(false)
-        .max_depth(Some(DEEPEST))
+        .max_depth(Some(MAX_DEPTH))
         .filter_entry(|entry| entry.depth() == 0 || !is_left_out(entry))
         .build();
     for entry in walk.by_ref().take(most).flatten().filter(|entry| entry.depth() > 0) {
         let here = entry.path();
         if entry.file_type().is_some_and(|kind| kind.is_dir()) {
             if entry.depth() == 1 && !is_project || here.join(".git").exists() {
-                found.extend(of_project(here));
+                found.extend(rule_files_of(here));
             }
         } else if is_nested(here) && here.is_file() {
             found.push(here.to_owned());
         }
     }
-    // Two links to one file are one file.
+    // Links to the same file count once.
     let mut files: Vec<PathBuf> = found.into_iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
     files.sort();
     files.dedup();
     FoundRuleFiles { files, is_cut: walk.next().is_some() }
 }
 
-/// Whether a folder has files of rules of its own, or is a repository.
+/// Returns whether a folder is a repository or has rule files of its own.
 pub fn is_project(folder: &Path) -> bool {
-    folder.join(".git").exists() || !of_project(folder).is_empty()
+    folder.join(".git").exists() || !rule_files_of(folder).is_empty()
 }
 
-/// Whether a file stands in a folder of decision records.
+/// Returns whether a file is in a folder of decision records and is not a rule file.
 pub fn is_record(path: &Path) -> bool {
     let folder = path.parent().unwrap_or(path);
     !path.file_name().is_some_and(|name| is_rule_file(&name.to_string_lossy()))
         && FOLDERS.iter().any(|(place, end)| *end == ".md" && folder.ends_with(place))
 }
 
-/// Whether agents read a file with this name as rules, whichever folder it is in.
+/// Returns whether a file with this name is a rule file, in whichever folder it is.
 pub fn is_rule_file(name: &str) -> bool {
     PLACES.iter().any(|place| place.rsplit('/').next() == Some(name))
 }
 
-/// Whether a file with this name in a folder of decision records is a table of contents or a template.
+/// Returns whether a file with this name in a folder of decision records is a table of contents or a template.
 pub fn is_beside_records(name: &str) -> bool {
     let name = name.to_lowercase();
     name == "readme.md" || name == "index.md" || name.contains("template")
@@ -137,7 +137,7 @@ fn is_left_out(entry: &DirEntry) -> bool {
     entry.file_type().is_some_and(|kind| kind.is_dir()) && (is_hidden || VENDORED.contains(&&*name))
 }
 
-/// Whether a file holds rules in whichever folder it stands.
+/// Returns whether a file contains rules in any folder of a project.
 fn is_nested(path: &Path) -> bool {
     let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else { return false };
     NESTED.contains(&&*name)
@@ -146,7 +146,7 @@ fn is_nested(path: &Path) -> bool {
             .any(|(folder, end)| name.ends_with(end) && path.parent().is_some_and(|above| above.ends_with(folder)))
 }
 
-fn of_project(folder: &Path) -> Vec<PathBuf> {
+fn rule_files_of(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = PLACES.iter().map(|place| folder.join(place)).filter(|path| path.is_file()).collect();
     for (place, end) in FOLDERS {
         let named = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(end));
@@ -160,7 +160,7 @@ fn of_project(folder: &Path) -> Vec<PathBuf> {
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(read) = fs::read_dir(folder) else { return Vec::new() };
-    let mut found: Vec<PathBuf> = read.take(MOST).filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut found: Vec<PathBuf> = read.take(MAX_FILES_PER_FOLDER).filter_map(|entry| Some(entry.ok()?.path())).collect();
     found.sort();
     found
 }

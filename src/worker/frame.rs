@@ -1,4 +1,4 @@
-//! //! The frames between the daemon and a worker process: a length in four little-endian bytes, then CBOR.
+//! The frames between the daemon and a worker process: a length in four little-endian bytes, then CBOR.
 
 use std::io::{self, Read, Write};
 
@@ -7,7 +7,7 @@ use minicbor::{Decode, Encode};
 /// Writes a message as one frame and flushes.
 ///
 /// # Errors
-/// If the other end is gone, or the message is longer than `max_frame` bytes.
+/// If the other end has closed the stream, or the message is longer than `max_frame` bytes.
 pub(crate) fn write(to: &mut impl Write, max_frame: usize, message: &impl Encode<()>) -> io::Result<()> {
     let body =
         minicbor::to_vec(message).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
@@ -35,7 +35,7 @@ pub(crate) fn read<T: for<'b> Decode<'b, ()>>(from: &mut impl Read, max_frame: u
         let why = format!("a frame of {length} bytes; at most {max_frame} are allowed");
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
-    // Memory grows with the bytes that arrive: a declared length reserves nothing.
+    // Memory grows with the bytes that arrive. Reserving the declared length would let the other end exhaust it.
     let mut body = Vec::new();
     if from.take(length).read_to_end(&mut body)? as u64 != length {
         return Err(io::ErrorKind::UnexpectedEof.into());

@@ -1,5 +1,5 @@
-//! The worker's side of a worker process: requests arrive on standard input, answers leave on standard output,
-//! and resource limits apply.
+//! The worker's side of a worker process: reads requests from standard input, writes answers to standard output,
+//! and sets resource limits.
 
 use std::{
     fs::File,
@@ -19,7 +19,7 @@ use super::frame;
 /// # Errors
 /// If the system refuses to duplicate standard output.
 pub(crate) fn enter() -> io::Result<File> {
-    // Answers go to the real standard output; whatever a library prints goes to the log.
+    // Answers go to the real standard output; output of libraries goes to standard error, and so to the log.
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     rustix::stdio::dup2_stdout(io::stderr())?;
     log_panics();
@@ -46,14 +46,14 @@ pub(crate) fn set_limit(resource: Resource, most: u64) {
     let _refused = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
 }
 
-/// Sets the soft limit of a resource; a later call may raise it again, up to the hard limit.
+/// Sets the soft limit of a resource. A later call can raise it again, up to the hard limit.
 pub(crate) fn set_soft_limit(resource: Resource, most: u64) {
     let maximum = getrlimit(resource).maximum;
     let _refused = setrlimit(resource, Rlimit { current: Some(maximum.map_or(most, |end| end.min(most))), maximum });
 }
 
-/// Reads requests on a thread of its own, so that this process ends as soon as the daemon does. `each` sees
-/// every request first, and returns those that are to be worked on.
+/// Reads requests on a separate thread, so that this process ends as soon as the daemon does. `each` is called
+/// with every request first, and returns those that must be processed.
 ///
 /// # Errors
 /// If no thread can be started.

@@ -25,7 +25,7 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(200);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum WorkerEvent<A> {
     Answer(A),
-    /// It exited, or sent an invalid frame. The text completes "the process …".
+    /// The worker exited, or sent an invalid frame. The text completes "the process …".
     Exited(String),
 }
 
@@ -39,9 +39,9 @@ pub(crate) struct WorkerProgram {
     pub(crate) path: PathBuf,
     /// The word after `ergo worker`.
     pub(crate) subcommand: &'static str,
-    /// Prefixes of the environment variables that it inherits besides [`ENVIRONMENT`].
+    /// Prefixes of the environment variables that the worker inherits besides [`ENVIRONMENT`].
     pub(crate) inherits: &'static [&'static str],
-    /// Environment variables that are set for it.
+    /// Environment variables that are set for the worker.
     pub(crate) sets: &'static [(&'static str, &'static str)],
     /// The longest frame in either direction, in bytes.
     pub(crate) max_frame: usize,
@@ -95,9 +95,9 @@ pub(crate) trait LaunchWorker<Q, A>: Send + Sync {
 pub(crate) trait WorkerHandle<Q>: Send {
     /// Queues a request without waiting for the worker to read it.
     fn send(&mut self, request: Q);
-    /// Returns its process id.
+    /// Returns the process id.
     fn pid(&self) -> u32;
-    /// Returns its exit code or signal, if it has ended.
+    /// Returns the exit code or signal, if the worker has ended.
     fn ended(&mut self) -> Option<String>;
 }
 
@@ -108,7 +108,7 @@ struct WorkerProcess<Q> {
 
 impl<Q: Send> WorkerHandle<Q> for WorkerProcess<Q> {
     fn send(&mut self, request: Q) {
-        // If the worker reads no more, its reader thread reports the exit.
+        // If the worker reads no more, the thread that reads its answers reports the exit.
         drop(self.requests.as_ref().map(|requests| requests.send(request)));
     }
 
@@ -117,7 +117,7 @@ impl<Q: Send> WorkerHandle<Q> for WorkerProcess<Q> {
     }
 
     fn ended(&mut self) -> Option<String> {
-        // Its pipes close a moment before the system reports the exit.
+        // The pipes of a process close a moment before the system reports its exit.
         let begin = Instant::now();
         while begin.elapsed() < EXIT_TIMEOUT {
             if let Ok(Some(status)) = self.child.try_wait() {
@@ -132,7 +132,7 @@ impl<Q: Send> WorkerHandle<Q> for WorkerProcess<Q> {
 impl<Q> Drop for WorkerProcess<Q> {
     fn drop(&mut self) {
         self.requests = None;
-        // It may have exited by itself; kill and wait then fail, which is fine.
+        // These fail if the process has already exited, which is fine.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -142,7 +142,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<thread:
     thread::Builder::new().name(name.to_owned()).stack_size(256 * 1024).spawn(work)
 }
 
-/// Writes requests on a thread of its own: a stopped worker reads none, and the sender must not block on it.
+/// Writes requests on a separate thread, so that a stopped worker, which reads none, does not block the sender.
 fn write<Q: Encode<()> + Send + 'static>(stdin: ChildStdin, max_frame: usize) -> io::Result<mpsc::Sender<Q>> {
     let (send, requests) = mpsc::channel::<Q>();
     spawn("worker-in", move || {
@@ -199,11 +199,11 @@ fn read<A: for<'b> Decode<'b, ()> + 'static>(
                 Err(error) => break Some(format!("sent an invalid answer: {error}")),
             }
         };
-        // Wait for its last lines, unless it still runs and only its answers ended.
+        // At the end of the stream, wait for the last lines of standard error. After an invalid answer the worker may still run.
         let why = why.unwrap_or_else(|| {
             let _panicked = listening.join();
-            let words = last_lines.lock().unwrap_or_else(PoisonError::into_inner);
-            describe_death(words.iter().map(String::as_str))
+            let lines = last_lines.lock().unwrap_or_else(PoisonError::into_inner);
+            describe_exit(lines.iter().map(String::as_str))
         });
         sink(WorkerEvent::Exited(why));
     })?;
@@ -214,18 +214,18 @@ fn read<A: for<'b> Decode<'b, ()> + 'static>(
 pub(crate) const OUT_OF_MEMORY: &str = "ran out of memory";
 
 /// Explains the exit of a worker by its last lines.
-fn describe_death<'a>(words: impl DoubleEndedIterator<Item = &'a str> + Clone) -> String {
+fn describe_exit<'a>(lines: impl DoubleEndedIterator<Item = &'a str> + Clone) -> String {
     // The failed assertion after such a line does not name the cause.
     let memory = ["insufficient memory", "bad_alloc", "failed to allocate", "memory allocation of"];
-    if let Some(line) = words.clone().find(|line| memory.iter().any(|word| line.contains(word))) {
+    if let Some(line) = lines.clone().find(|line| memory.iter().any(|word| line.contains(word))) {
         return format!("{OUT_OF_MEMORY}: {}", line.trim_start_matches("ERROR "));
     }
-    let telling = ["what():", "GGML_ASSERT", "rror", "abort", "terminate", "alloc"];
-    let line = words.rev().find(|line| telling.iter().any(|word| line.contains(word)));
+    let informative = ["what():", "GGML_ASSERT", "rror", "abort", "terminate", "alloc"];
+    let line = lines.rev().find(|line| informative.iter().any(|word| line.contains(word)));
     line.map_or_else(|| "ended".to_owned(), |line| format!("ended: {line}"))
 }
 
-/// Returns the executable of this process, even if its file was replaced meanwhile.
+/// Returns the executable of this process, even if its file has been replaced.
 pub(crate) fn this_program() -> PathBuf {
     let own = std::env::current_exe().ok().filter(|path| path.exists());
     own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
@@ -257,7 +257,7 @@ pub fn thread_cpu_time() -> Option<Duration> {
 
 /// Returns user and system time of `/proc/…/stat`: fields 14 and 15, in hundredths of a second (`USER_HZ`, see proc(5)).
 fn cpu_in(stat: &str) -> Option<Duration> {
-    // The name of the program, field 2, may have spaces and parentheses.
+    // The name of the program, field 2, may contain spaces and parentheses.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut ticks = fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().ok());
     let (user, system) = (ticks.next()??, ticks.next()??);
@@ -279,13 +279,13 @@ mod tests {
     #[test]
     fn an_exit_is_explained_by_its_last_lines() {
         assert_eq!(
-            describe_death(["loading", "GGML_ASSERT(x) failed", "more"].into_iter()),
+            describe_exit(["loading", "GGML_ASSERT(x) failed", "more"].into_iter()),
             "ended: GGML_ASSERT(x) failed"
         );
-        assert_eq!(describe_death(["loading"].into_iter()), "ended");
+        assert_eq!(describe_exit(["loading"].into_iter()), "ended");
         let starved = ["ERROR insufficient memory (attempted to allocate 9 MB)", "GGML_ASSERT(x) failed"];
         assert_eq!(
-            describe_death(starved.into_iter()),
+            describe_exit(starved.into_iter()),
             "ran out of memory: insufficient memory (attempted to allocate 9 MB)"
         );
     }
