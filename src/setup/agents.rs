@@ -1,4 +1,4 @@
-//! The coding agents that ergo knows, and what is written into which of their files.
+//! The supported coding agents, and what setup writes into which of their files.
 
 use std::path::{Path, PathBuf};
 
@@ -24,61 +24,59 @@ pub enum CodingAgent {
     Vscode,
 }
 
-/// Whose files are written.
+/// The folders whose files setup writes: those of a person or of a project.
 #[derive(Clone, Debug)]
 pub struct AgentFiles {
-    /// The person's home.
+    /// The person's home folder.
     pub home: PathBuf,
-    /// The person's folder of settings.
+    /// The person's configuration folder (`XDG_CONFIG_HOME`).
     pub config: PathBuf,
-    /// The repository whose files are written instead of the person's.
+    /// The repository whose files are written instead of the person's own.
     pub project: Option<PathBuf>,
 }
 
-/// What is written into a file.
+/// One change to a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Edit {
-    /// JSON: an entry `ergo` with this value, in the object at this path of names.
+    /// JSON: sets the entry `ergo` to this value, in the object at this path of names.
     Entry(&'static [&'static str], Value),
-    /// JSON: a command that the agent runs at an event.
+    /// JSON: adds a command that the agent runs at an event.
     Hook(Hook),
-    /// JSON: a name at the top with this value, unless the file has that name already.
+    /// JSON: sets a name of the top object to this value, unless the file has the name.
     Default(&'static str, Value),
-    /// TOML: a table `mcp_servers.ergo` that starts this program.
+    /// TOML: adds a table `mcp_servers.ergo` that starts this program.
     Server(String),
-    /// Markdown: how to use ergo, between two markers.
+    /// Markdown: adds the instructions for agents, between two markers.
     Instructions,
 }
 
-/// A command at an event.
+/// A command that an agent runs at an event.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Hook {
-    /// The event.
+    /// The agent's name of the event.
     pub(super) event: &'static str,
-    /// For which tools.
+    /// The tools at whose events the command runs, as the agent's pattern; `None` for all.
     pub(super) matcher: Option<&'static str>,
-    /// The command.
     pub(super) command: String,
-    /// The command stands in the list itself, not in a group with others.
+    /// The command is an element of the event's list, and not of a group in that list.
     pub(super) flat: bool,
-    /// How long it may take, in the agent's unit.
+    /// The time limit in the agent's unit.
     pub(super) timeout: Option<u32>,
 }
 
-/// A file, and what is written into it.
+/// A file and the edits that setup makes in it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Target {
-    /// The file.
     pub(super) path: PathBuf,
-    /// In this order.
+    /// The edits in the order in which they are made.
     pub(super) edits: Vec<Edit>,
 }
 
 impl AgentFiles {
-    /// The files of the person whom the environment names, or those of a project.
+    /// Returns the files of the person whom the environment names, or those of a project.
     ///
     /// # Errors
-    /// The environment names no home.
+    /// If `HOME` is not set.
     pub fn from_environment(project: Option<PathBuf>) -> Result<Self, SetupError> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let home = set("HOME")
@@ -88,7 +86,7 @@ impl AgentFiles {
 }
 
 impl CodingAgent {
-    /// Its name, as people write it.
+    /// Returns the display name.
     pub fn title(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
@@ -100,17 +98,17 @@ impl CodingAgent {
         }
     }
 
-    /// Its name on the command line, such as `claude-code`.
+    /// Returns the name on the command line, such as `claude-code`.
     pub fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// The agent with a name of the command line.
+    /// Returns the agent with a command-line name.
     pub fn named(name: &str) -> Option<Self> {
         Self::from_str(name, false).ok()
     }
 
-    /// The agents that are installed here: those whose program is on the `PATH`, or whose folder of settings exists.
+    /// Returns the installed agents: those whose program is in the `PATH`, or whose settings folder exists.
     pub fn installed(place: &AgentFiles) -> Vec<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -128,7 +126,6 @@ impl CodingAgent {
         }
     }
 
-    /// Its folder of settings, or its program, is there.
     fn is_installed(self, place: &AgentFiles, path: &[PathBuf]) -> bool {
         let folder = match self {
             Self::ClaudeCode => place.home.join(".claude"),
@@ -136,7 +133,7 @@ impl CodingAgent {
             Self::Cursor => place.home.join(".cursor"),
             Self::Gemini => place.home.join(".gemini"),
             Self::Opencode => place.config.join("opencode"),
-            Self::Vscode => vscode(place),
+            Self::Vscode => vscode_folder(place),
         };
         folder.is_dir() || path.iter().any(|folder| folder.join(self.program()).is_file())
     }
@@ -171,13 +168,13 @@ impl CodingAgent {
                     file(at(".cursor/mcp.json", ".cursor/mcp.json"), vec![servers(stdio)]),
                     file(at(".cursor/hooks.json", ".cursor/hooks.json"), flat),
                 ];
-                // A person's own rules are in the program's settings, not in a file.
+                // Cursor keeps a person's own rules in its settings, not in a file.
                 files.extend(project.map(|project| file(project.join("AGENTS.md"), vec![Edit::Instructions])));
                 files
             }
             Self::Gemini => {
                 let mut edits = vec![servers(stdio)];
-                // In milliseconds.
+                // Gemini's unit is milliseconds.
                 edits.extend(hooks(&GEMINI, program, Some(10_000)));
                 vec![
                     file(at(".gemini/settings.json", ".gemini/settings.json"), edits),
@@ -188,7 +185,7 @@ impl CodingAgent {
                 let entry = json!({"type": "local", "command": [program, "mcp"], "enabled": true});
                 let folder = project.map_or_else(|| place.config.join("opencode"), Path::to_owned);
                 vec![
-                    file(opencode(&folder), vec![Edit::Entry(&["mcp"], entry)]),
+                    file(opencode_settings(&folder), vec![Edit::Entry(&["mcp"], entry)]),
                     file(folder.join("AGENTS.md"), vec![Edit::Instructions]),
                 ]
             }
@@ -199,21 +196,21 @@ impl CodingAgent {
                         file(project.join(".vscode/mcp.json"), vec![entry]),
                         file(project.join("AGENTS.md"), vec![Edit::Instructions]),
                     ],
-                    None => vec![file(vscode(place).join("mcp.json"), vec![entry])],
+                    None => vec![file(vscode_folder(place).join("mcp.json"), vec![entry])],
                 }
             }
         }
     }
 }
 
-/// The file of opencode's settings in a folder: the one that is there, of the two names that it reads.
-fn opencode(folder: &Path) -> PathBuf {
+/// Returns opencode's settings file in a folder: the existing one of the two names that it reads.
+fn opencode_settings(folder: &Path) -> PathBuf {
     let commented = folder.join("opencode.jsonc");
     if commented.is_file() { commented } else { folder.join("opencode.json") }
 }
 
-/// A person's folder of VS Code's settings.
-fn vscode(place: &AgentFiles) -> PathBuf {
+/// Returns the folder of a person's VS Code settings.
+fn vscode_folder(place: &AgentFiles) -> PathBuf {
     if cfg!(target_os = "macos") {
         place.home.join("Library/Application Support/Code/User")
     } else {
@@ -221,7 +218,7 @@ fn vscode(place: &AgentFiles) -> PathBuf {
     }
 }
 
-/// Events of an agent: its name for it, for which tools, and ergo's.
+/// Events of an agent: the agent's name, the pattern of tools, and ergo's name.
 type Events = [(&'static str, Option<&'static str>, &'static str)];
 
 const CLAUDE: [(&str, Option<&str>, &str); 5] = [
@@ -247,7 +244,7 @@ const GEMINI: [(&str, Option<&str>, &str); 4] = [
     ("PreCompress", None, "pre-compact"),
 ];
 
-// What the other events say is not sure to reach the agent, and would be on the record as given.
+// The output of hooks at other events may not reach the agent, although ergo would record it as delivered.
 const CURSOR: [(&str, Option<&str>, &str); 3] =
     [("sessionStart", None, "session-start"), ("preCompact", None, "pre-compact"), ("stop", None, "stop")];
 
@@ -258,7 +255,7 @@ fn hooks(events: &Events, program: &str, timeout: Option<u32>) -> Vec<Edit> {
     events.iter().map(hook).collect()
 }
 
-/// The command of a hook, for a shell.
+/// Returns the shell command of a hook.
 fn command(program: &str, moment: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     if program.chars().all(plain) {
@@ -268,7 +265,7 @@ fn command(program: &str, moment: &str) -> String {
     }
 }
 
-/// Every file of these agents, once.
+/// Returns the files of these agents, each once.
 pub(super) fn targets(agents: &[CodingAgent], place: &AgentFiles, program: &str) -> Vec<Target> {
     let mut all: Vec<Target> = Vec::new();
     for target in agents.iter().flat_map(|agent| agent.targets(place, program)) {

@@ -1,4 +1,4 @@
-//! Copies of files from before setup changed them: removal restores every byte if nobody else has changed them since.
+//! Backups of files from before setup changed them. If nobody else has changed a file since, removal restores it byte for byte.
 
 use std::{
     fs,
@@ -17,19 +17,19 @@ pub(super) struct Backups {
     folder: PathBuf,
 }
 
-/// A backup, as it is stored.
+/// A stored backup.
 #[derive(Debug, Serialize, Deserialize)]
 struct Backup {
     path: PathBuf,
-    /// What was in it; `None` if there was no such file.
+    /// The content before setup; `None` if there was no file.
     before: Option<String>,
-    /// The hash of what setup wrote.
+    /// The hash of the content that setup wrote.
     after: String,
 }
 
-/// What was in a file before setup.
+/// The content of a file before setup.
 pub(super) struct Original {
-    /// `None` if there was no such file.
+    /// `None` if there was no file.
     pub(super) text: Option<String>,
 }
 
@@ -38,7 +38,7 @@ fn hash(text: &str) -> String {
 }
 
 impl Backups {
-    /// The backups in this folder of the machine's state.
+    /// Uses the folder `setup` in this device's state folder.
     pub(super) fn new(state: &Path) -> Self {
         Self { folder: state.join("setup") }
     }
@@ -57,15 +57,15 @@ impl Backups {
         serde_json::from_str(&text).ok().filter(|backup: &Backup| backup.path == path)
     }
 
-    /// The file before setup, if it holds what setup wrote and nothing else.
+    /// Returns the content before setup if the file contains exactly what setup wrote.
     pub(super) fn original(&self, path: &Path, now: &str) -> Option<Original> {
         let backup = self.backup(path).filter(|backup| backup.after == hash(now))?;
         Some(Original { text: backup.before })
     }
 
-    /// Keeps a file as it is, before it is changed to `after`.
+    /// Stores the content `now` of a file before it is changed to `after`.
     pub(super) fn keep(&self, path: &Path, now: Option<&str>, after: &str) -> Result<(), SetupError> {
-        // If the file holds what an earlier run of setup wrote, what was there before that run is kept.
+        // If the file contains what an earlier run of setup wrote, keep the content from before that run.
         let earlier = now.and_then(|now| self.original(path, now));
         let before = earlier.map_or_else(|| now.map(str::to_owned), |original| original.text);
         let backup = Backup { path: path.to_owned(), before, after: hash(after) };
@@ -76,7 +76,7 @@ impl Backups {
         files::write_private(&file, text.as_bytes()).map_err(failed)
     }
 
-    /// The files of which there are backups, in alphabetical order: those that setup wrote and has not restored.
+    /// Returns the existing files with a backup, in alphabetical order: those that setup wrote and has not restored.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         let files = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let mut paths: Vec<PathBuf> = files
@@ -90,7 +90,7 @@ impl Backups {
 
     /// Removes the backup of a file that setup has restored.
     pub(super) fn forget(&self, path: &Path) {
-        // A backup that stays does no harm: it counts only for a file with the text that setup wrote.
+        // A remaining backup does no harm: it is used only for a file with the content that setup wrote.
         drop(fs::remove_file(self.file(path)));
     }
 }

@@ -6,7 +6,7 @@ use super::{
     instructions, json, toml,
 };
 
-/// The text with ergo in it; the same text where it is there already.
+/// Returns the text with ergo's entries; unchanged if it has them already.
 pub(super) fn set(text: Option<&str>, target: &Target) -> Result<String, SetupError> {
     let each = |text: String, edit: &Edit| match edit {
         Edit::Entry(path, value) => json::set_entry(&text, path, value),
@@ -18,12 +18,12 @@ pub(super) fn set(text: Option<&str>, target: &Target) -> Result<String, SetupEr
     fold(text.unwrap_or_default(), target, each)
 }
 
-/// The text without ergo.
+/// Returns the text without ergo's entries.
 pub(super) fn unset(text: &str, target: &Target) -> Result<String, SetupError> {
     let each = |text: String, edit: &Edit| match edit {
         Edit::Entry(path, _) => json::unset_entry(&text, path),
         Edit::Hook(hook) => json::unset_hook(&text, hook),
-        // It means nothing by itself, and a person may rely on it by now.
+        // The default does nothing by itself, and a person may rely on it by now.
         Edit::Default(..) => Ok(text),
         Edit::Server(_) => toml::unset(&text),
         Edit::Instructions => instructions::unset(&text),
@@ -31,7 +31,7 @@ pub(super) fn unset(text: &str, target: &Target) -> Result<String, SetupError> {
     fold(text, target, each)
 }
 
-/// Makes the edits in a text. A byte order mark stays: the parsers would take it for a part of the text.
+/// Makes the edits in a text. Keeps a byte order mark, which the parsers would treat as part of the text.
 fn fold(
     text: &str,
     target: &Target,

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use crate::domain::marked_section::{self, INSTRUCTIONS, SectionError, line_end};
 
-/// The whole line above the instructions.
+/// The line above the instructions, which begins their section.
 const BEGIN_LINE: &str = "<!-- ergo:begin (written by `ergo setup`; changes in this block are overwritten) -->";
 
-/// How an agent uses ergo.
+/// The instructions on how to use ergo.
 const TEXT: &str = include_str!("instructions.md");
 
-/// The section with the markers, as lines with this end.
+/// Returns the section with its markers, with this line end.
 fn section(end: &str) -> String {
     let lines = std::iter::once(BEGIN_LINE).chain(TEXT.lines()).chain([INSTRUCTIONS.end]);
     lines.flat_map(|line| [line, end]).collect()
@@ -20,7 +20,7 @@ fn find(text: &str) -> Result<Option<Range<usize>>, String> {
     marked_section::find(text, INSTRUCTIONS).map_err(|error| format!("cannot be changed: {error}"))
 }
 
-/// Returns the text with the instructions: in their section, or else at the end. The ends of lines are those of the text.
+/// Returns the text with the instructions in their section, or at the end if there is none. Line ends are those of the text.
 pub(super) fn set(text: &str) -> Result<String, String> {
     let found = find(text)?;
     let end = line_end(text, found.clone());
@@ -30,7 +30,7 @@ pub(super) fn set(text: &str) -> Result<String, String> {
             [text.get(..found.start).unwrap_or_default(), &section, text.get(found.end..).unwrap_or_default()].concat()
         }
         None if text.is_empty() => section,
-        // One line break more than there was, whatever the text ends with, so that removal knows what to take out.
+        // Always add one line break before the section, whatever the text ends with, so that `unset` can remove exactly that.
         None => [text, end, &section].concat(),
     })
 }

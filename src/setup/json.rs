@@ -1,4 +1,4 @@
-//! Entries and hooks in a JSON file, which may hold comments and trailing commas; everything else is left as it is.
+//! Edits entries and hooks in a JSON file, which may contain comments and trailing commas. Everything else stays as it is.
 
 use jsonc_parser::{
     ParseOptions,
@@ -15,11 +15,11 @@ fn parse(text: &str) -> Result<CstRootNode, String> {
     CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| format!("is not valid JSON ({error})"))
 }
 
-fn top(root: &CstRootNode) -> Result<CstObject, String> {
+fn top_object(root: &CstRootNode) -> Result<CstObject, String> {
     root.object_value().ok_or_else(|| "does not contain a JSON object".to_owned())
 }
 
-/// The object of this name in another, made where there is none.
+/// Returns the object with this name in another one, which is created if it is missing.
 fn child(object: &CstObject, name: &str) -> Result<CstObject, String> {
     object.object_value_or_create(name).ok_or_else(|| format!("has a `{name}` that is not an object"))
 }
@@ -37,17 +37,17 @@ fn input(value: &Value) -> CstInputValue {
     }
 }
 
-/// The text with `ergo` under these names.
+/// Returns the text with the entry `ergo` in the object at this path.
 pub(super) fn set_entry(text: &str, path: &[&str], value: &Value) -> Result<String, String> {
     let root = parse(text)?;
-    let mut object = top(&root)?;
+    let mut object = top_object(&root)?;
     for name in path {
         object = child(&object, name)?;
     }
     match object.get(NAME) {
         Some(ours) => {
             let now = ours.to_serde_value();
-            // What a person added to the entry stays: an environment, a timeout, options of `ergo mcp`.
+            // Keep what a person added to the entry: an environment, a timeout, options of `ergo mcp`.
             let mut wanted = now.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
             for (name, value) in value.as_object().into_iter().flatten() {
                 let kept = wanted.get(name).map_or_else(|| value.clone(), |now| with_options(now, value));
@@ -63,7 +63,7 @@ pub(super) fn set_entry(text: &str, path: &[&str], value: &Value) -> Result<Stri
     Ok(root.to_string())
 }
 
-/// Returns the value with the options that a person added to its arguments: those after the last one of ours.
+/// Returns the value with the options that a person added to its arguments: those after ergo's last argument.
 fn with_options(now: &Value, value: &Value) -> Value {
     let (Value::Array(now), Value::Array(ours)) = (now, value) else { return value.clone() };
     let last = ours.len().saturating_sub(1);
@@ -71,10 +71,10 @@ fn with_options(now: &Value, value: &Value) -> Value {
     Value::Array(ours.iter().chain(options).cloned().collect())
 }
 
-/// The text without it. An object that holds nothing any more goes with it.
+/// Returns the text without the entry `ergo`, and without objects that become empty.
 pub(super) fn unset_entry(text: &str, path: &[&str]) -> Result<String, String> {
     let root = parse(text)?;
-    let mut object = top(&root)?;
+    let mut object = top_object(&root)?;
     let mut above = Vec::new();
     for name in path {
         let Some(next) = object.object_value(name) else { return Ok(text.to_owned()) };
@@ -83,12 +83,12 @@ pub(super) fn unset_entry(text: &str, path: &[&str]) -> Result<String, String> {
     }
     let Some(ours) = object.get(NAME) else { return Ok(text.to_owned()) };
     ours.remove();
-    prune(object, above);
+    remove_empty_objects(object, above);
     Ok(root.to_string())
 }
 
-/// Removes objects that are empty now, from the inmost outwards.
-fn prune(mut object: CstObject, above: Vec<(CstObject, &str)>) {
+/// Removes empty objects, from the innermost outwards.
+fn remove_empty_objects(mut object: CstObject, above: Vec<(CstObject, &str)>) {
     for (parent, name) in above.into_iter().rev() {
         if object.properties().is_empty()
             && let Some(property) = parent.get(name)
@@ -99,10 +99,10 @@ fn prune(mut object: CstObject, above: Vec<(CstObject, &str)>) {
     }
 }
 
-/// The text with this name in it, unless it has it.
+/// Returns the text with this name in the top object; unchanged if it has the name.
 pub(super) fn set_default(text: &str, name: &str, value: &Value) -> Result<String, String> {
     let root = parse(text)?;
-    let object = top(&root)?;
+    let object = top_object(&root)?;
     if object.get(name).is_some() {
         return Ok(text.to_owned());
     }
@@ -110,9 +110,9 @@ pub(super) fn set_default(text: &str, name: &str, value: &Value) -> Result<Strin
     Ok(root.to_string())
 }
 
-/// Returns the command of an entry that runs ours, with the program's present path; `None` if it runs another command. What a
-/// person added stays: an environment before the program, options at the end.
-fn updated(entry: &CstNode, hook: &Hook) -> Option<String> {
+/// Returns the command of an entry that runs the hook, with the program's present path; `None` if it runs another command. What a
+/// person added stays: environment variables before the program, options at the end.
+fn updated_command(entry: &CstNode, hook: &Hook) -> Option<String> {
     let entry = entry.to_serde_value()?;
     let command = entry.get("command")?.as_str()?;
     let (program, ours) = hook.command.split_at_checked(hook.command.rfind(" hook ")?)?;
@@ -129,7 +129,7 @@ fn updated(entry: &CstNode, hook: &Hook) -> Option<String> {
     })
 }
 
-/// The entries of a group; `None` if the element is an entry itself, in a flat list.
+/// Returns the entries of a group; `None` if the element is itself an entry, in a flat list.
 fn group(element: &CstNode) -> Option<CstArray> {
     element.as_object()?.array_value("hooks")
 }
@@ -147,20 +147,20 @@ fn element(hook: &Hook) -> Value {
     Value::Object(group)
 }
 
-/// Returns our entries in a list.
-fn ours(list: &CstArray, hook: &Hook) -> Vec<CstNode> {
+/// Returns the entries of a list that run the hook.
+fn own_entries(list: &CstArray, hook: &Hook) -> Vec<CstNode> {
     let entries = |element: CstNode| group(&element).map_or_else(|| vec![element], |group| group.elements());
-    list.elements().into_iter().flat_map(entries).filter(|entry| updated(entry, hook).is_some()).collect()
+    list.elements().into_iter().flat_map(entries).filter(|entry| updated_command(entry, hook).is_some()).collect()
 }
 
-/// Removes our entries but the first `keep`. A group goes with them only if it has no other entry.
+/// Removes the entries that run the hook, except the first `keep`. A group is removed only if it has no other entries.
 fn remove_ours(list: &CstArray, hook: &Hook, keep: usize) {
     let mut kept = 0;
     for element in list.elements() {
         let group = group(&element);
         let entries = group.as_ref().map_or_else(|| vec![element.clone()], CstArray::elements);
         let all = entries.len();
-        let mut ours: Vec<CstNode> = entries.into_iter().filter(|entry| updated(entry, hook).is_some()).collect();
+        let mut ours: Vec<CstNode> = entries.into_iter().filter(|entry| updated_command(entry, hook).is_some()).collect();
         let stay = ours.len().min(keep - kept);
         kept += stay;
         ours.drain(..stay);
@@ -172,20 +172,20 @@ fn remove_ours(list: &CstArray, hook: &Hook, keep: usize) {
     }
 }
 
-/// The text with the command at its event: what a person added to it stays.
+/// Returns the text with the hook at its event, once. What a person added to its command stays.
 pub(super) fn set_hook(text: &str, hook: &Hook) -> Result<String, String> {
     let root = parse(text)?;
-    let hooks = child(&top(&root)?, "hooks")?;
+    let hooks = child(&top_object(&root)?, "hooks")?;
     let list = hooks
         .array_value_or_create(hook.event)
         .ok_or_else(|| format!("has a `hooks.{}` that is not a list", hook.event))?;
-    let ours = ours(&list, hook);
+    let ours = own_entries(&list, hook);
     let Some(first) = ours.first() else {
         list.append(input(&element(hook)));
         return Ok(root.to_string());
     };
     let command = first.as_object().and_then(|entry| entry.get("command"));
-    let wanted = updated(first, hook).map(Value::String);
+    let wanted = updated_command(first, hook).map(Value::String);
     let is_current = command.as_ref().and_then(CstObjectProp::to_serde_value) == wanted;
     if is_current && ours.len() == 1 {
         return Ok(text.to_owned());
@@ -197,13 +197,13 @@ pub(super) fn set_hook(text: &str, hook: &Hook) -> Result<String, String> {
     Ok(root.to_string())
 }
 
-/// The text without it. Lists and objects that hold nothing any more go with it.
+/// Returns the text without the hook, and without lists and objects that become empty.
 pub(super) fn unset_hook(text: &str, hook: &Hook) -> Result<String, String> {
     let root = parse(text)?;
-    let top = top(&root)?;
+    let top = top_object(&root)?;
     let Some(hooks) = top.object_value("hooks") else { return Ok(text.to_owned()) };
     let Some(list) = hooks.array_value(hook.event) else { return Ok(text.to_owned()) };
-    if ours(&list, hook).is_empty() {
+    if own_entries(&list, hook).is_empty() {
         return Ok(text.to_owned());
     }
     remove_ours(&list, hook, 0);
@@ -212,6 +212,6 @@ pub(super) fn unset_hook(text: &str, hook: &Hook) -> Result<String, String> {
     {
         property.remove();
     }
-    prune(hooks, vec![(top, "hooks")]);
+    remove_empty_objects(hooks, vec![(top, "hooks")]);
     Ok(root.to_string())
 }

@@ -1,8 +1,8 @@
 //! Connects coding agents to ergo: writes its MCP server, hooks and instructions into the agents' own files, and
 //! removes them.
 //!
-//! [`agents`] says what is written into which file, [`edit`] writes it without changing the rest, and [`backups`]
-//! keeps each file, so that removal restores it byte for byte. Prints nothing: the command line and the app both call
+//! [`agents`] defines what is written into which file, [`edit`] changes texts without affecting the rest, and [`backups`]
+//! keeps each original file, so that removal restores it byte for byte. Prints nothing: the command line and the app both call
 //! [`SetupPlan`].
 
 mod agents;
@@ -27,31 +27,29 @@ pub use agents::{AgentFiles, CodingAgent};
 use agents::{Edit, Target};
 use backups::Backups;
 
-/// The largest file of an agent that is read, in bytes: some keep the history of all projects in their settings.
+/// The maximal size of an agent's file, in bytes: some agents keep the history of all projects in their settings.
 const MAX_AGENT_FILE: u64 = 64 * 1024 * 1024;
 
-/// Why setup stopped; until then it has changed nothing but what it wrote before.
+/// The reason why setup stopped. Files that were written before stay written.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// A file that cannot be read or written.
+    /// A file cannot be read or written.
     #[error("cannot {verb} {}: {error}", path.display())]
     File {
-        /// What was tried.
+        /// The failed operation, such as "write".
         verb: &'static str,
-        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// A file that changed after the plan was made.
+    /// A file has changed since the plan was made.
     #[error("{} has changed since it was read, so it was left as it is; run setup again", .0.display())]
     Changed(PathBuf),
-    /// Something that a person has to change first.
+    /// A person must change something first.
     #[error("{message}")]
     Input {
-        /// What is wrong.
         message: String,
-        /// What helps.
+        /// What to do about it.
         hint: Option<&'static str>,
     },
 }
@@ -61,7 +59,7 @@ impl SetupError {
         Self::File { verb, path: path.to_owned(), error }
     }
 
-    /// The error of a machine without a coding agent.
+    /// Returns the error for a device without a supported coding agent.
     pub fn none_installed(remove: bool) -> Self {
         let hint = if remove {
             "name one, such as `ergo setup --remove claude-code`; supported: claude-code, codex, cursor, gemini, opencode, vscode"
@@ -76,18 +74,18 @@ impl SetupError {
     }
 }
 
-/// A file that is to change.
+/// A planned change of a file.
 #[derive(Debug)]
 struct FileChange {
     target: Target,
-    /// The file behind links.
+    /// The path of the file behind links.
     path: PathBuf,
     before: Option<String>,
-    /// `None` if the file is to be removed.
+    /// `None` if the file will be removed.
     after: Option<String>,
 }
 
-/// What setup would change. Nothing is written before [`SetupPlan::apply`].
+/// The planned changes of setup. Nothing is written before [`SetupPlan::apply`].
 #[derive(Debug)]
 pub struct SetupPlan {
     agents: Vec<CodingAgent>,
@@ -96,16 +94,16 @@ pub struct SetupPlan {
     remove: bool,
     /// Whether the files are those of a repository.
     project: bool,
-    /// What setup wrote into repositories, if ergo is removed from the person's own files.
+    /// The files of repositories that setup wrote, if ergo is removed from the person's own files.
     in_repositories: Vec<PathBuf>,
 }
 
 impl SetupPlan {
-    /// Reads the files of these agents and plans what to write into them, or what to remove. Backups are kept under `state`, the
-    /// folder of this machine's state.
+    /// Reads the files of these agents and plans what to write into them, or what to remove. `state` is the state folder of this
+    /// device, which contains the backups.
     ///
     /// # Errors
-    /// A file that cannot be read, that has no valid syntax, or that leads out of the project.
+    /// If a file cannot be read, has an invalid syntax, or is a link that leads out of the project.
     pub fn new(agents: Vec<CodingAgent>, place: &AgentFiles, state: &Path, remove: bool) -> Result<Self, SetupError> {
         let backups = Backups::new(state);
         let mut changes = Vec::new();
@@ -113,29 +111,29 @@ impl SetupPlan {
             if remove && is_needed(&target, &agents, place) {
                 continue;
             }
-            changes.extend(change(target, place.project.as_deref(), remove, &backups)?);
+            changes.extend(plan_change(target, place.project.as_deref(), remove, &backups)?);
         }
         let project = place.project.is_some();
         let in_repositories = if remove && !project { in_repositories(place, &backups) } else { Vec::new() };
         Ok(Self { agents, changes, backups, remove, project, in_repositories })
     }
 
-    /// The files that would change, or were changed.
+    /// Returns the files that would change, or were changed.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.changes.iter().map(|change| change.target.path.as_path())
     }
 
-    /// The files of repositories that setup wrote and that this plan leaves, as it removes ergo from the person's own files only.
+    /// Returns the files of repositories that setup wrote and that this plan does not change, because it removes ergo only from the person's own files.
     pub fn in_repositories(&self) -> &[PathBuf] {
         &self.in_repositories
     }
 
-    /// Returns how many files would change.
+    /// Returns the number of files that would change.
     pub fn len(&self) -> usize {
         self.changes.len()
     }
 
-    /// Whether no file would change.
+    /// Returns whether no file would change.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
@@ -149,7 +147,7 @@ impl SetupPlan {
         out
     }
 
-    /// Says in a sentence what would be written.
+    /// Describes what would be written.
     pub fn summary(&self) -> String {
         match (self.changes.len(), self.remove) {
             (0, true) => format!("{}: ergo is not set up. Nothing changes.", self.titles()),
@@ -159,10 +157,10 @@ impl SetupPlan {
         }
     }
 
-    /// Writes the changes; says in a sentence what was done.
+    /// Writes the changes, and describes what was done.
     ///
     /// # Errors
-    /// A file that cannot be written, or that somebody changed after the plan was made; those before it are written.
+    /// If a file cannot be written, or was changed after the plan was made. The files before it stay written.
     pub fn apply(&self) -> Result<String, SetupError> {
         for change in &self.changes {
             write(change, self.remove, &self.backups)?;
@@ -186,10 +184,10 @@ impl SetupPlan {
     }
 }
 
-/// Whether an agent has ergo's server in its settings, whatever else setup would change there.
+/// Returns whether an agent has ergo's server in its settings, whatever else setup would change there.
 ///
 /// # Errors
-/// A file that cannot be read, that has no valid syntax, or that leads out of the project.
+/// If a file cannot be read, has an invalid syntax, or is a link that leads out of the project.
 pub fn is_connected(agent: CodingAgent, place: &AgentFiles) -> Result<bool, SetupError> {
     for target in agents::targets(&[agent], place, "ergo") {
         let is_server = |edit: &Edit| matches!(edit, Edit::Entry(..) | Edit::Server(_));
@@ -197,7 +195,7 @@ pub fn is_connected(agent: CodingAgent, place: &AgentFiles) -> Result<bool, Setu
         if server.edits.is_empty() {
             continue;
         }
-        let text = read(&behind(&server.path, place.project.as_deref())?)?.unwrap_or_default();
+        let text = read(&resolve_links(&server.path, place.project.as_deref())?)?.unwrap_or_default();
         if edit::unset(&text, &server)? != text {
             return Ok(true);
         }
@@ -205,28 +203,28 @@ pub fn is_connected(agent: CodingAgent, place: &AgentFiles) -> Result<bool, Setu
     Ok(false)
 }
 
-/// Whether a file that is to lose its instructions is read by another agent, which stays connected.
+/// Returns whether another agent, which stays connected, reads the instructions in a file from which they would be removed.
 fn is_needed(target: &Target, removed: &[CodingAgent], place: &AgentFiles) -> bool {
     let reads =
         |agent: &CodingAgent| agents::targets(&[*agent], place, "ergo").iter().any(|other| other.path == target.path);
     let mut others = CodingAgent::value_variants().iter().filter(|agent| !removed.contains(agent));
     target.edits == [Edit::Instructions]
-        // One whose settings cannot be read may be connected.
+        // An agent whose settings cannot be read may be connected.
         && others.any(|agent| reads(agent) && is_connected(*agent, place).unwrap_or(true))
 }
 
-/// The files with a backup that are none of the person's own settings of an agent.
+/// Returns the files with a backup that are not among the person's own agent files.
 fn in_repositories(place: &AgentFiles, backups: &Backups) -> Vec<PathBuf> {
     let own = agents::targets(CodingAgent::value_variants(), place, "ergo");
     let own: Vec<PathBuf> = own.iter().filter_map(|target| real_path(&target.path).ok()).collect();
     backups.paths().into_iter().filter(|path| !own.contains(path)).collect()
 }
 
-/// The name under which agents find this program: `ergo` if the shell finds it by that name or others read the file, else its path.
+/// Returns the name by which agents start this program: `ergo` if the `PATH` leads to this program or the files are shared with a project, else its path.
 fn program(place: &AgentFiles) -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join("ergo")).find(|file| file.is_file());
-    // A program that was replaced while it runs has this at the end of its path.
+    // Linux appends this to the path of a program that was replaced while it runs.
     let current = |own: PathBuf| match own.to_str().and_then(|own| own.strip_suffix(" (deleted)")) {
         Some(path) if Path::new(path).exists() => PathBuf::from(path),
         _ => own,
@@ -239,10 +237,10 @@ fn program(place: &AgentFiles) -> String {
     }
 }
 
-/// The file behind links. A repository's own files stay in it: whoever made the repository chose where its links lead.
-fn behind(target: &Path, project: Option<&Path>) -> Result<PathBuf, SetupError> {
+/// Returns the path of the file behind links. A link of a repository must not lead out of it, because the repository's author chose its target.
+fn resolve_links(target: &Path, project: Option<&Path>) -> Result<PathBuf, SetupError> {
     let failed = |error: io::Error| SetupError::file("follow", target, error);
-    // A person's link to a file in a repository of settings stays a link.
+    // Links of a person stay links, such as one into a repository of settings.
     let Some(project) = project else { return real_path(target).map_err(failed) };
     match locate(project, target).map_err(failed)? {
         PathTarget::Inside(real) => Ok(real),
@@ -258,19 +256,19 @@ fn behind(target: &Path, project: Option<&Path>) -> Result<PathBuf, SetupError> 
     }
 }
 
-/// What becomes of a file; `None` if nothing does.
-fn change(
+/// Plans the change of a file; `None` if it stays as it is.
+fn plan_change(
     target: Target,
     project: Option<&Path>,
     remove: bool,
     backups: &Backups,
 ) -> Result<Option<FileChange>, SetupError> {
-    let path = behind(&target.path, project)?;
+    let path = resolve_links(&target.path, project)?;
     let before = read(&path)?;
     let after = match (&before, remove) {
         (None, true) => return Ok(None),
         (Some(text), true) => match backups.original(&path, text) {
-            // A person may have changed the file between two runs of setup: then the kept text has what the first run wrote.
+            // If a person changed the file between two runs of setup, the kept text contains what the first run wrote.
             Some(original) => original.text.map(|text| edit::unset(&text, &target)).transpose()?,
             None => Some(edit::unset(text, &target)?),
         },
@@ -279,7 +277,7 @@ fn change(
     Ok((before != after).then_some(FileChange { target, path, before, after }))
 }
 
-/// Reads a file of settings; `None` if there is none.
+/// Reads an agent's file; `None` if there is none.
 fn read(path: &Path) -> Result<Option<String>, SetupError> {
     match files::bytes(path, MAX_AGENT_FILE) {
         Ok(bytes) => String::from_utf8(bytes)
@@ -300,11 +298,11 @@ fn diff(change: &FileChange) -> String {
 
 fn write(change: &FileChange, remove: bool, backups: &Backups) -> Result<(), SetupError> {
     let now = read(&change.path)?;
-    // Two names may lead to one file, which then has its text already.
+    // Two paths may lead to the same file, which then has its new text already.
     if now == change.after {
         return Ok(());
     }
-    // The agent itself, or the person whose file it is, may have written since.
+    // The agent or its user may have written the file since.
     if now != change.before {
         return Err(SetupError::Changed(change.path.clone()));
     }
@@ -321,7 +319,7 @@ fn write(change: &FileChange, remove: bool, backups: &Backups) -> Result<(), Set
     Ok(())
 }
 
-/// Writes a file whole or not at all, with the mode that it had.
+/// Writes a file atomically, with the permissions that it had.
 fn replace(path: &Path, text: &str) -> Result<(), SetupError> {
     let write = || {
         path.parent().map_or(Ok(()), fs::create_dir_all)?;

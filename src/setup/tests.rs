@@ -9,7 +9,7 @@ fn place(project: Option<&str>) -> AgentFiles {
     AgentFiles { home: "/home/ada".into(), config: "/home/ada/.config".into(), project: project.map(PathBuf::from) }
 }
 
-/// What is in a file, by the sort of edits that are made in it.
+/// Texts of a file, according to the edits that are made in it.
 fn texts(target: &Target) -> BoxedStrategy<String> {
     let json = prop_oneof![
         Just(String::new()),
@@ -26,7 +26,7 @@ fn texts(target: &Target) -> BoxedStrategy<String> {
         Just("[mcp_servers]\n".to_owned()),
     ];
     if target.edits.iter().any(|edit| matches!(edit, Edit::Instructions)) {
-        // Without what could open a block of code.
+        // Without characters that could begin a code block.
         return "(# [A-Za-z ]{0,20}\n)?([ -_a-}]{0,40}\n){0,4}[ -_a-}]{0,20}".boxed();
     }
     if target.edits.iter().any(|edit| matches!(edit, Edit::Server(_))) { toml.boxed() } else { json.boxed() }
@@ -74,12 +74,12 @@ proptest! {
             fs::write(&path, &text).unwrap();
         }
         for _ in 0..2 {
-            if let Some(change) = change(target.clone(), None, false, &backups).unwrap() {
+            if let Some(change) = plan_change(target.clone(), None, false, &backups).unwrap() {
                 write(&change, false, &backups).unwrap();
             }
         }
         prop_assert!(fs::read_to_string(&path).unwrap().contains("ergo"));
-        let change = change(target, None, true, &backups).unwrap().unwrap();
+        let change = plan_change(target, None, true, &backups).unwrap().unwrap();
         write(&change, true, &backups).unwrap();
         prop_assert_eq!(fs::read_to_string(&path).ok(), there.then_some(text));
     }
@@ -94,10 +94,10 @@ fn what_a_person_added_since_stays() {
         path: path.clone(),
         edits: vec![Edit::Entry(&["mcpServers"], json!({"command": "ergo", "args": ["mcp"]}))],
     };
-    write(&change(target.clone(), None, false, &backups).unwrap().unwrap(), false, &backups).unwrap();
+    write(&plan_change(target.clone(), None, false, &backups).unwrap().unwrap(), false, &backups).unwrap();
     let text = fs::read_to_string(&path).unwrap().replacen('{', "{ \"mine\": 1, // why\n", 1);
     fs::write(&path, text).unwrap();
-    write(&change(target, None, true, &backups).unwrap().unwrap(), true, &backups).unwrap();
+    write(&plan_change(target, None, true, &backups).unwrap().unwrap(), true, &backups).unwrap();
     let left = fs::read_to_string(&path).unwrap();
     assert!(left.contains("\"mine\": 1") && left.contains("// why") && !left.contains("ergo"), "{left}");
 }
@@ -154,13 +154,13 @@ fn a_file_that_changed_since_the_plan_was_made_is_left_as_it_is() {
         if let Some(before) = before {
             fs::write(&path, before).unwrap();
         }
-        let planned = change(target.clone(), None, false, &backups).unwrap().unwrap();
+        let planned = plan_change(target.clone(), None, false, &backups).unwrap().unwrap();
         fs::write(&path, "written meanwhile\n").unwrap();
         let error = write(&planned, false, &backups).unwrap_err();
         assert!(error.to_string().contains("run setup again"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "written meanwhile\n");
     }
-    let planned = change(target, None, false, &backups).unwrap().unwrap();
+    let planned = plan_change(target, None, false, &backups).unwrap().unwrap();
     write(&planned, false, &backups).unwrap();
     write(&planned, false, &backups).expect("a second name of the same file finds it written");
 }
@@ -175,7 +175,7 @@ fn removal_restores_no_text_that_an_earlier_setup_wrote() {
         edits: vec![Edit::Entry(&["mcpServers"], json!({"command": program, "args": ["mcp"]}))],
     };
     let run = |target: Target, remove: bool| {
-        write(&change(target, None, remove, &backups).unwrap().unwrap(), remove, &backups).unwrap();
+        write(&plan_change(target, None, remove, &backups).unwrap().unwrap(), remove, &backups).unwrap();
     };
     run(target("/old/ergo"), false);
     let changed = fs::read_to_string(&path).unwrap().replacen('{', "{ \"mine\": 1,", 1);

@@ -1,4 +1,4 @@
-//! `[mcp_servers.ergo]` in a TOML file, with everything else left as it is.
+//! Edits `[mcp_servers.ergo]` in a TOML file. Everything else stays as it is.
 
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
 
@@ -11,19 +11,19 @@ fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse::<DocumentMut>().map_err(|error| format!("is not valid TOML ({})", error.message()))
 }
 
-/// Whether the arguments begin with ours; a person may have added options.
+/// Returns whether the arguments begin with `mcp`; a person may have added options.
 fn runs_mcp(table: &dyn TableLike) -> bool {
     let args = table.get("args").and_then(Item::as_array);
     args.is_some_and(|args| args.get(0).and_then(|arg| arg.as_str()) == Some("mcp"))
 }
 
-/// The text of a changed document, with the ends of lines that the file has: the parser drops carriage returns.
+/// Returns the text of a changed document with the line ends of the file: the parser drops carriage returns.
 fn text_of(document: &DocumentMut, before: &str) -> String {
     let text = document.to_string();
     if line_end(before, None) == "\r\n" { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text }
 }
 
-/// The text with the server in it.
+/// Returns the text with the server.
 pub(super) fn set(text: &str, program: &str) -> Result<String, String> {
     let mut document = parse(text)?;
     let mut servers = Table::new();
@@ -43,7 +43,7 @@ pub(super) fn set(text: &str, program: &str) -> Result<String, String> {
     Ok(text_of(&document, text))
 }
 
-/// The text without it.
+/// Returns the text without the server.
 pub(super) fn unset(text: &str) -> Result<String, String> {
     let mut document = parse(text)?;
     let Some(servers) = document.get_mut(SERVERS).and_then(Item::as_table_like_mut) else { return Ok(text.to_owned()) };
