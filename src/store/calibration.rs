@@ -30,12 +30,12 @@ impl Store {
 }
 
 impl Reader {
-    /// The bridge of a scope, if there is one.
+    /// Returns the bridge of a scope, if it was computed.
     pub fn calibration(&self, scope: &Scope) -> Result<Option<String>> {
         self.scope_setting(BRIDGE, scope)
     }
 
-    /// The unrelated baseline of a scope, if it was measured.
+    /// Returns the unrelated baseline of a scope, if it was measured.
     pub fn unrelated_baseline(&self, scope: &Scope) -> Result<Option<String>> {
         self.scope_setting(UNRELATED_BASELINE, scope)
     }

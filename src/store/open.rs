@@ -19,7 +19,7 @@ const FIRST_SCHEMA: u32 = 16;
 
 /// The migrations since [`FIRST_SCHEMA`], each to the next version.
 const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [
-    // How many events a compaction removed from each local chain, so that a check knows the gaps.
+    // The number of events that compactions removed from each local chain, so that a check knows the gaps.
     "CREATE TABLE compacted (
         author BLOB NOT NULL,
         epoch  INTEGER NOT NULL,
@@ -27,7 +27,7 @@ const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [
         events INTEGER NOT NULL,
         PRIMARY KEY (author, epoch, scope)
     ) STRICT, WITHOUT ROWID",
-    // A device may be in several teams: what is known of it is kept for each.
+    // A device may be in several teams, so what is known of it is stored for each team.
     "ALTER TABLE peers RENAME TO peers_by_device;
     CREATE TABLE peers (
         device        BLOB NOT NULL,

@@ -1,6 +1,6 @@
 -- The tables of a store. Never edited once released: changes are further files, applied in order (`MIGRATIONS` in `open.rs`).
 
--- The clock, this installation's epoch, the versions that the projections and vectors were made with.
+-- The event clock, the epoch of this installation, the versions of the projections and of the vectors' model, and the progress of background passes.
 CREATE TABLE settings (
     name  TEXT PRIMARY KEY,
     value ANY NOT NULL
@@ -15,7 +15,7 @@ CREATE TABLE scopes (
     UNIQUE (org, project)
 ) STRICT;
 
--- Truth: both logs. The columns beside header, signature, salt and body are read from the header.
+-- Both logs, from which everything derived is computed. The columns other than header, signature, salt and body are copied from the header.
 CREATE TABLE events (
     n           INTEGER PRIMARY KEY,
     id          BLOB NOT NULL UNIQUE,
@@ -30,14 +30,14 @@ CREATE TABLE events (
     op          BLOB NOT NULL,
     who         TEXT NOT NULL,
     agent       TEXT,
-    effective   INTEGER NOT NULL DEFAULT 1,  -- derived: it was not undone
-    team        INTEGER REFERENCES teams (n), -- read from the header, if it is known here; each team has its own chain in a scope
-    shared      INTEGER REFERENCES team_scopes (n), -- the team accepted it: it is offered to other devices
-    documented  INTEGER NOT NULL DEFAULT 0,  -- it stands in a document
-    received_from BLOB,                      -- the device that brought it; NULL if it was written here or came in a file
+    effective   INTEGER NOT NULL DEFAULT 1,  -- derived: the event was not undone
+    team        INTEGER REFERENCES teams (n), -- of the header, if this store has the team; each team has its own chain in a scope
+    shared      INTEGER REFERENCES team_scopes (n), -- the team accepts the event, so it is offered to other devices
+    documented  INTEGER NOT NULL DEFAULT 0,  -- a document contains the event
+    received_from BLOB,                      -- the peer that delivered it; NULL if written on this device or imported from a file
     header      BLOB NOT NULL,
     signature   BLOB NOT NULL,
-    salt        BLOB,                        -- NULL with the body once redacted
+    salt        BLOB,                        -- NULL if body is NULL (redacted, or not arrived)
     body        BLOB,
     received_at INTEGER NOT NULL
 ) STRICT;
@@ -47,15 +47,15 @@ CREATE INDEX events_in_scope ON events (scope, wall, tick, n);
 CREATE INDEX events_by_time ON events (wall, tick, n);
 CREATE INDEX events_by_who ON events (who, wall, tick, n);
 CREATE INDEX events_by_agent ON events (agent, wall, tick, n) WHERE agent IS NOT NULL;
--- Judgements, and the questions that agents were asked.
+-- Judgements, and writes that were held to ask an agent.
 CREATE INDEX events_judging ON events (agent, wall, tick, n)
     WHERE kind IN ('judgement.contradicts', 'judgement.replaces', 'judgement.same', 'judgement.compatible', 'local.held');
 CREATE INDEX events_refused ON events (wall, tick, n) WHERE kind = 'local.refused';
 CREATE INDEX events_redacted ON events (scope, wall) WHERE body IS NULL;
--- Acts that settle something, by their act: a claim asks whether one was stored along with it, and an import is one act.
+-- Events that settle cards, by act: finds whether one was stored with a claim without reading the whole act, which may be an import.
 CREATE INDEX events_settling ON events (op)
     WHERE kind IN ('resolve.exception', 'resolve.dismiss', 'resolve.narrow');
--- What notes are computed from, beside the claims: who judged two of them to be the same, and when they were seen again.
+-- Events that insights are computed from, besides claims: judgements and observations.
 CREATE INDEX events_noted ON events (scope, kind)
     WHERE kind IN ('observe', 'judgement.contradicts', 'judgement.replaces', 'judgement.same', 'judgement.compatible');
 CREATE INDEX events_shared ON events (shared, author, epoch, team, seq) WHERE shared IS NOT NULL;
@@ -63,7 +63,7 @@ CREATE INDEX events_by_month ON events (shared, wall, tick, n) WHERE shared IS N
 CREATE INDEX events_undocumented ON events (shared, wall, n) WHERE shared IS NOT NULL AND documented = 0;
 CREATE INDEX events_bodiless ON events (shared, n) WHERE shared IS NOT NULL AND body IS NULL;
 
--- What events point at; the other end may not have arrived yet.
+-- References from events (`src`) to events, cards, lists and pairs (`dst`). A referenced event may not have arrived yet.
 CREATE TABLE edges (
     src  INTEGER NOT NULL REFERENCES events (n),
     role INTEGER NOT NULL,                   -- 0 target, 1 successor, 2 seen, 3 card, 4 list, 5 judged pair
@@ -71,39 +71,39 @@ CREATE TABLE edges (
     dst  BLOB NOT NULL,
     PRIMARY KEY (src, role, ord)
 ) STRICT, WITHOUT ROWID;
--- With the place among the targets: the premises of a claim are in the events that name it first, however many name it later.
+-- With `ord`: the premises of a claim are in the events that name it as the first target, and thousands may name it as a later one.
 CREATE INDEX edges_dst ON edges (dst, role, ord, src);
 
 CREATE TABLE teams (
     n         INTEGER PRIMARY KEY,
     id        BLOB NOT NULL UNIQUE,          -- its `roster.create` event
     joined_at INTEGER NOT NULL,
-    left_at   INTEGER                        -- this device left, or was revoked
+    left_at   INTEGER                        -- when this device left or was revoked
 ) STRICT;
 
--- The scopes of a team that this device may read, each bound to a scope here. `org`, `project`: the name in the team.
+-- The scopes of a team that this device may read, each bound to a scope of this device. `org`, `project`: the scope's name in the team.
 CREATE TABLE team_scopes (
     n       INTEGER PRIMARY KEY,
     team    INTEGER NOT NULL REFERENCES teams (n),
     org     TEXT NOT NULL,
     project TEXT NOT NULL,
     scope   INTEGER NOT NULL UNIQUE REFERENCES scopes (n),
-    roster  INTEGER NOT NULL,                -- 1: holds the roster's events
-    writes  INTEGER NOT NULL,                -- the others accept what this device writes
-    events  INTEGER NOT NULL DEFAULT 0,      -- how many are shared
+    roster  INTEGER NOT NULL,                -- 1: the scope of the roster's events
+    writes  INTEGER NOT NULL,                -- the team accepts what this device writes
+    events  INTEGER NOT NULL DEFAULT 0,      -- number of shared events
     sum     BLOB NOT NULL DEFAULT x'',       -- of their ids
     digest  BLOB NOT NULL,                   -- of the sum
     UNIQUE (team, org, project)
 ) STRICT;
 
--- What the rosters call devices, past members included; read with each claim.
+-- The names that rosters give devices, including past members; read with each claim.
 CREATE TABLE devices (
     device BLOB PRIMARY KEY,
     name   TEXT NOT NULL,
     person TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- How far each shared chain reaches without a gap.
+-- The end of each shared chain before its first gap: the next sequence number, and the last event.
 CREATE TABLE chains (
     shared  INTEGER NOT NULL REFERENCES team_scopes (n),
     author  BLOB NOT NULL,
@@ -114,7 +114,7 @@ CREATE TABLE chains (
     PRIMARY KEY (shared, author, epoch, adopted)
 ) STRICT, WITHOUT ROWID;
 
--- Places of shared chains where two events follow the same one: a copied or restored store, or a stolen key.
+-- Positions of shared chains with more than one event: a store was copied or restored, or a key was stolen.
 CREATE TABLE forks (
     shared  INTEGER NOT NULL REFERENCES team_scopes (n),
     author  BLOB NOT NULL,
@@ -146,7 +146,7 @@ CREATE TABLE quarantined (
 CREATE INDEX quarantined_in ON quarantined (team, received_at, id);
 CREATE INDEX quarantined_chain ON quarantined (team, author, epoch, seq);
 
--- The replication index: opaque to the store, and made again from the events if it is lost.
+-- The replication index. The store does not interpret it; it can be computed again from the events.
 CREATE TABLE documents (
     n       INTEGER PRIMARY KEY,
     id      BLOB NOT NULL UNIQUE,
@@ -187,7 +187,7 @@ CREATE TABLE peers (
     via           TEXT
 ) STRICT, WITHOUT ROWID;
 
--- How far a peer's copy of a document is known.
+-- What is known of peers' copies of documents.
 CREATE TABLE peer_documents (
     peer     BLOB NOT NULL,
     document INTEGER NOT NULL REFERENCES documents (n) ON DELETE CASCADE,
@@ -196,7 +196,7 @@ CREATE TABLE peer_documents (
     PRIMARY KEY (peer, document)
 ) STRICT, WITHOUT ROWID;
 
--- How far another device had each chain of a scope, as its last file said. `org_id`, `project`: the scope's name in the team.
+-- How far other devices have received each chain of a scope, according to their last bundle. `org_id`, `project`: the scope's name in the team.
 CREATE TABLE peer_progress (
     peer        BLOB NOT NULL,
     team        BLOB NOT NULL,
@@ -208,7 +208,7 @@ CREATE TABLE peer_progress (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE invites (
-    hash        BLOB PRIMARY KEY,            -- of the secret, which is not kept
+    hash        BLOB PRIMARY KEY,            -- of the secret, which is not stored
     team        INTEGER NOT NULL REFERENCES teams (n),
     grant_      BLOB NOT NULL,               -- CBOR
     created_at  INTEGER NOT NULL,
@@ -217,7 +217,7 @@ CREATE TABLE invites (
     done        INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Every address that was contacted, for `ergo doctor`.
+-- All addresses that this device contacted, for `ergo doctor`.
 CREATE TABLE contacts (
     address TEXT NOT NULL,
     what    TEXT NOT NULL,
@@ -226,16 +226,16 @@ CREATE TABLE contacts (
     PRIMARY KEY (address, what)
 ) STRICT, WITHOUT ROWID;
 
--- Kept by a rebuild, though they are no events.
+-- The following tables are not events, but a rebuild keeps them.
 
--- A hash of the request that an act of this device answered, which tells a retry from another request under the same key; dropped with
--- the words of the act.
+-- Hashes of the requests of this device's acts, which distinguish a retry from another request with the same key; deleted when the
+-- act is redacted.
 CREATE TABLE requests (
     op   BLOB PRIMARY KEY,
     hash BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What a language model answered about a statement, by the statement's hash and the normaliser's version. Never synced; dropped with the words.
+-- Answers of a language model about statements, by the statement's hash and the normaliser's version. Never synced; deleted when the statement is redacted.
 CREATE TABLE readings (
     statement  BLOB NOT NULL,
     normaliser TEXT NOT NULL,
@@ -243,42 +243,42 @@ CREATE TABLE readings (
     PRIMARY KEY (statement, normaliser)
 ) STRICT, WITHOUT ROWID;
 
--- Pairs of claims that may contradict each other, and that wait for a verdict since nobody was asked when they were stored. Never synced; it holds
--- no words. At most 1,000 of the newest in a scope.
+-- Pairs of claims that may contradict each other, and that wait for a verdict because nobody was asked when they were stored. Never synced; contains
+-- no text. At most the newest 1,000 of each scope.
 CREATE TABLE doubts (
     n     INTEGER PRIMARY KEY,
-    id    BLOB NOT NULL UNIQUE,              -- of the card that the pair would have
+    id    BLOB NOT NULL UNIQUE,              -- id of the card that the pair would have
     newer BLOB NOT NULL,                     -- the claim that was written later
     older BLOB NOT NULL,
-    pair  BLOB NOT NULL,                     -- of the words of both, as judgements name it
+    pair  BLOB NOT NULL,                     -- key of both statements, as in judgements
     band  INTEGER NOT NULL,                  -- 0 mention, 1 ask
-    tried INTEGER NOT NULL DEFAULT 0         -- bits: judges that gave no verdict
+    tried INTEGER NOT NULL DEFAULT 0         -- bits of the judges that gave no verdict
 ) STRICT;
 CREATE INDEX doubts_newer ON doubts (newer);
 
--- The exact vector of a claim, of any status: one signed byte a dimension, to a scale of its own.
+-- The vector of a claim of any status, or of a chunk: one signed byte per dimension, each vector with its own scale.
 CREATE TABLE vectors (
     claim INTEGER PRIMARY KEY REFERENCES events (n),
     code  BLOB NOT NULL
 ) STRICT;
 
--- Vectors of statement and reason as one text, in the form of `vectors`. Not searched: those of claims that were found are compared.
+-- Vectors of statement and reason as one text, in the form of `vectors`. Not searched, only compared for claims that were found.
 CREATE TABLE reason_vectors (
     claim INTEGER PRIMARY KEY REFERENCES events (n),
     code  BLOB NOT NULL
 ) STRICT;
 
--- Vectors of another model, made beside those in use until all are there; the settings `vectors.next.*` name it.
+-- Vectors of another model, computed while the old ones are in use, until all exist; the settings `vectors.next.*` name the model.
 CREATE TABLE vectors_next (
     claim INTEGER PRIMARY KEY REFERENCES events (n),
     code  BLOB NOT NULL
 ) STRICT;
 
--- The vector index itself, `vector_index`, has the model's dimension in its definition: it is made with the first vector.
+-- The vector index, `vector_index`, is created with the first vector, because its definition contains the model's dimension.
 
--- Everything below is derived, and dropped by a rebuild.
+-- All tables below are derived, and a rebuild computes them again.
 
--- Claims that are alike in all that lists filter by: counts are kept per lane, and a page merges lanes.
+-- Groups of claims with equal values of everything that lists filter by. Each has its count, and a page merges lanes.
 CREATE TABLE lanes (
     n      INTEGER PRIMARY KEY,
     scope  INTEGER NOT NULL REFERENCES scopes (n),
@@ -307,7 +307,7 @@ CREATE TABLE claims (
     redacted     INTEGER NOT NULL DEFAULT 0,
     forked       INTEGER NOT NULL DEFAULT 0, -- at least two live acts
     dependents   INTEGER NOT NULL DEFAULT 0, -- rows of `dependencies` that name it as the premise
-    content      BLOB,                       -- hash of what it says, while it is active
+    content      BLOB,                       -- hash of the content, while the claim is active
     indexed      INTEGER NOT NULL DEFAULT 0, -- bits: 1 text index, 2 candidate index, 4 vector index, 8 reason vector
     lane         INTEGER REFERENCES lanes (n),
     rev          INTEGER NOT NULL DEFAULT 0
@@ -317,9 +317,9 @@ CREATE INDEX claims_by_time ON claims (wall, tick, n);
 CREATE INDEX claims_key ON claims (scope, key_hash) WHERE key_hash IS NOT NULL AND status = 0;
 CREATE INDEX claims_content ON claims (content) WHERE content IS NOT NULL;
 CREATE INDEX claims_forked ON claims (scope) WHERE forked = 1;
--- Claims that wait for their vector: active, in the text index (1), and not in the vector index (4).
+-- Claims that wait for a vector: active, in the text index (1), and not in the vector index (4).
 CREATE INDEX claims_without_vector ON claims (n) WHERE status = 0 AND indexed & 5 = 1;
--- Claims that have a vector (4), and were not yet looked at for one of their reason (8).
+-- Claims with a vector (4) that were not yet examined for a vector of their reason (8).
 CREATE INDEX claims_without_reason_vector ON claims (n) WHERE status = 0 AND indexed & 12 = 4;
 
 -- The acts that keep a claim out of the active set.
@@ -356,13 +356,13 @@ CREATE TABLE cards (
     open      INTEGER NOT NULL,
     moot      INTEGER NOT NULL,
     new_claim BLOB,
-    content   BLOB,                          -- hash of what the new claim says
+    content   BLOB,                          -- hash of the new claim's content
     wall      INTEGER NOT NULL,
     tick      INTEGER NOT NULL,
-    author    INTEGER NOT NULL REFERENCES events (n), -- the event whose writer caused it
+    author    INTEGER NOT NULL REFERENCES events (n), -- the event whose writer opened the card
     settled   INTEGER REFERENCES events (n),
     snoozed   INTEGER,
-    applies   INTEGER NOT NULL,              -- 0: no longer true, and no event speaks of it
+    applies   INTEGER NOT NULL,              -- 0: no source and no event gives a reason for the card
     confusion INTEGER,                       -- of a story card: its category
     rule      INTEGER,                       -- of a story card: the rule that found it
     rev       INTEGER NOT NULL
@@ -371,8 +371,8 @@ CREATE INDEX cards_in_scope ON cards (open, scope, wall, tick, n);
 CREATE INDEX cards_content ON cards (content) WHERE content IS NOT NULL;
 CREATE INDEX cards_by_time ON cards (open, wall, tick, n);
 
--- What cards are derived from, beside events: contests by their origin (a claim or a fact's key), contradictions by
--- their first member. `open`: not settled by an exception or a dismissal.
+-- What cards are derived from, besides events: contests by their origin (a claim, a fact's key or a circle), contradictions and story
+-- marks by their first member in the order of ids. `open`: not settled by an exception or a dismissal.
 CREATE TABLE card_sources (
     card BLOB NOT NULL,
     kind INTEGER NOT NULL,
@@ -405,16 +405,16 @@ CREATE TABLE postings (
     PRIMARY KEY (term, claim)
 ) STRICT, WITHOUT ROWID;
 
--- Phrases of active guarded claims: pairs of words that stand near each other, by the hash of scope and phrase. They belong
--- to the candidate index.
+-- Phrases of active guarded claims: pairs of words that are near each other, by the hash of scope and phrase. Part of the
+-- candidate index.
 CREATE TABLE phrases (
     phrase INTEGER NOT NULL,
     claim  INTEGER NOT NULL REFERENCES claims (n),
     PRIMARY KEY (phrase, claim)
 ) STRICT, WITHOUT ROWID;
 
--- The story of each scope, written by the background pass (`story_pass.rs`). `place`: bytes that sort like the story; `words`: the keys under
--- which the claim stands in `story_words`, eight bytes each.
+-- The story of each scope, written by the background pass (`story_pass.rs`). `place`: bytes whose order is that of the story; `words`: the keys of
+-- the claim in `story_words`, eight bytes each.
 CREATE TABLE story_claims (
     claim INTEGER PRIMARY KEY REFERENCES claims (n),
     scope INTEGER NOT NULL REFERENCES scopes (n),
@@ -428,7 +428,7 @@ CREATE TABLE story_words (
     claim INTEGER NOT NULL REFERENCES claims (n),
     PRIMARY KEY (word, place)
 ) STRICT, WITHOUT ROWID;
--- Which earlier claims decide by their standing about the marks of a claim, and between which of them it settles what was unclear.
+-- The earlier claims whose state decides about the marks of a claim; `settles`: those whose ambiguity the claim settles.
 CREATE TABLE story_links (
     claim   INTEGER NOT NULL REFERENCES claims (n),
     other   INTEGER NOT NULL REFERENCES claims (n),
@@ -436,7 +436,7 @@ CREATE TABLE story_links (
     PRIMARY KEY (claim, other, settles)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX story_links_other ON story_links (other);
--- A row for each claim of a mark, in order. `by`: the claim that completed it, the last one.
+-- The claims of each mark, in order. `by`: the claim that completed the mark, which is its last one.
 CREATE TABLE story_marks (
     card      BLOB NOT NULL,
     ord       INTEGER NOT NULL,
@@ -449,20 +449,20 @@ CREATE TABLE story_marks (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX story_marks_member ON story_marks (member, card);
 CREATE INDEX story_marks_by ON story_marks (by);
--- Claims that the pass has yet to read. `stage`: 0 it changed, 1 what is near it changed.
+-- Claims that the pass has yet to read. `stage`: 0 the claim changed, 1 a claim that is read with it changed.
 CREATE TABLE story_backlog (
     claim INTEGER PRIMARY KEY REFERENCES claims (n),
     stage INTEGER NOT NULL
 ) STRICT;
--- In the order in which the pass takes them: without DESC each step would sort the whole backlog.
+-- In the order of the pass: without DESC each step would sort the whole backlog.
 CREATE INDEX story_backlog_stage ON story_backlog (stage, claim DESC);
--- The day after which the standing of a claim changes: it is read again.
+-- The last day on which the state of a claim is the present one; it is read again after that day.
 CREATE TABLE story_due (
     claim INTEGER PRIMARY KEY REFERENCES claims (n),
     day   TEXT NOT NULL
 ) STRICT;
 CREATE INDEX story_due_day ON story_due (day);
--- Answers of people to story cards, by scope, category and rule.
+-- Answers of persons to story cards, by scope, category and rule.
 CREATE TABLE story_answers (
     event     INTEGER PRIMARY KEY REFERENCES events (n),
     scope     INTEGER NOT NULL REFERENCES scopes (n),
@@ -472,20 +472,20 @@ CREATE TABLE story_answers (
 ) STRICT;
 CREATE INDEX story_answers_in ON story_answers (scope, confusion, rule, dismissed);
 
--- What was done without a person, and should be looked at by one.
+-- Events that happened without a person and that a person should review.
 CREATE TABLE notices (
     n      INTEGER PRIMARY KEY REFERENCES events (n),
     scope  INTEGER NOT NULL REFERENCES scopes (n),
-    warned INTEGER NOT NULL,                 -- a warning of the guard; else what an agent did
-    claim  INTEGER,                          -- the claim that it is about, if known
-    state  INTEGER NOT NULL                  -- 0 undone, 1 seen by a person or no longer true, 2 open
+    warned INTEGER NOT NULL,                 -- 1: a warning of the guard, 0: an act of an agent
+    claim  INTEGER,                          -- the claim that the event is about, if known
+    state  INTEGER NOT NULL                  -- 0 undone, 1 seen by a person or no longer applicable, 2 open
 ) STRICT;
 CREATE INDEX notices_open ON notices (warned) WHERE state = 2;
 CREATE INDEX notices_open_in_scope ON notices (warned, scope) WHERE state = 2;
 CREATE INDEX notices_of_claim ON notices (claim, warned, state);
 
--- The text index over all claims; contentless, so that the text is stored once, with the event. It is given words
--- that are stems already. `place` holds the scope as a word.
+-- The text index over all claims; contentless, so that the text is stored only once, with the event. It contains
+-- stems. `place` is the scope as a word.
 CREATE VIRTUAL TABLE texts USING fts5 (
     statement, reason, source, place,
     content = '',
@@ -494,14 +494,14 @@ CREATE VIRTUAL TABLE texts USING fts5 (
 );
 INSERT INTO texts (texts, rank) VALUES ('secure-delete', 1);
 
--- Reference chunks, made of `local.chunk` events.
+-- Reference chunks, from events `local.chunk` and `chunk`.
 CREATE TABLE chunks (
     n       INTEGER PRIMARY KEY REFERENCES events (n),
     scope   INTEGER NOT NULL REFERENCES scopes (n),
     path    TEXT NOT NULL,
     first   INTEGER NOT NULL,                -- lines of the file, from 1
     last    INTEGER NOT NULL,
-    content BLOB NOT NULL,                   -- hash of its text
+    content BLOB NOT NULL,                   -- hash of the text
     active  INTEGER NOT NULL,
     indexed INTEGER NOT NULL DEFAULT 0       -- in the vector index
 ) STRICT;
@@ -509,7 +509,7 @@ CREATE INDEX chunks_in_file ON chunks (scope, path, first) WHERE active = 1;
 CREATE INDEX chunks_content ON chunks (content);
 CREATE INDEX chunks_without_vector ON chunks (n) WHERE active = 1 AND indexed = 0;
 
--- The text index over active chunks: words that are stems already. `place` holds the scope as a word.
+-- The text index over active chunks, which contains stems. `place` is the scope as a word.
 CREATE VIRTUAL TABLE chunk_texts USING fts5 (
     text, path, place,
     tokenize = "unicode61 remove_diacritics 2",

@@ -134,7 +134,7 @@ impl Reader {
         Ok(rows)
     }
 
-    /// Returns at most `most` claims of a story, beginning with the claim `from`; from the beginning of the story without one, or if it is no longer part of the story.
+    /// Returns at most `most` claims of a story, beginning with the claim `from`, or with the first one if `from` is `None` or no longer part of the story.
     pub fn story_page(&self, scope: &Scope, from: Option<i64>, most: usize) -> Result<StoryPage> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(StoryPage::default()) };

@@ -23,8 +23,7 @@ pub(crate) fn enter() -> io::Result<File> {
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     rustix::stdio::dup2_stdout(io::stderr())?;
     log_panics();
-    // A limit that the system refuses does not stop the worker. No core dumps: they would hold claims and
-    // peers' bytes.
+    // No core dumps: they would contain claims and peers' bytes. The worker runs even if the system refuses the limit.
     let _refused = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     Ok(output)
 }

@@ -151,7 +151,7 @@ impl Projector<'_> {
                 .execute(params![n, act, successor.map(|id| id.0)])?;
         }
         self.db.prepare_cached("UPDATE claims SET forked = ?2 WHERE n = ?1")?.execute(params![n, new.len() >= 2])?;
-        // Views of the successors say what they replaced.
+        // The rows of the successors list what they replaced.
         for (_, successor) in old.iter().chain(&new) {
             if let Some(id) = successor
                 && let Some(successor) = log::row_number(self.db, id)?

@@ -1,6 +1,6 @@
 //! Which claims need review after their premises, direct or indirect, changed; and which claims depend on which.
 //!
-//! Thousands of claims may depend on one. A change of one of them costs as much as it has premises, whatever the
+//! Thousands of claims may depend on one. The cost of a change to one of them depends on the number of its premises, and not on the
 //! number of other dependents.
 
 use std::collections::{BTreeMap, BTreeSet};

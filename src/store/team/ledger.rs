@@ -57,7 +57,7 @@ impl ChainLedger {
                 *next += 1;
             }
         }
-        // The event may fork the chain if it is not its new end.
+        // If the event is not the new end, it may be a second one at its position: surely so before the end, possibly after a gap.
         if seq + 1 != *next || *head != Some(*id) {
             let events = events_at(db, shared, &chain, seq)?;
             if events.len() > 1 {
