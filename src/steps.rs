@@ -1,7 +1,8 @@
 //! Named steps at which a test can kill the program, to check that the work survives `kill -9`.
 //!
 //! A debug build kills itself at the step that the environment variable `ERGO_STOP_AT` names, such as `send DURABLE` or
-//! `backup copied`; with `commit #3`, when it reaches the step `commit` for the third time. Release builds ignore the variable.
+//! `backup copied`; with `commit #3`, when it reaches the step `commit` for the third time. Release builds ignore the
+//! variable.
 
 use std::fmt::Display;
 

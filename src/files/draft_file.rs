@@ -21,13 +21,14 @@ const RANDOM_BYTES: usize = 6;
 /// Suffixes of the files that SQLite creates beside a file that it writes.
 const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
 
-/// The number of names that are tried. Before a draft is locked, another process may treat it as a leftover and remove it.
+/// The number of names that are tried. Before a draft is locked, another process may treat it as a leftover and remove
+/// it.
 const MAX_TRIES: usize = 5;
 
 /// A file that is being written beside its target, readable only by its owner.
 ///
-/// Its name is `TARGET.partial-` and twelve hex digits, and it is locked while its writer lives. A draft that is dropped
-/// removes itself; the draft of a killed writer is removed by the next draft for the same target.
+/// Its name is `TARGET.partial-` and twelve hex digits, and it is locked while its writer lives. A draft that is
+/// dropped removes itself; the draft of a killed writer is removed by the next draft for the same target.
 #[derive(Debug)]
 pub struct DraftFile {
     file: File,

@@ -1,8 +1,8 @@
 //! Access to files that ergo does not own: bounded reads of regular files, atomic writes, and checks that a path stays
 //! within a folder.
 //!
-//! Architecture Invariant: no other module uses `std::fs` to open a file that somebody names; a device, a pipe or an endless file would stall
-//! or exhaust the program.
+//! Architecture Invariant: no other module uses `std::fs` to open a file that somebody names; a device, a pipe or an
+//! endless file would stall or exhaust the program.
 
 mod draft_file;
 mod path_target;

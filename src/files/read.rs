@@ -14,7 +14,8 @@ use rustix::fs::OFlags;
 /// Does not block on a named pipe without a writer.
 ///
 /// # Errors
-/// Those of the system, [`ErrorKind::IsADirectory`] for a folder, and [`ErrorKind::InvalidInput`] for other files that are not regular.
+/// Those of the system, [`ErrorKind::IsADirectory`] for a folder, and [`ErrorKind::InvalidInput`] for other files that
+/// are not regular.
 pub fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);

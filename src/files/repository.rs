@@ -12,8 +12,8 @@ use crate::files;
 pub struct Project {
     /// The base name of the repository, which all its worktrees share; without a repository, that of the folder.
     pub name: String,
-    /// Identities that distinguish the project from others of the same name, the best first: the remote, the git common directory,
-    /// the folder. The later ones identified the project before it had a remote or a repository.
+    /// Identities that distinguish the project from others of the same name, the best first: the remote, the git common
+    /// directory, the folder. The later ones identified the project before it had a remote or a repository.
     pub identities: Vec<String>,
 }
 
@@ -80,7 +80,8 @@ fn origin(config: &str) -> Option<String> {
     })
 }
 
-/// Reduces a URL to host and path, so that a repository has the same identity over ssh and https, and credentials are removed.
+/// Reduces a URL to host and path, so that a repository has the same identity over ssh and https, and credentials are
+/// removed.
 fn plain_url(url: &str) -> String {
     let rest = match url.split_once("://") {
         Some(("file", path)) => return path.to_owned(),

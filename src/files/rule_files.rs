@@ -70,8 +70,8 @@ pub fn files_under(path: &Path) -> Vec<PathBuf> {
     search_under(path).files
 }
 
-/// Returns the files to follow: the path itself if it is a file, else the rule files of the projects at and below the folder, including those of nested
-/// folders. Files that git ignores, and files in vendored folders, are left out.
+/// Returns the files to follow: the path itself if it is a file, else the rule files of the projects at and below the
+/// folder, including those of nested folders. Files that git ignores, and files in vendored folders, are left out.
 pub fn search_under(path: &Path) -> FoundRuleFiles {
     search(path, MOST_ENTRIES)
 }
@@ -160,7 +160,8 @@ fn rule_files_of(folder: &Path) -> Vec<PathBuf> {
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(read) = fs::read_dir(folder) else { return Vec::new() };
-    let mut found: Vec<PathBuf> = read.take(MAX_FILES_PER_FOLDER).filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut found: Vec<PathBuf> =
+        read.take(MAX_FILES_PER_FOLDER).filter_map(|entry| Some(entry.ok()?.path())).collect();
     found.sort();
     found
 }

@@ -1,4 +1,5 @@
-//! Backups of files from before setup changed them. If nobody else has changed a file since, removal restores it byte for byte.
+//! Backups of files from before setup changed them. If nobody else has changed a file since, removal restores it byte
+//! for byte.
 
 use std::{
     fs,

@@ -20,7 +20,8 @@ fn find(text: &str) -> Result<Option<Range<usize>>, String> {
     marked_section::find(text, INSTRUCTIONS).map_err(|error| format!("cannot be changed: {error}"))
 }
 
-/// Returns the text with the instructions in their section, or at the end if there is none. Line ends are those of the text.
+/// Returns the text with the instructions in their section, or at the end if there is none. Line ends are those of the
+/// text.
 pub(super) fn set(text: &str) -> Result<String, String> {
     let found = find(text)?;
     let end = line_end(text, found.clone());
@@ -30,7 +31,8 @@ pub(super) fn set(text: &str) -> Result<String, String> {
             [text.get(..found.start).unwrap_or_default(), &section, text.get(found.end..).unwrap_or_default()].concat()
         }
         None if text.is_empty() => section,
-        // Always add one line break before the section, whatever the text ends with, so that `unset` can remove exactly that.
+        // Always add one line break before the section, whatever the text ends with, so that `unset` can remove exactly
+        // that.
         None => [text, end, &section].concat(),
     })
 }

@@ -1,4 +1,5 @@
-//! Edits entries and hooks in a JSON file, which may contain comments and trailing commas. Everything else stays as it is.
+//! Edits entries and hooks in a JSON file, which may contain comments and trailing commas. Everything else stays as it
+//! is.
 
 use jsonc_parser::{
     ParseOptions,
@@ -110,8 +111,8 @@ pub(super) fn set_default(text: &str, name: &str, value: &Value) -> Result<Strin
     Ok(root.to_string())
 }
 
-/// Returns the command of an entry that runs the hook, with the program's present path; `None` if it runs another command. What a
-/// person added stays: environment variables before the program, options at the end.
+/// Returns the command of an entry that runs the hook, with the program's present path; `None` if it runs another
+/// command. What a person added stays: environment variables before the program, options at the end.
 fn updated_command(entry: &CstNode, hook: &Hook) -> Option<String> {
     let entry = entry.to_serde_value()?;
     let command = entry.get("command")?.as_str()?;
@@ -160,7 +161,8 @@ fn remove_ours(list: &CstArray, hook: &Hook, keep: usize) {
         let group = group(&element);
         let entries = group.as_ref().map_or_else(|| vec![element.clone()], CstArray::elements);
         let all = entries.len();
-        let mut ours: Vec<CstNode> = entries.into_iter().filter(|entry| updated_command(entry, hook).is_some()).collect();
+        let mut ours: Vec<CstNode> =
+            entries.into_iter().filter(|entry| updated_command(entry, hook).is_some()).collect();
         let stay = ours.len().min(keep - kept);
         kept += stay;
         ours.drain(..stay);

@@ -1,9 +1,9 @@
 //! Connects coding agents to ergo: writes its MCP server, hooks and instructions into the agents' own files, and
 //! removes them.
 //!
-//! [`agents`] defines what is written into which file, [`edit`] changes texts without affecting the rest, and [`backups`]
-//! keeps each original file, so that removal restores it byte for byte. Prints nothing: the command line and the app both call
-//! [`SetupPlan`].
+//! [`agents`] defines what is written into which file, [`edit`] changes texts without affecting the rest, and
+//! [`backups`] keeps each original file, so that removal restores it byte for byte. Prints nothing: the command line
+//! and the app both call [`SetupPlan`].
 
 mod agents;
 mod backups;
@@ -99,8 +99,8 @@ pub struct SetupPlan {
 }
 
 impl SetupPlan {
-    /// Reads the files of these agents and plans what to write into them, or what to remove. `state` is the state folder of this
-    /// device, which contains the backups.
+    /// Reads the files of these agents and plans what to write into them, or what to remove. `state` is the state
+    /// folder of this device, which contains the backups.
     ///
     /// # Errors
     /// If a file cannot be read, has an invalid syntax, or is a link that leads out of the project.
@@ -123,7 +123,8 @@ impl SetupPlan {
         self.changes.iter().map(|change| change.target.path.as_path())
     }
 
-    /// Returns the files of repositories that setup wrote and that this plan does not change, because it removes ergo only from the person's own files.
+    /// Returns the files of repositories that setup wrote and that this plan does not change, because it removes ergo
+    /// only from the person's own files.
     pub fn in_repositories(&self) -> &[PathBuf] {
         &self.in_repositories
     }
@@ -203,7 +204,8 @@ pub fn is_connected(agent: CodingAgent, place: &AgentFiles) -> Result<bool, Setu
     Ok(false)
 }
 
-/// Returns whether another agent, which stays connected, reads the instructions in a file from which they would be removed.
+/// Returns whether another agent, which stays connected, reads the instructions in a file from which they would be
+/// removed.
 fn is_needed(target: &Target, removed: &[CodingAgent], place: &AgentFiles) -> bool {
     let reads =
         |agent: &CodingAgent| agents::targets(&[*agent], place, "ergo").iter().any(|other| other.path == target.path);
@@ -220,7 +222,8 @@ fn in_repositories(place: &AgentFiles, backups: &Backups) -> Vec<PathBuf> {
     backups.paths().into_iter().filter(|path| !own.contains(path)).collect()
 }
 
-/// Returns the name by which agents start this program: `ergo` if the `PATH` leads to this program or the files are shared with a project, else its path.
+/// Returns the name by which agents start this program: `ergo` if the `PATH` leads to this program or the files are
+/// shared with a project, else its path.
 fn program(place: &AgentFiles) -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join("ergo")).find(|file| file.is_file());
@@ -237,7 +240,8 @@ fn program(place: &AgentFiles) -> String {
     }
 }
 
-/// Returns the path of the file behind links. A link of a repository must not lead out of it, because the repository's author chose its target.
+/// Returns the path of the file behind links. A link of a repository must not lead out of it, because the repository's
+/// author chose its target.
 fn resolve_links(target: &Path, project: Option<&Path>) -> Result<PathBuf, SetupError> {
     let failed = |error: io::Error| SetupError::file("follow", target, error);
     // Links of a person stay links, such as one into a repository of settings.

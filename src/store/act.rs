@@ -94,7 +94,8 @@ pub struct Imported {
     pub stored: usize,
     /// The number of events that the store already had.
     pub known: usize,
-    /// The number of events of the local log, which is not shared, and of teams, which [`super::Store::import_synced`] imports.
+    /// The number of events of the local log, which is not shared, and of teams, which [`super::Store::import_synced`]
+    /// imports.
     pub ignored: usize,
     /// Claims whose state changed.
     pub claims: Vec<ClaimId>,

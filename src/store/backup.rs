@@ -12,17 +12,19 @@ const PAGES: i32 = 2_000;
 const PAUSE: Duration = Duration::from_millis(1);
 
 impl Store {
-    /// Copies the store in its present state to a new file, waits for the disk, and returns the size in bytes. The store can be in use.
+    /// Copies the store in its present state to a new file, waits for the disk, and returns the size in bytes. The
+    /// store can be in use.
     ///
-    /// The file gets its name only when it is complete. A backup that fails leaves nothing behind; one that is killed leaves a file with `.partial-` in
-    /// its name, which the next backup to the same file removes.
+    /// The file gets its name only when it is complete. A backup that fails leaves nothing behind; one that is killed
+    /// leaves a file with `.partial-` in its name, which the next backup to the same file removes.
     pub fn backup(&self, to: &Path) -> Result<u64> {
         self.reader.backup_shown(to, &mut ())
     }
 }
 
 impl super::Reader {
-    /// Copies the store like [`Store::backup`], from a connection that does not block the writer, and reports the progress.
+    /// Copies the store like [`Store::backup`], from a connection that does not block the writer, and reports the
+    /// progress.
     pub fn backup_shown(&self, to: &Path, progress: &mut dyn StoreProgress) -> Result<u64> {
         let io = |what| {
             move |error: std::io::Error| match error.kind() {
@@ -37,7 +39,8 @@ impl super::Reader {
         let draft = DraftFile::beside(to).map_err(io("cannot create"))?;
         steps::reached("backup begun");
         self.snapshot(|reader| {
-            // The first read fixes the state of the snapshot. Otherwise SQLite may see a newer state in between and copy all pages again.
+            // The first read fixes the state of the snapshot. Otherwise SQLite may see a newer state in between and
+            // copy all pages again.
             reader.schema()?;
             copy(&reader.db, draft.path(), progress)
         })?;

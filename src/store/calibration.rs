@@ -1,5 +1,5 @@
-//! The calibration of a scope, as text that the store does not interpret: its bridge (vocabulary in addition to the built-in one) and its unrelated baseline.
-//! Both are computed from the claims and never synced.
+//! The calibration of a scope, as text that the store does not interpret: its bridge (vocabulary in addition to the
+//! built-in one) and its unrelated baseline. Both are computed from the claims and never synced.
 
 use rusqlite::Connection;
 

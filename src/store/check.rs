@@ -15,8 +15,8 @@ const BATCH: usize = 1_000;
 const SPELLED_OUT: usize = 20;
 
 impl Store {
-    /// Checks the whole file without changing it: SQLite's own checks, signatures, chains, bodies, and whether the projections are what
-    /// a rebuild would compute.
+    /// Checks the whole file without changing it: SQLite's own checks, signatures, chains, bodies, and whether the
+    /// projections are what a rebuild would compute.
     pub fn check(&self) -> Result<CheckReport> {
         self.reader.check()
     }
@@ -75,8 +75,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Notes the events in quarantine, because nothing else in the file refers to them. Those that cannot be read or do not verify are
-    /// left to [`super::team::consistency`].
+    /// Notes the events in quarantine, because nothing else in the file refers to them. Those that cannot be read or do
+    /// not verify are left to [`super::team::consistency`].
     fn check_quarantine(&self, report: &mut CheckReport) -> Result<()> {
         for team in self.teams()? {
             let roster = self.roster(&team.id)?;
@@ -147,8 +147,9 @@ impl Reader {
 
 type Chain = (DeviceId, u64, Option<EventId>, Scope, bool);
 
-/// Checks that each chain begins at 0 and has no gaps, and that each event names the previous one. Problems are reported as notes: missing events
-/// may still arrive. Gaps of a local chain are ignored if compactions removed as many events.
+/// Checks that each chain begins at 0 and has no gaps, and that each event names the previous one. Problems are
+/// reported as notes: missing events may still arrive. Gaps of a local chain are ignored if compactions removed as many
+/// events.
 fn check_chains(events: &[SignedEvent], compacted: &HashMap<(DeviceId, u64, Scope), u64>, report: &mut CheckReport) {
     let mut chains: HashMap<Chain, Vec<&SignedEvent>> = HashMap::new();
     for event in events {

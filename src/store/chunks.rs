@@ -66,7 +66,8 @@ impl ChunkMark {
 }
 
 impl Store {
-    /// Stores the vectors of chunks by event id, and returns how many were stored. Skips ids of other events, of removed chunks, and of chunks with a vector.
+    /// Stores the vectors of chunks by event id, and returns how many were stored. Skips ids of other events, of
+    /// removed chunks, and of chunks with a vector.
     ///
     /// # Errors
     /// As for [`Store::put_vectors`].

@@ -1,7 +1,8 @@
 //! Removes old events of the local log that nothing depends on any more. (record 58)
 //!
-//! Only these are removed: notices of what agents did, if a person has seen them; the events that mark them as seen; chunks that are no longer in
-//! their file; and the events that removed those. Warnings stay, because lists of claims filter by them; so do all events of cards, undo events with what they undid, and the whole shared log.
+//! Only these are removed: notices of what agents did, if a person has seen them; the events that mark them as seen;
+//! chunks that are no longer in their file; and the events that removed those. Warnings stay, because lists of claims
+//! filter by them; so do all events of cards, undo events with what they undid, and the whole shared log.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -16,9 +17,9 @@ use crate::domain::{DeviceId, Scope};
 /// The kinds of events that may be removed if they are old and nothing needs them.
 const REMOVABLE_KINDS: &str = "('local.forced', 'local.retracted', 'local.seen', 'local.chunk', 'local.chunk_gone')";
 
-/// Returns the query for old events of [`REMOVABLE_KINDS`], except notices that no person has seen (they may wait again if their claim changes), active chunks,
-/// the end of each chain (the next event names it), the newest event (its row number must not be reused), and the newest act of each writer (which
-/// `undo` reverses). Binds ?1 to the time.
+/// Returns the query for old events of [`REMOVABLE_KINDS`], except notices that no person has seen (they may wait again
+/// if their claim changes), active chunks, the end of each chain (the next event names it), the newest event (its row
+/// number must not be reused), and the newest act of each writer (which `undo` reverses). Binds ?1 to the time.
 fn old_events() -> String {
     format!(
         "SELECT e.n FROM events e WHERE e.log = 1 AND e.kind IN {REMOVABLE_KINDS} AND e.wall < ?1
@@ -99,8 +100,8 @@ impl Reader {
 }
 
 impl Store {
-    /// Removes the events of the local log from before a time, in milliseconds since the Unix epoch, that nothing needs any more: either all or
-    /// none. Claims, cards, open notices and counts stay the same.
+    /// Removes the events of the local log from before a time, in milliseconds since the Unix epoch, that nothing needs
+    /// any more: either all or none. Claims, cards, open notices and counts stay the same.
     pub fn compact(&mut self, before: u64) -> Result<CompactedLog> {
         let tx = commit::begin(&mut self.reader)?;
         let places = removable(&tx, before)?;
@@ -132,8 +133,9 @@ impl Store {
         Ok(removed)
     }
 
-    /// Returns the file's free pages to the system, which makes SQLite write all other pages again, if there are more free pages than others. `room` is
-    /// the free space on the disk in bytes, if known. No other connection may have the file open.
+    /// Returns the file's free pages to the system, which makes SQLite write all other pages again, if there are more
+    /// free pages than others. `room` is the free space on the disk in bytes, if known. No other connection may have
+    /// the file open.
     pub fn shrink(&mut self, room: Option<u64>) -> Result<FileShrink> {
         self.reader.in_place()?;
         let [free, used] = self.reader.page_bytes()?;
@@ -157,7 +159,8 @@ impl Store {
     }
 }
 
-/// Returns the events to remove: the old ones, except those that a remaining event refers to and those that affect a remaining event.
+/// Returns the events to remove: the old ones, except those that a remaining event refers to and those that affect a
+/// remaining event.
 fn removable(db: &Connection, before: u64) -> Result<BTreeSet<i64>> {
     let mut read = db.prepare(&old_events())?;
     let rows = read.query_map([log::wall(before)], |row| row.get(0))?;

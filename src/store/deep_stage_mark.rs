@@ -1,7 +1,7 @@
 //! The progress of the background pass of the guard's deep stage, stored in the file so that it survives a restart.
 //!
-//! The pass reads the newest claims first. So it has read all claims up to one row number, and a range of newer ones, which grows downwards until it
-//! reaches the rest.
+//! The pass reads the newest claims first. So it has read all claims up to one row number, and a range of newer ones,
+//! which grows downwards until it reaches the rest.
 
 use rusqlite::{Connection, params};
 
@@ -11,7 +11,8 @@ use crate::domain::ClaimId;
 /// Setting: all claims up to this row number were read.
 const READ: &str = "deep.read";
 
-/// Settings: the claims above the first and up to the second row number were read, too; both are equal if there are none.
+/// Settings: the claims above the first and up to the second row number were read, too; both are equal if there are
+/// none.
 const ABOVE: &str = "deep.above";
 const UP_TO: &str = "deep.up_to";
 
@@ -23,8 +24,8 @@ fn marks(db: &Connection) -> Result<Option<(i64, i64, i64)>> {
 }
 
 impl Store {
-    /// Begins the background pass, unless it was begun before. Claims older than `oldest`, the first that waits, are left to an audit; without
-    /// `oldest`, all stored claims are.
+    /// Begins the background pass, unless it was begun before. Claims older than `oldest`, the first that waits, are
+    /// left to an audit; without `oldest`, all stored claims are.
     pub fn begin_deep_stage(&mut self, oldest: Option<&ClaimId>) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         if marks(&tx)?.is_some() {
@@ -39,7 +40,8 @@ impl Store {
         tx.commit()
     }
 
-    /// Stores the progress of the background pass: `newest` is the row number of the newest claim that it has read, `next` the newest claim that waits.
+    /// Stores the progress of the background pass: `newest` is the row number of the newest claim that it has read,
+    /// `next` the newest claim that waits.
     pub fn note_deep_stage(&mut self, newest: i64, next: Option<&ClaimId>) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         let Some((read, above, up_to)) = marks(&tx)? else { return Ok(()) };
@@ -48,7 +50,8 @@ impl Store {
                 let read = read.max(up_to).max(newest);
                 [READ, ABOVE, UP_TO].into_iter().try_for_each(|name| open::set(&tx, name, read))?;
             }
-            // Newer claims arrived above the range that was read. The range stays as it is, so after a crash they are all read again.
+            // Newer claims arrived above the range that was read. The range stays as it is, so after a crash they are
+            // all read again.
             Some(next) if next >= newest || (above < up_to && next > up_to) => return Ok(()),
             Some(next) => {
                 open::set(&tx, ABOVE, next)?;
@@ -60,7 +63,8 @@ impl Store {
 }
 
 impl Reader {
-    /// Returns the newest `most` active guarded claims that wait for the background pass, the oldest first; none if the pass was never begun.
+    /// Returns the newest `most` active guarded claims that wait for the background pass, the oldest first; none if the
+    /// pass was never begun.
     pub fn deep_stage_waits(&self, most: usize) -> Result<Vec<ClaimId>> {
         let Some((read, above, up_to)) = marks(&self.db)? else { return Ok(Vec::new()) };
         let mut select = self.db.prepare_cached(

@@ -1,8 +1,8 @@
 //! The queue of doubts: pairs of active claims of one scope or organisation that may contradict each other and that
 //! nobody has judged.
 //!
-//! The queue is neither a log nor part of the projection: it can be computed again, stays on this device, and contains no
-//! text. A pair stops waiting when it is judged or on a card, and while one of its claims is not active.
+//! The queue is neither a log nor part of the projection: it can be computed again, stays on this device, and contains
+//! no text. A pair stops waiting when it is judged or on a card, and while one of its claims is not active.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,8 @@ impl NewDoubt {
 pub struct DoubtRow {
     /// The id of the pair, which is that of the card that it would have.
     pub id: CardId,
-    /// The scope of both claims. For claims of two levels, the project, in which both hold; for claims of two projects, the scope of the newer one.
+    /// The scope of both claims. For claims of two levels, the project, in which both hold; for claims of two projects,
+    /// the scope of the newer one.
     pub scope: Scope,
     /// The claim that was written later.
     pub newer: ClaimId,
@@ -64,7 +65,8 @@ pub struct QueuedDoubts {
     pub scopes: Vec<(Scope, usize)>,
 }
 
-/// A query of the waiting pairs: `doubts d` with its newer claim `a`, its older claim `b` and its scope `s`. Binds ?1 and ?2 to [`OTHER_CARDS`].
+/// A query of the waiting pairs: `doubts d` with its newer claim `a`, its older claim `b` and its scope `s`. Binds ?1
+/// and ?2 to [`OTHER_CARDS`].
 macro_rules! waiting {
     ($select:literal, $rest:literal) => {
         concat!(
@@ -156,7 +158,8 @@ impl Store {
         tx.commit()
     }
 
-    /// Stores how many tokens and how much time a judge, given by its bit, needs for a pair, as text that the store does not interpret.
+    /// Stores how many tokens and how much time a judge, given by its bit, needs for a pair, as text that the store
+    /// does not interpret.
     pub fn put_judging_rate(&mut self, judge: u32, text: &str) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         open::set(&tx, &rate_name(judge), text)?;
@@ -189,7 +192,8 @@ impl Reader {
         })
     }
 
-    /// Returns the newest waiting pair, of a scope or of any, that not all of these judges, given by their bits, have tried.
+    /// Returns the newest waiting pair, of a scope or of any, that not all of these judges, given by their bits, have
+    /// tried.
     pub fn next_doubt(&self, scope: Option<&Scope>, judges: u32) -> Result<Option<DoubtRow>> {
         let Some(log::WantedScope(scope)) = log::wanted_scope(&self.db, scope)? else {
             return Ok(None);

@@ -44,9 +44,7 @@ pub enum StoreError {
     },
     /// The file is not an ergo store, but perhaps another database.
     #[error("{path} is not an ergo store: move it away, or put a backup in its place that `ergo backup` made")]
-    NotAStore {
-        path: PathBuf,
-    },
+    NotAStore { path: PathBuf },
     /// The file is empty, which a store never is: a copy failed, or a write was lost.
     #[error(
         "{0} is empty, so its content is lost; replace it with a complete backup, or delete it to start with an empty store"
@@ -106,10 +104,7 @@ pub enum StoreError {
     NoRoster(EventId),
     /// The roster does not name this device as a member.
     #[error("team {} does not name this device ({}) as a member: ask an admin to add it", .team.short(), .device.short())]
-    NotAMember {
-        device: DeviceId,
-        team: EventId,
-    },
+    NotAMember { device: DeviceId, team: EventId },
     /// The team does not have the scope, or this device may not read it.
     #[error("the team {} does not share {scope} with this device: an admin can grant it (`ergo sync grant`)", .team.short())]
     NotShared {

@@ -38,7 +38,8 @@ impl OpenFile {
     /// Checks that the file at the path is the open one and has not shrunk.
     ///
     /// # Errors
-    /// [`StoreError::Removed`], [`StoreError::Replaced`] or [`StoreError::Cut`]: further writes would be lost when the process ends.
+    /// [`StoreError::Removed`], [`StoreError::Replaced`] or [`StoreError::Cut`]: further writes would be lost when the
+    /// process ends.
     fn check(&self) -> Result<()> {
         // Read this before the file's size, because another thread may see the file grow in between.
         let seen = self.seen.load(Ordering::Acquire);
@@ -114,8 +115,8 @@ impl Reader {
 
 /// Moves away a write-ahead log that belongs to another file than the one at `path`.
 ///
-/// A backup has no log, and its header says so. A log beside it belongs to the file that the backup replaced, and SQLite would
-/// apply it to the backup.
+/// A backup has no log, and its header says so. A log beside it belongs to the file that the backup replaced, and
+/// SQLite would apply it to the backup.
 pub(super) fn part_from_foreign_log(path: &Path) -> Result<()> {
     /// The first bytes of a database file. Bytes 18 and 19 are its write and read version: 1 without a log, 2 with one.
     const MAGIC: &[u8; 16] = b"SQLite format 3\0";

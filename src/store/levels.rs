@@ -1,5 +1,5 @@
-//! The two levels of an organisation, as row numbers of scopes: projects, and the organisation's level, whose claims hold in each
-//! project.
+//! The two levels of an organisation, as row numbers of scopes: projects, and the organisation's level, whose claims
+//! hold in each project.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -10,7 +10,8 @@ use super::{
 };
 use crate::domain::{EventId, EventKind, ResolveAct, Status, derive};
 
-/// Returns the organisation's level of a project; `None` for that level itself, for a reserved scope, or if the store does not have the level.
+/// Returns the organisation's level of a project; `None` for that level itself, for a reserved scope, or if the store
+/// does not have the level.
 pub(super) fn above(db: &Connection, scope: i64) -> Result<Option<i64>> {
     let mut read = db.prepare_cached(
         "SELECT o.n FROM scopes s JOIN scopes o ON o.org = s.org AND o.project = '*'
@@ -29,8 +30,9 @@ pub(super) fn below(db: &Connection, scope: i64) -> Result<Vec<i64>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Returns the scopes whose events can concern two claims together: the scope of both; or the project, if the other is its organisation's level; or
-/// both projects of one organisation. None if the claims are of two organisations, or unknown.
+/// Returns the scopes whose events can concern two claims together: the scope of both; or the project, if the other is
+/// its organisation's level; or both projects of one organisation. None if the claims are of two organisations, or
+/// unknown.
 pub(super) fn of_pair(db: &Connection, one: &EventId, other: &EventId) -> Result<Vec<i64>> {
     let mut read =
         db.prepare_cached("SELECT c.scope, s.org FROM claims c JOIN scopes s ON s.n = c.scope WHERE c.id = ?1")?;
@@ -50,8 +52,8 @@ pub(super) fn of_pair(db: &Connection, one: &EventId, other: &EventId) -> Result
     })
 }
 
-/// Returns the events that point to the target `id` in `scope`: those of the scope and of its projects, and contradictions that were found with claims of
-/// other projects (`local.found`).
+/// Returns the events that point to the target `id` in `scope`: those of the scope and of its projects, and
+/// contradictions that were found with claims of other projects (`local.found`).
 pub(super) fn pointing_at(db: &Connection, id: &EventId, scope: i64) -> Result<Vec<LoadedEvent>> {
     let mut found = log::pointing_at(db, id, EdgeRole::Target, scope)?;
     for project in below(db, scope)? {
@@ -73,8 +75,8 @@ pub(super) fn is_in_force(db: &Connection, id: &EventId, scope: i64) -> Result<b
     Ok(read.exists(params![id.0, scope, level])?)
 }
 
-/// Returns whether a project narrowed a claim of its organisation's level: there is an effective narrowing, and the claim that replaces it in the project
-/// was not retracted.
+/// Returns whether a project narrowed a claim of its organisation's level: there is an effective narrowing, and the
+/// claim that replaces it in the project was not retracted.
 pub(super) fn is_narrowed(db: &Connection, claim: &EventId, project: i64) -> Result<bool> {
     let mut stands = db.prepare_cached("SELECT 1 FROM claims WHERE id = ?1 AND scope = ?2 AND status <> ?3")?;
     for event in log::pointing_at(db, claim, EdgeRole::Target, project)? {
@@ -111,7 +113,8 @@ pub(super) fn narrowed_in(db: &Connection, project: i64) -> Result<Vec<i64>> {
     Ok(found)
 }
 
-/// Returns the row numbers of the claims of the organisation's level that a project's narrowings name together with `claim`.
+/// Returns the row numbers of the claims of the organisation's level that a project's narrowings name together with
+/// `claim`.
 pub(super) fn narrowed_with(db: &Connection, claim: &EventId, project: i64) -> Result<Vec<i64>> {
     let Some(level) = above(db, project)? else { return Ok(Vec::new()) };
     let mut read = db.prepare_cached("SELECT n FROM claims WHERE id = ?1 AND scope = ?2")?;

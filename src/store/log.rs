@@ -37,7 +37,8 @@ macro_rules! select_loaded {
 }
 pub(super) use select_loaded;
 
-/// The setting that counts how often events have left the log or changed their scope. Counts of events are valid until it changes.
+/// The setting that counts how often events have left the log or changed their scope. Counts of events are valid until
+/// it changes.
 const MOVE_COUNT_SETTING: &str = "events.moved";
 
 /// Returns how often events have left the log or changed their scope.
@@ -103,7 +104,8 @@ pub(super) fn optional_id_at(row: &Row<'_>, column: usize) -> rusqlite::Result<O
     Ok(row.get::<_, Option<[u8; 32]>>(column)?.map(EventId))
 }
 
-/// Converts a wall clock to SQLite's integer. Times after the year 292,278,994 are capped; the header keeps the exact time.
+/// Converts a wall clock to SQLite's integer. Times after the year 292,278,994 are capped; the header keeps the exact
+/// time.
 pub(super) fn wall(wall: u64) -> i64 {
     i64::try_from(wall).unwrap_or(i64::MAX)
 }

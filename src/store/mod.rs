@@ -1,9 +1,10 @@
 //! The store: one SQLite file with the signed events of both logs, and the projections computed from them.
 //!
-//! The only module with SQL. Every act goes through [`Store::commit`] or [`Store::commit_roster`], and events of other devices
-//! through [`Store::import`] or [`Store::import_synced`]: one transaction appends the events and updates the projections by the
-//! rules of [`crate::domain::derive`]. Other data, such as invitations, peers and the progress of background passes, is written
-//! in a transaction of the same kind, which commits only into the file that is at the store's path.
+//! The only module with SQL. Every act goes through [`Store::commit`] or [`Store::commit_roster`], and events of other
+//! devices through [`Store::import`] or [`Store::import_synced`]: one transaction appends the events and updates the
+//! projections by the rules of [`crate::domain::derive`]. Other data, such as invitations, peers and the progress of
+//! background passes, is written in a transaction of the same kind, which commits only into the file that is at the
+//! store's path.
 
 mod act;
 mod backup;
@@ -148,8 +149,7 @@ impl Store {
     }
 
     /// Verifies and stores events of the shared log from elsewhere that belong to no team, in any order: either all of
-    /// them, or none.
-    /// `now` is the wall clock, in milliseconds since the Unix epoch.
+    /// them, or none. `now` is the wall clock, in milliseconds since the Unix epoch.
     pub fn import(&mut self, events: &[SignedEvent], now: u64) -> Result<Imported> {
         self.write_import(events, false, now)
     }

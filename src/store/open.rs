@@ -53,7 +53,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The number of prepared statements that a connection caches: ergo has about 120 different ones.
 const STATEMENT_CACHE_SIZE: usize = 160;
 
-/// The page cache of the writer, and of each reader. It is small because a daemon should use little memory while it is idle.
+/// The page cache of the writer, and of each reader. It is small because a daemon should use little memory while it is
+/// idle.
 const WRITER_CACHE_KIB: i64 = 16 * 1024;
 const READER_CACHE_KIB: i64 = 4 * 1024;
 
@@ -90,7 +91,8 @@ pub(super) fn writer(path: &Path, options: StoreOptions) -> Result<Connection> {
     Ok(db)
 }
 
-/// Creates an empty store whose file appears in one step: a killed start leaves no empty file, which the next start would refuse.
+/// Creates an empty store whose file appears in one step: a killed start leaves no empty file, which the next start
+/// would refuse.
 fn create_empty(path: &Path) -> Result<()> {
     let io = |error| StoreError::Io { what: "cannot create", path: path.to_owned(), error };
     let draft = DraftFile::beside(path).map_err(io)?;
@@ -142,7 +144,8 @@ pub(super) fn make_read_only(db: &Connection) -> Result<()> {
 fn configure(db: &Connection) -> Result<()> {
     db.set_prepared_statement_cache_capacity(STATEMENT_CACHE_SIZE);
     db.pragma_update(None, "foreign_keys", "ON")?;
-    // Without this, SQLite prepares most statements again whenever values are bound, which costs more than running them.
+    // Without this, SQLite prepares most statements again whenever values are bound, which costs more than running
+    // them.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // The schema of a file from elsewhere must not call functions.
     db.pragma_update(None, "trusted_schema", "OFF")?;
@@ -160,7 +163,8 @@ fn read_pragma(db: &Connection, path: &Path, name: &str) -> Result<u32> {
     }
 }
 
-/// Migrates the file to the newest version, with one transaction for each version. An empty file gets `schema.sql` first.
+/// Migrates the file to the newest version, with one transaction for each version. An empty file gets `schema.sql`
+/// first.
 fn migrate(db: &mut Connection, migrations: &[&str]) -> Result<()> {
     loop {
         let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -188,8 +192,8 @@ fn restrict_to_owner(path: &Path) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode & !0o077)).map_err(io)
 }
 
-/// Returns the epoch of this installation, or a new one if the file is not the one that the last epoch was created for, or is a backup:
-/// a copy must never continue the chain of its original.
+/// Returns the epoch of this installation, or a new one if the file is not the one that the last epoch was created for,
+/// or is a backup: a copy must never continue the chain of its original.
 pub(super) fn epoch(db: &Connection, path: &Path) -> Result<u64> {
     let installation_id = installation_id(path)?;
     let known: Option<Vec<u8>> = setting(db, "installed")?;
@@ -207,14 +211,15 @@ pub(super) fn epoch(db: &Connection, path: &Path) -> Result<u64> {
     Ok(epoch)
 }
 
-/// Ends the epoch, so that the next opening of the file begins a new one: a backup that is copied over its store has the store's inode.
+/// Ends the epoch, so that the next opening of the file begins a new one: a backup that is copied over its store has
+/// the store's inode.
 pub(super) fn end_epoch(db: &Connection) -> Result<()> {
     db.execute("DELETE FROM settings WHERE name = 'installed'", [])?;
     Ok(())
 }
 
-/// Identifies this file, as opposed to a copy of it, by the machine and the file's inode. Hashed, because a store may be
-/// given to others and a machine's id is private.
+/// Identifies this file, as opposed to a copy of it, by the machine and the file's inode. Hashed, because a store may
+/// be given to others and a machine's id is private.
 fn installation_id(path: &Path) -> Result<String> {
     use std::os::unix::fs::MetadataExt;
     let machine = ["/etc/machine-id", "/var/lib/dbus/machine-id"]

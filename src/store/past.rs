@@ -40,8 +40,8 @@ impl PastMark {
     }
 }
 
-/// SQL condition that selects the events before a point in time, by event clock: those of one scope and its organisation's level, or all. Binds ?1 and ?3 to
-/// the two scopes, ?2 to the time.
+/// SQL condition that selects the events before a point in time, by event clock: those of one scope and its
+/// organisation's level, or all. Binds ?1 and ?3 to the two scopes, ?2 to the time.
 macro_rules! of_the_past {
     ($select:literal) => {
         concat!($select, " WHERE (?1 IS NULL OR e.scope IN (?1, ?3)) AND e.wall <= ?2")
@@ -128,13 +128,14 @@ impl Reader {
     }
 }
 
-/// Returns the SQL condition for a scope and its level, on `?1` and `?3`. With a scope it is a plain `IN`, so that SQLite can use the index.
+/// Returns the SQL condition for a scope and its level, on `?1` and `?3`. With a scope it is a plain `IN`, so that
+/// SQLite can use the index.
 fn in_scope(scope: &Value) -> &'static str {
     if *scope == Value::Null { "(?1 IS NULL OR ?3 IS NULL)" } else { "e.scope IN (?1, ?3)" }
 }
 
-/// Returns what to bind for a scope: the row numbers of the scope and its organisation's level (if only one exists, twice that); NULL for all scopes;
-/// `None` if neither exists.
+/// Returns what to bind for a scope: the row numbers of the scope and its organisation's level (if only one exists,
+/// twice that); NULL for all scopes; `None` if neither exists.
 fn places(db: &Connection, scope: Option<&Scope>) -> Result<Option<[Value; 2]>> {
     let Some(scope) = scope else { return Ok(Some([Value::Null, Value::Null])) };
     let known = log::known_scopes(db, &scope.in_force())?;

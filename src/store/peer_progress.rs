@@ -6,8 +6,8 @@ use super::{Reader, Result, Store, StoreError, commit};
 use crate::domain::{DeviceId, EventId, Scope, replica::ChainEnd};
 
 impl Store {
-    /// Stores how far a device has received the chains of a team's scope. `at` is the device's clock in milliseconds since the Unix epoch; a report
-    /// that is older than the stored one changes nothing.
+    /// Stores how far a device has received the chains of a team's scope. `at` is the device's clock in milliseconds
+    /// since the Unix epoch; a report that is older than the stored one changes nothing.
     pub fn put_peer_progress(
         &mut self,
         team: &EventId,

@@ -1,7 +1,7 @@
 //! Readings: the answers of a language model about statements, stored so that it is asked only once.
 //!
-//! They are neither events nor part of the projection: they depend on the statement and the normaliser, stay on this device, and can be computed again.
-//! A rebuild keeps them; a redaction deletes those of the redacted statement.
+//! They are neither events nor part of the projection: they depend on the statement and the normaliser, stay on this
+//! device, and can be computed again. A rebuild keeps them; a redaction deletes those of the redacted statement.
 
 use rusqlite::{Connection, OptionalExtension, params};
 

@@ -8,8 +8,8 @@ use crate::domain::{Hlc, guard_report::PairCheck};
 /// The number of events that are projected together.
 const BATCH: usize = 1_000;
 
-/// The tables that contain only projections; a table comes before those that it refers to. The vector index is emptied separately and
-/// filled again from the vectors, which stay.
+/// The tables that contain only projections; a table comes before those that it refers to. The vector index is emptied
+/// separately and filled again from the vectors, which stay.
 const DERIVED: [&str; 22] = [
     "story_answers",
     "story_due",

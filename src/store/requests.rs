@@ -10,7 +10,8 @@ use crate::domain::OpId;
 pub struct RequestHash(pub [u8; 16]);
 
 impl Store {
-    /// Commits an act like [`Store::commit`], with the hash of its request and the vectors of claims that the act creates or refers to.
+    /// Commits an act like [`Store::commit`], with the hash of its request and the vectors of claims that the act
+    /// creates or refers to.
     ///
     /// # Errors
     /// Also those of [`Store::put_vectors`]; then nothing is stored.
@@ -23,7 +24,8 @@ impl Store {
         self.write_act(act, vectors, asked)
     }
 
-    /// Returns whether an act with this key was stored for another request. Acts without a hash, such as redacted ones, match every request.
+    /// Returns whether an act with this key was stored for another request. Acts without a hash, such as redacted ones,
+    /// match every request.
     pub fn was_asked_otherwise(&self, op: &OpId, asked: RequestHash) -> Result<bool> {
         let mut read = self.reader.db.prepare_cached("SELECT hash FROM requests WHERE op = ?1")?;
         let known: Option<[u8; 16]> = read.query_row([op.0], |row| row.get(0)).optional()?;

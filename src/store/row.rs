@@ -58,8 +58,8 @@ pub struct ClaimRow {
     pub dependents: usize,
     /// The acts that keep the claim out of the active set, latest last; a `reinstate` names them in `seen`.
     pub live_acts: Vec<EventId>,
-    /// The acts on its premises because of which the claim needs review; a `resolve.reviewed` names them in `seen`. Empty
-    /// unless `flags.needs_review`.
+    /// The acts on its premises because of which the claim needs review; a `resolve.reviewed` names them in `seen`.
+    /// Empty unless `flags.needs_review`.
     pub causes: Vec<EventId>,
     /// Why the claim left the active set: the reason of the last of `live_acts`.
     pub closing_reason: Option<String>,
@@ -117,7 +117,8 @@ pub struct CardRow {
     pub new_claim: Option<EventId>,
     /// The card waits for a person: it is not settled, and its contradiction still exists.
     pub open: bool,
-    /// The claims that the new claim contradicts are no longer active. A refused card stays open then, and its new claim can be stored.
+    /// The claims that the new claim contradicts are no longer active. A refused card stays open then, and its new
+    /// claim can be stored.
     pub moot: bool,
     /// The event clock when the card was opened.
     pub clock: Hlc,

@@ -15,7 +15,8 @@ pub struct EventTally {
     move_count: i64,
 }
 
-/// The number of names `name-2`, `name-3`, … that are tried. If a machine has more clones of one name, they share the last.
+/// The number of names `name-2`, `name-3`, … that are tried. If a machine has more clones of one name, they share the
+/// last.
 const MAX_NAMESAKES: usize = 1000;
 
 /// Returns the scope for an identity: the named one unless it is bound to another identity, else `name-2`, `name-3`, …
@@ -51,8 +52,8 @@ pub(super) fn bind(db: &Connection, scope: &Scope, identity: Option<&str>) -> Re
 }
 
 impl Reader {
-    /// Returns the scope that an act in `scope` with this identity goes to: the same, or `name-2`, `name-3`, … if the name is
-    /// bound to another identity. Binds nothing: [`super::Store::commit`] does.
+    /// Returns the scope that an act in `scope` with this identity goes to: the same, or `name-2`, `name-3`, … if the
+    /// name is bound to another identity. Binds nothing: [`super::Store::commit`] does.
     pub fn scope_for(&self, scope: &Scope, identity: Option<&str>) -> Result<Scope> {
         scope_for(&self.db, scope, identity)
     }

@@ -41,8 +41,8 @@ const SYNC: [&str; 11] = [
 ];
 
 impl Reader {
-    /// Returns the bytes in use, the free bytes and the write-ahead log; their sum is the size of both files. Takes as long for
-    /// a large file as for a small one, because SQLite keeps these counts.
+    /// Returns the bytes in use, the free bytes and the write-ahead log; their sum is the size of both files. Takes as
+    /// long for a large file as for a small one, because SQLite keeps these counts.
     pub fn size_in_use(&self) -> Result<BTreeMap<DataKind, u64>> {
         self.snapshot(|reader| {
             let [free, used] = reader.page_bytes()?;
@@ -55,9 +55,11 @@ impl Reader {
         std::fs::metadata(super::open::wal_of(&self.path)).map_or(0, |file| file.len())
     }
 
-    /// Returns the bytes of each kind of data; their sum is the size of the file and its write-ahead log. Reads every page: one
+    /// Returns the bytes of each kind of data; their sum is the size of the file and its write-ahead log. Reads every
+    /// page: one
     ///
-    /// second for a gigabyte. The two logs share their tables, whose bytes are divided in proportion to the headers and bodies.
+    /// second for a gigabyte. The two logs share their tables, whose bytes are divided in proportion to the headers and
+    /// bodies.
     pub fn size_by_kind(&self) -> Result<BTreeMap<DataKind, u64>> {
         self.snapshot(|reader| {
             let db = &reader.db;

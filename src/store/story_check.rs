@@ -15,8 +15,9 @@ use crate::domain::{CardId, derive::CardKind};
 type CheckedMark = (i64, Vec<i64>);
 
 impl Reader {
-    /// Finds the marks of claims again, without writing: of those with stored marks, and of the newest `most` claims. Reports marks and
-    /// story cards that differ from the stored ones. If claims wait for the background pass, it adds a note instead and compares nothing.
+    /// Finds the marks of claims again, without writing: of those with stored marks, and of the newest `most` claims.
+    /// Reports marks and story cards that differ from the stored ones. If claims wait for the background pass, it adds
+    /// a note instead and compares nothing.
     pub fn check_stories(&self, reader: &dyn StoryReader, most: usize, report: &mut CheckReport) -> Result<()> {
         self.snapshot(|this| {
             let db = &this.db;
@@ -77,7 +78,8 @@ fn stored_marks(db: &Connection, n: i64) -> Result<BTreeMap<CardId, CheckedMark>
     Ok(out)
 }
 
-/// Returns the story cards whose mark should not be shown, and those that are missing although their mark should be shown.
+/// Returns the story cards whose mark should not be shown, and those that are missing although their mark should be
+/// shown.
 fn wrongly_shown(db: &Connection) -> Result<Vec<CardId>> {
     let mut cards = db.prepare("SELECT card FROM story_marks UNION SELECT card FROM card_sources WHERE kind = ?1")?;
     let cards = cards.query_map([CardKind::Story as i64], |row| Ok(CardId(row.get(0)?)))?;

@@ -1,5 +1,6 @@
-//! The background pass over the stories: places changed claims in the story of their scope, and reads each again together
-//! with the claims that share most words with it. The caller provides the [`StoryReader`]; the store knows no rules.
+//! The background pass over the stories: places changed claims in the story of their scope, and reads each again
+//! together with the claims that share most words with it. The caller provides the [`StoryReader`]; the store knows no
+//! rules.
 
 use std::collections::HashMap;
 
@@ -12,8 +13,8 @@ use super::{
 };
 use crate::domain::{CardId, ClaimId, Confusion, STORY_WINDOW, Scope, StoryRule, derive::CardKind, event::EventKind};
 
-/// The number of claims that can be placed in the time of one reading: after an import, a write waits no longer for placements
-/// than for readings.
+/// The number of claims that can be placed in the time of one reading: after an import, a write waits no longer for
+/// placements than for readings.
 const PLACEMENTS_PER_READING: usize = 16;
 
 /// The setting with the version of the rules by which the stories were read.
@@ -24,7 +25,8 @@ const VERSION_SETTING: &str = "story.version";
 pub struct StoryPlace {
     /// Bytes whose order is that of the story.
     pub place: Vec<u8>,
-    /// The words by which the claim is found. A [`StoryReader`] returns the story's own; the store replaces them by keys for the scope.
+    /// The words by which the claim is found. A [`StoryReader`] returns the story's own; the store replaces them by
+    /// keys for the scope.
     pub words: Vec<i64>,
     /// The last day (`YYYY-MM-DD`) on which the state of the claim is the present one; it is read again after that day.
     pub due: Option<String>,
@@ -47,7 +49,8 @@ pub struct WrittenMark {
     pub rule: StoryRule,
     /// From 0 to 1.
     pub strength: f32,
-    /// The claims in the order of the story: from a [`StoryReader`] as indexes into the claims that it read, in the store as row numbers.
+    /// The claims in the order of the story: from a [`StoryReader`] as indexes into the claims that it read, in the
+    /// store as row numbers.
     pub claims: Vec<i64>,
 }
 
@@ -66,14 +69,17 @@ pub trait StoryReader {
     /// Returns the present day, `YYYY-MM-DD`.
     fn today(&self) -> &str;
 
-    /// Returns the position of a claim in its story; `None` if the story leaves it out. The words are the story's own, as the bits of unsigned numbers.
+    /// Returns the position of a claim in its story; `None` if the story leaves it out. The words are the story's own,
+    /// as the bits of unsigned numbers.
     fn place(&self, row: &ClaimRow) -> Option<StoryPlace>;
 
-    /// Selects the claims to read together with a claim, in order, from the lists of claims that share each of its words.
+    /// Selects the claims to read together with a claim, in order, from the lists of claims that share each of its
+    /// words.
     fn select(&self, by_word: &[Vec<(Vec<u8>, i64)>]) -> Vec<i64>;
 
-    /// Returns the marks of a claim. `counts`: how many of the earlier claims that were looked up have each of its words, in the order of
-    /// [`StoryReader::place`]. The result names claims by their index in `earlier`; the next index is the claim itself.
+    /// Returns the marks of a claim. `counts`: how many of the earlier claims that were looked up have each of its
+    /// words, in the order of [`StoryReader::place`]. The result names claims by their index in `earlier`; the next
+    /// index is the claim itself.
     fn read(&self, earlier: &[StoryNeighbour], claim: &StoryNeighbour, counts: &[usize]) -> WrittenMarks;
 }
 
@@ -112,7 +118,8 @@ impl Store {
         Ok(())
     }
 
-    /// Places claims of the backlog, newest first, then reads up to `max_readings` of them. [`PLACEMENTS_PER_READING`] placements count as one reading.
+    /// Places claims of the backlog, newest first, then reads up to `max_readings` of them. [`PLACEMENTS_PER_READING`]
+    /// placements count as one reading.
     pub fn read_story(&mut self, reader: &dyn StoryReader, max_readings: usize) -> Result<StoryStep> {
         let mut step = StoryStep::default();
         if !self.reader.story_waits(reader.today())? {
@@ -252,7 +259,8 @@ impl Reader {
         Ok(read.query_row([scope], |row| row.get(0))?)
     }
 
-    /// Returns the marks of a scope that have a card, open or answered, in the order of the story; then the open cards that a language model proposed.
+    /// Returns the marks of a scope that have a card, open or answered, in the order of the story; then the open cards
+    /// that a language model proposed.
     pub fn story_marks(&self, scope: &Scope) -> Result<Vec<StoryMarkRow>> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(Vec::new()) };

@@ -1,5 +1,5 @@
-//! The progress of a language model that reads the stories, and the claims that it reads. The progress of each scope is stored as settings in the store's
-//! file, so that the reading continues after a restart.
+//! The progress of a language model that reads the stories, and the claims that it reads. The progress of each scope is
+//! stored as settings in the store's file, so that the reading continues after a restart.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -51,7 +51,8 @@ fn mark(kind: &str, scope: i64) -> String {
     format!("story.model.{kind}.{scope}")
 }
 
-/// Returns the scopes with unread claims, each with its newest claim and the one up to which it was read; the scope with the newest claim first.
+/// Returns the scopes with unread claims, each with its newest claim and the one up to which it was read; the scope
+/// with the newest claim first.
 fn unread(db: &Connection) -> Result<Vec<(i64, i64, i64)>> {
     let all: i64 = open::setting(db, ALL)?.unwrap_or(0);
     let mut read = db.prepare_cached(
@@ -91,7 +92,8 @@ impl Store {
 }
 
 impl Reader {
-    /// Returns the scope with the newest claim that no language model has read, and at most `most` of its unread claims; `None` if all were read.
+    /// Returns the scope with the newest claim that no language model has read, and at most `most` of its unread
+    /// claims; `None` if all were read.
     pub fn unread_story(&self, most: usize) -> Result<Option<UnreadStory>> {
         self.snapshot(|reader| {
             let Some((scope, last, until)) = unread(&reader.db)?.into_iter().next() else { return Ok(None) };
@@ -134,7 +136,8 @@ impl Reader {
         Ok(rows)
     }
 
-    /// Returns at most `most` claims of a story, beginning with the claim `from`, or with the first one if `from` is `None` or no longer part of the story.
+    /// Returns at most `most` claims of a story, beginning with the claim `from`, or with the first one if `from` is
+    /// `None` or no longer part of the story.
     pub fn story_page(&self, scope: &Scope, from: Option<i64>, most: usize) -> Result<StoryPage> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(StoryPage::default()) };

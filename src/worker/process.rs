@@ -199,7 +199,8 @@ fn read<A: for<'b> Decode<'b, ()> + 'static>(
                 Err(error) => break Some(format!("sent an invalid answer: {error}")),
             }
         };
-        // At the end of the stream, wait for the last lines of standard error. After an invalid answer the worker may still run.
+        // At the end of the stream, wait for the last lines of standard error. After an invalid answer the worker may
+        // still run.
         let why = why.unwrap_or_else(|| {
             let _panicked = listening.join();
             let lines = last_lines.lock().unwrap_or_else(PoisonError::into_inner);

@@ -72,8 +72,8 @@ pub(in crate::store) fn events_of_card(db: &Connection, card: &CardId) -> Result
     Ok(events)
 }
 
-/// Returns the guard's report on a card: the stored evidence, else the result of comparing the present norms of
-/// the first member with those of the others.
+/// Returns the guard's report on a card: the stored evidence, else the result of comparing the present norms of the first member with those of the
+/// others.
 pub(in crate::store) fn report_of(
     db: &Connection,
     card: &CardId,

@@ -1,4 +1,5 @@
-//! Maintains the reference chunks: a chunk is active while its event is effective, its text exists, and no event has removed it.
+//! Maintains the reference chunks: a chunk is active while its event is effective, its text exists, and no event has
+//! removed it.
 
 use rusqlite::{OptionalExtension, params};
 

@@ -46,7 +46,8 @@ pub(in crate::store) fn collapsed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Normalises a statement for [`content_hash`]: white space, the case of the first letter and a full stop at the end are ignored.
+/// Normalises a statement for [`content_hash`]: white space, the case of the first letter and a full stop at the end
+/// are ignored.
 fn normalised_statement(statement: &str) -> String {
     let text = collapsed(statement);
     let text = text.strip_suffix('.').unwrap_or(&text);
@@ -71,7 +72,8 @@ pub(in crate::store) fn content_hash(
     *hasher.finalize().as_bytes()
 }
 
-/// Returns a text as stems for the text index. FTS5's own stemmer is an older one, for which *deploy* and *deployment* are two words.
+/// Returns a text as stems for the text index. FTS5's own stemmer is an older one, for which *deploy* and *deployment*
+/// are two words.
 pub(in crate::store) fn stemmed(text: &str) -> String {
     stems(text).join(" ")
 }

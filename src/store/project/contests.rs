@@ -42,7 +42,8 @@ impl Lineage for SuccessionLine<'_> {
     }
 
     fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
-        // For a project's claim and one of the organisation's level, the project's events decide; for claims of two projects, those of either.
+        // For a project's claim and one of the organisation's level, the project's events decide; for claims of two
+        // projects, those of either.
         for scope in levels::of_pair(self.db, one, other)? {
             if settlements_of(self.db, one, scope)?.iter().any(|settlement| settles(settlement, one, other)) {
                 return Ok(true);
@@ -52,7 +53,8 @@ impl Lineage for SuccessionLine<'_> {
     }
 }
 
-/// Returns the effective settlements that concern a claim: as a member of the card, or as a claim that the same act stored.
+/// Returns the effective settlements that concern a claim: as a member of the card, or as a claim that the same act
+/// stored.
 pub(super) fn settlements_of(db: &Connection, claim: &ClaimId, scope: i64) -> Result<Vec<Settlement>> {
     let named = log::select_loaded!(
         "edges x JOIN events e ON e.n = x.src
@@ -144,7 +146,8 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Collects the origins whose contest may include a claim: itself, the forked claims that it replaced directly or indirectly, its fact key.
+    /// Collects the origins whose contest may include a claim: itself, the forked claims that it replaced directly or
+    /// indirectly, its fact key.
     pub(super) fn origins_of(&self, n: i64, origins: &mut BTreeSet<ContestOrigin>) -> Result<()> {
         let mut read = self.db.prepare_cached("SELECT id, scope, kind, key_hash FROM claims WHERE n = ?1")?;
         let (id, scope, kind, key): (ClaimId, i64, i64, Option<EventId>) =
@@ -154,8 +157,9 @@ impl Projector<'_> {
         } else {
             origins.extend(key.map(|key| ContestOrigin::Key(scope, key)));
         }
-        // Forks are rare: if the scope has none, no predecessors need to be searched. Forks of facts are common, and are found by their key: a
-        // fact may be written thousands of times, and the search would visit all of its versions each time.
+        // Forks are rare: if the scope has none, no predecessors need to be searched. Forks of facts are common, and
+        // are found by their key: a fact may be written thousands of times, and the search would visit all of its
+        // versions each time.
         let forked = "SELECT EXISTS (SELECT 1 FROM claims WHERE scope = ?1 AND forked = 1 AND kind <> 0)";
         if !self.db.prepare_cached(forked)?.query_row([scope], |row| row.get::<_, bool>(0))? {
             return Ok(());
@@ -233,7 +237,8 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Recomputes which claims are exceptions: those that new events name, and the partners of claims whose status changed.
+    /// Recomputes which claims are exceptions: those that new events name, and the partners of claims whose status
+    /// changed.
     pub(super) fn update_exceptions(&mut self) -> Result<()> {
         let mut claims: BTreeSet<i64> = self.dirty.excepted.clone();
         for n in &self.dirty.status_changed {
@@ -272,7 +277,8 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Returns the effective `resolve` events of these scopes that settle a card with these members; local events that do are not included.
+    /// Returns the effective `resolve` events of these scopes that settle a card with these members; local events that
+    /// do are not included.
     pub(super) fn resolves_of(&self, members: &BTreeSet<EventId>, scopes: &BTreeSet<i64>) -> Result<Vec<LoadedEvent>> {
         let Some(first) = members.first() else { return Ok(Vec::new()) };
         let mut found = Vec::new();

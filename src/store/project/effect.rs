@@ -33,7 +33,8 @@ impl Projector<'_> {
         Ok(derive::is_effective(&event.kind, undoers.map(|undo| undo.effective)))
     }
 
-    /// Decides again whether the targets of an undo event have effect, and if one of them is an undo event, also about its targets.
+    /// Decides again whether the targets of an undo event have effect, and if one of them is an undo event, also about
+    /// its targets.
     pub(super) fn decide_targets(&mut self, undo: &LoadedEvent) -> Result<()> {
         let mut next = undo.header.targets.clone();
         while let Some(id) = next.pop() {

@@ -1,8 +1,9 @@
 //! Updates the projections for events that are new in the log.
 //!
-//! Each step reads from the tables what a rule of [`crate::domain::derive`] needs, applies the rule, and records what changed for
-//! the steps after it: effect → state of claims → indexes → review → contests and contradictions → cards → rows. Each
-//! step recomputes what it touches from the whole log, so that the result does not depend on the order of arrival.
+//! Each step reads from the tables what a rule of [`crate::domain::derive`] needs, applies the rule, and records what
+//! changed for the steps after it: effect → state of claims → indexes → review → contests and contradictions → cards →
+//! rows. Each step recomputes what it touches from the whole log, so that the result does not depend on the order of
+//! arrival.
 
 mod cards;
 mod chunks;
@@ -39,7 +40,8 @@ use crate::domain::{
 pub(in crate::store) use cards::{events_of_card, report_of};
 pub(in crate::store) use chunks::content_of;
 pub(in crate::store) use claim_index::{
-    IN_TEXT_INDEX, IN_VECTOR_INDEX, REASON_CHECKED, collapsed, content_hash, fact_term, pair_term, phrase_key, scope_word, stemmed, subject_term,
+    IN_TEXT_INDEX, IN_VECTOR_INDEX, REASON_CHECKED, collapsed, content_hash, fact_term, pair_term, phrase_key,
+    scope_word, stemmed, subject_term,
 };
 pub(in crate::store) use claims::{kind_code, kind_of, status_code, status_of};
 pub(in crate::store) use contests::SuccessionLine;
@@ -300,7 +302,8 @@ impl<'a> Projector<'a> {
         Ok(found)
     }
 
-    /// Stores an edge to the card that an event creates or refers to, or to the pair that it judges, so that events can be found by card and pair.
+    /// Stores an edge to the card that an event creates or refers to, or to the pair that it judges, so that events can
+    /// be found by card and pair.
     fn link_card(&self, event: &LoadedEvent) -> Result<()> {
         if matches!(event.kind, EventKind::Judgement(_)) {
             return self.link_pair(event);

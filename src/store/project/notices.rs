@@ -11,7 +11,8 @@ use crate::{
     },
 };
 
-/// Selects the rows of the table `notices` as they follow from the log and the present claims: row number, scope, whether it is a warning, claim, state.
+/// Selects the rows of the table `notices` as they follow from the log and the present claims: row number, scope,
+/// whether it is a warning, claim, state.
 const NOTICES: &str = "SELECT e.n, e.scope, e.kind = 'local.warned', c.n,
         CASE
             WHEN e.effective = 0 THEN 0

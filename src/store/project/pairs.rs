@@ -69,8 +69,8 @@ pub(super) fn stored_norms(db: &Connection, n: i64) -> Result<StoredNorms> {
 }
 
 impl Projector<'_> {
-    /// Recomputes which active claims, of its scope and of the organisation's other level, each changed claim contradicts. They share a key, so the
-    /// index finds them.
+    /// Recomputes which active claims, of its scope and of the organisation's other level, each changed claim
+    /// contradicts. They share a key, so the index finds them.
     pub(super) fn update_contradictions(&mut self) -> Result<()> {
         let mut claims: BTreeSet<i64> = self.dirty.status_changed.clone();
         claims.extend(&self.dirty.texts);

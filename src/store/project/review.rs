@@ -1,7 +1,7 @@
 //! Which claims need review after their premises, direct or indirect, changed; and which claims depend on which.
 //!
-//! Thousands of claims may depend on one. The cost of a change to one of them depends on the number of its premises, and not on the
-//! number of other dependents.
+//! Thousands of claims may depend on one. The cost of a change to one of them depends on the number of its premises,
+//! and not on the number of other dependents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,8 +167,9 @@ impl PremiseReader<'_> {
 }
 
 impl Projector<'_> {
-    /// Recomputes the causes of the direct and indirect dependents of claims whose state changed. They are computed together from scratch:
-    /// otherwise claims that depend on each other would keep alive a cause that no longer exists.
+    /// Recomputes the causes of the direct and indirect dependents of claims whose state changed. They are computed
+    /// together from scratch: otherwise claims that depend on each other would keep alive a cause that no longer
+    /// exists.
     ///
     /// A claim that had no cause, and gets none from the stored causes of its premises, passes none on. It is left out, with its
     /// dependents.
@@ -232,7 +233,8 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Stores the premises of an active claim, and updates the number of dependents of each premise, which changes how the premises are shown.
+    /// Stores the premises of an active claim, and updates the number of dependents of each premise, which changes how
+    /// the premises are shown.
     pub(super) fn write_dependencies(&mut self, claim: i64, premises: &BTreeSet<i64>) -> Result<()> {
         let mut read = self.db.prepare_cached("SELECT premise FROM dependencies WHERE claim = ?1")?;
         let old = read.query_map([claim], |row| row.get(0))?.collect::<rusqlite::Result<BTreeSet<i64>>>()?;

@@ -1,5 +1,6 @@
-//! Maintains the marks of stories and their cards. The background pass reads the story and writes its marks. This module turns them into cards,
-//! applies what settles them, and records which claims the pass must read again after a claim has changed.
+//! Maintains the marks of stories and their cards. The background pass reads the story and writes its marks. This
+//! module turns them into cards, applies what settles them, and records which claims the pass must read again after a
+//! claim has changed.
 
 use std::collections::BTreeSet;
 
@@ -78,7 +79,8 @@ pub(in crate::store) fn mark_members(db: &Connection, card: CardId) -> Result<Ve
     Ok(read.query_map([card.0], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Returns whether a mark is shown: no reversal includes it, no later claim settles it, and it is strong enough, given what people dismissed in its scope.
+/// Returns whether a mark is shown: no reversal includes it, no later claim settles it, and it is strong enough, given
+/// what people dismissed in its scope.
 pub(in crate::store) fn is_mark_shown(db: &Connection, card: CardId, members: &[i64]) -> Result<bool> {
     let mut read = db.prepare_cached(
         "SELECT c.scope, s.confusion, s.rule, s.strength FROM story_marks s JOIN claims c ON c.n = s.by
@@ -109,7 +111,8 @@ pub(in crate::store) fn is_mark_shown(db: &Connection, card: CardId, members: &[
 }
 
 impl Projector<'_> {
-    /// Puts the changed claims on the backlog of the background pass, and shows or hides the marks whose required strength changed.
+    /// Puts the changed claims on the backlog of the background pass, and shows or hides the marks whose required
+    /// strength changed.
     pub(super) fn update_story(&mut self) -> Result<()> {
         let dirty = &self.dirty;
         let mut note = self.db.prepare_cached("INSERT OR REPLACE INTO story_backlog (claim, stage) VALUES (?1, 0)")?;
@@ -130,7 +133,8 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Stores whether an event that settles a story card dismisses it. Events of agents do not count, because the cards question their claims.
+    /// Stores whether an event that settles a story card dismisses it. Events of agents do not count, because the cards
+    /// question their claims.
     pub(super) fn mark_answer(&mut self, event: &LoadedEvent) -> Result<()> {
         self.drop_answer(event)?;
         if !event.effective || event.header.agent.is_some() {

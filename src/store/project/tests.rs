@@ -47,7 +47,8 @@ impl CountingStore {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ergo.db");
         let key = SigningKey::from_bytes(&[7; 32]);
-        let mut store = Store::open_with(&path, key, Arc::new(NoContradictions), StoreOptions { durable: false }).unwrap();
+        let mut store =
+            Store::open_with(&path, key, Arc::new(NoContradictions), StoreOptions { durable: false }).unwrap();
         let steps = Arc::new(AtomicU64::new(0));
         let counted = steps.clone();
         let count = move || {
@@ -126,14 +127,23 @@ fn cost(siblings: u64) -> Cost {
     assert_eq!(newest.iter().map(|row| row.id).collect::<Vec<_>>(), [last, *rest.last().unwrap()]);
     let (retract_dependent, _) = all.count(|all| all.act(vec![EventDraft::new(EventKind::Retract, [last.into()])]));
     assert_eq!(all.store.reader().claim(&premise).unwrap().unwrap().dependents as u64, siblings);
-    let (retract_premise, fallen) = all.count(|all| all.act(vec![EventDraft::new(EventKind::Retract, [premise.into()])]));
+    let (retract_premise, fallen) =
+        all.count(|all| all.act(vec![EventDraft::new(EventKind::Retract, [premise.into()])]));
     assert_eq!(fallen.needs_review.len() as u64, siblings + 1, "what rests on them too");
     let mut looked = EventDraft::new(EventKind::Resolve(ResolveAct::Reviewed), [rest[1].into()]);
     looked.seen = vec![fallen.events[0]];
     let (review, _) = all.count(|all| all.act(vec![looked]));
     assert!(!all.store.reader().claim(&rest[1]).unwrap().unwrap().flags.needs_review);
     assert_eq!(all.store.check().unwrap().problems, Vec::<String>::new());
-    Cost { another_dependent, indirect_dependent, premise_of_premise, read, retract_dependent, retract_premise: retract_premise / siblings, review }
+    Cost {
+        another_dependent,
+        indirect_dependent,
+        premise_of_premise,
+        read,
+        retract_dependent,
+        retract_premise: retract_premise / siblings,
+        review,
+    }
 }
 
 #[test]

@@ -20,8 +20,8 @@ use crate::{
 pub(in crate::store) struct LeavingEvents(Vec<LoadedEvent>);
 
 impl Projector<'_> {
-    /// Removes events from the projections, and marks as dirty what they had a part in. Then the caller must delete them from the log and call
-    /// [`Projector::after_removal`].
+    /// Removes events from the projections, and marks as dirty what they had a part in. Then the caller must delete
+    /// them from the log and call [`Projector::after_removal`].
     pub(in crate::store) fn withdraw_events(&mut self, places: impl IntoIterator<Item = i64>) -> Result<LeavingEvents> {
         let leaving: Vec<LoadedEvent> = places.into_iter().map(|n| log::load(self.db, n)).collect::<Result<_>>()?;
         // Mark for all events first, because what one of them did may be found through another.

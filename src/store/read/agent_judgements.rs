@@ -9,14 +9,16 @@ use crate::{
     store::{Reader, Result, log},
 };
 
-/// SQL condition for judgements and for writes that were held to ask an agent. Must equal that of the index `events_judging`, so that SQLite uses it.
+/// SQL condition for judgements and for writes that were held to ask an agent. Must equal that of the index
+/// `events_judging`, so that SQLite uses it.
 macro_rules! judging {
     () => {
         "kind IN ('judgement.contradicts', 'judgement.replaces', 'judgement.same', 'judgement.compatible', 'local.held')"
     };
 }
 
-/// The number of the newest judgements and questions of an agent, or of all persons, that are searched for those of one scope.
+/// The number of the newest judgements and questions of an agent, or of all persons, that are searched for those of one
+/// scope.
 const MAX_SEARCHED: usize = 300;
 
 /// The number of consecutive `compatible` judgements after which an agent is reported as calling everything compatible.
@@ -62,8 +64,9 @@ struct GivenVerdict {
 }
 
 impl Reader {
-    /// Returns the newest verdicts, at most `limit`, of persons and of one agent in a scope, and the number of writes of that agent, or of persons, since.
-    /// Verdicts are missing if [`MAX_SEARCHED`] newer ones were given in other scopes.
+    /// Returns the newest verdicts, at most `limit`, of persons and of one agent in a scope, and the number of writes
+    /// of that agent, or of persons, since. Verdicts are missing if [`MAX_SEARCHED`] newer ones were given in other
+    /// scopes.
     pub fn newest_answers(&self, scope: &Scope, agent: Option<&str>, limit: usize) -> Result<NewestAnswers> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(NewestAnswers::default()) };
@@ -94,8 +97,8 @@ impl Reader {
         Ok(NewestAnswers { verdicts: given.into_iter().map(|given| given.verdict).collect(), writes })
     }
 
-    /// Returns [`Reader::newest_answers`] for each scope with verdicts: for persons, and for each agent that gave some there, of the first
-    /// `agents` by name.
+    /// Returns [`Reader::newest_answers`] for each scope with verdicts: for persons, and for each agent that gave some
+    /// there, of the first `agents` by name.
     pub fn newest_answers_by_scope(&self, agents: usize, limit: usize) -> Result<Vec<AnswersInScope>> {
         self.snapshot(|reader| {
             let mut named = reader.db.prepare_cached(concat!(
@@ -126,7 +129,8 @@ impl Reader {
         })
     }
 
-    /// Returns the newest verdicts of an agent, or of persons, at most `limit`, in a scope or everywhere, without undone ones.
+    /// Returns the newest verdicts of an agent, or of persons, at most `limit`, in a scope or everywhere, without
+    /// undone ones.
     fn verdicts_by(&self, agent: Option<&str>, scope: Option<i64>, limit: usize) -> Result<Vec<GivenVerdict>> {
         let mut read = self.db.prepare_cached(concat!(
             "SELECT scope, kind, effective, wall, tick, n FROM events WHERE agent IS ?1 AND ",
@@ -207,7 +211,8 @@ impl Reader {
         Ok(read.query_row(params![agent, scope], |row| row.get(0))?)
     }
 
-    /// Returns whether the last [`ALWAYS_COMPATIBLE_RUN`] judgements of an agent are all `compatible`: too many for chance.
+    /// Returns whether the last [`ALWAYS_COMPATIBLE_RUN`] judgements of an agent are all `compatible`: too many for
+    /// chance.
     fn always_compatible(&self, agent: &str, scope: Option<i64>) -> Result<bool> {
         let mut read = self.db.prepare_cached(concat!(
             "SELECT count(*), coalesce(sum(kind = 'judgement.compatible'), 0) FROM (

@@ -53,8 +53,8 @@ impl AgentTally {
 }
 
 impl Reader {
-    /// Returns every agent with each person for whom it wrote something, in a scope or everywhere. Reads only the events since the tally; all
-    /// events if some have left the log since then.
+    /// Returns every agent with each person for whom it wrote something, in a scope or everywhere. Reads only the
+    /// events since the tally; all events if some have left the log since then.
     pub fn agents(&self, tally: &mut AgentTally, scope: Option<&Scope>) -> Result<Vec<AgentRow>> {
         self.snapshot(|reader| {
             let Some(log::WantedScope(scope)) = log::wanted_scope(&reader.db, scope)? else {
@@ -66,7 +66,8 @@ impl Reader {
         })
     }
 
-    /// Identifies the state of the log: returns how often events have left it or changed their scope, and the row number of the newest event.
+    /// Identifies the state of the log: returns how often events have left it or changed their scope, and the row
+    /// number of the newest event.
     pub fn log_position(&self) -> Result<(i64, i64)> {
         let last = self.db.query_row("SELECT coalesce(max(n), 0) FROM events", [], |row| row.get(0))?;
         Ok((log::move_count(&self.db)?, last))

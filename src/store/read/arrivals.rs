@@ -9,8 +9,9 @@ use crate::{
 };
 
 impl Reader {
-    /// Returns the active claims of some scopes that were stored since a position of the log ([`Reader::log_position`]), in the order of arrival, without
-    /// their relations. `None` if older claims may have become active since, or if more than `most` events arrived.
+    /// Returns the active claims of some scopes that were stored since a position of the log
+    /// ([`Reader::log_position`]), in the order of arrival, without their relations. `None` if older claims may have
+    /// become active since, or if more than `most` events arrived.
     pub fn claims_since(&self, position: (i64, i64), scopes: &[Scope], most: usize) -> Result<Option<Vec<ClaimRow>>> {
         self.snapshot(|reader| {
             let db = &reader.db;

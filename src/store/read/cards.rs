@@ -178,8 +178,8 @@ impl Reader {
         })
     }
 
-    /// Returns the cards, at most `most`, that persons settled among the `looked_at` newest settled cards of a scope, newest first; without those of
-    /// held writes, which name no contradiction.
+    /// Returns the cards, at most `most`, that persons settled among the `looked_at` newest settled cards of a scope,
+    /// newest first; without those of held writes, which name no contradiction.
     pub fn cards_settled_by_persons(&self, scope: &Scope, looked_at: usize, most: usize) -> Result<Vec<CardRow>> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(Vec::new()) };
@@ -206,7 +206,8 @@ impl Reader {
         })
     }
 
-    /// Returns the latest card of a refused new claim with this kind and statement, an open one if there is one; see [`content_hash`].
+    /// Returns the latest card of a refused new claim with this kind and statement, an open one if there is one; see
+    /// [`content_hash`].
     pub fn refused_card(&self, scope: &Scope, kind: ClaimKind, statement: &str) -> Result<Option<CardRow>> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(None) };
@@ -231,7 +232,8 @@ impl Reader {
         })
     }
 
-    /// Returns whether two claims share a card that is open or was settled. Cards of refused and held writes do not count: they do not concern two stored claims.
+    /// Returns whether two claims share a card that is open or was settled. Cards of refused and held writes do not
+    /// count: they do not concern two stored claims.
     pub fn share_a_card(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
         let mut read = self.db.prepare_cached(
             "SELECT 1 FROM card_members a JOIN card_members b ON b.card = a.card JOIN cards k ON k.n = a.card

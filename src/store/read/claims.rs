@@ -226,8 +226,8 @@ impl Reader {
         })
     }
 
-    /// Returns the oldest active claim with this statement. White space, the case of the first letter and a full stop at the end
-    /// are ignored. With `key_hash`, only a fact with that key.
+    /// Returns the oldest active claim with this statement. White space, the case of the first letter and a full stop
+    /// at the end are ignored. With `key_hash`, only a fact with that key.
     pub fn duplicate(
         &self,
         scope: &Scope,
@@ -278,8 +278,8 @@ impl Reader {
         })
     }
 
-    /// Returns a refused or held new claim in the form of a claim, with its card's rev. If it was refused again with another reason or other qualifiers,
-    /// the latest version is returned.
+    /// Returns a refused or held new claim in the form of a claim, with its card's rev. If it was refused again with
+    /// another reason or other qualifiers, the latest version is returned.
     pub fn new_claim(&self, id: &EventId) -> Result<Option<ClaimRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, id)? else { return Ok(None) };

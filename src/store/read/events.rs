@@ -33,8 +33,8 @@ enum AuthorFilter {
     Agent,
 }
 
-/// Returns the SQL condition of a list of the log, with `?1` the scope, `?2` the earliest time and `?3` the author. A term that should use an index is
-/// an equality; a term that should not has a `+` before it.
+/// Returns the SQL condition of a list of the log, with `?1` the scope, `?2` the earliest time and `?3` the author. A
+/// term that should use an index is an equality; a term that should not has a `+` before it.
 fn list_condition(in_scope: bool, filter: &LogFilter, by: AuthorFilter) -> String {
     let plus = if filter.refused { "+" } else { "" };
     let by = match by {
@@ -106,8 +106,8 @@ impl Reader {
         self.snapshot(|reader| log::load_id(&reader.db, id)?.map(|event| reader.event_row(event)).transpose())
     }
 
-    /// Returns the events of the shared log that created a claim, acted on it, or undid such an event, oldest first. Of the `depend`
-    /// events with the claim as premise, which may be thousands, only the newest [`MAX_DEPEND_EVENTS`].
+    /// Returns the events of the shared log that created a claim, acted on it, or undid such an event, oldest first. Of
+    /// the `depend` events with the claim as premise, which may be thousands, only the newest [`MAX_DEPEND_EVENTS`].
     pub fn events_of(&self, claim: &ClaimId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let Some(first) = log::load_id(&reader.db, claim)? else { return Ok(Vec::new()) };
@@ -145,7 +145,8 @@ impl Reader {
         })
     }
 
-    /// Returns the effective events that create or refer to a card, the earliest first, each followed by the guard's evidence for it.
+    /// Returns the effective events that create or refer to a card, the earliest first, each followed by the guard's
+    /// evidence for it.
     pub fn events_of_card(&self, card: &CardId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let mut found = Vec::new();
@@ -160,8 +161,9 @@ impl Reader {
         })
     }
 
-    /// Returns the latest `limit` effective events that accept a claim beside others, newest first: exceptions, narrowings, dismissals and `compatible`
-    /// judgements, of the claim's own scope and of `project`, for a claim of the organisation's level.
+    /// Returns the latest `limit` effective events that accept a claim beside others, newest first: exceptions,
+    /// narrowings, dismissals and `compatible` judgements, of the claim's own scope and of `project`, for a claim of
+    /// the organisation's level.
     pub fn let_stand(&self, claim: &ClaimId, project: Option<&Scope>, limit: usize) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, claim)? else { return Ok(Vec::new()) };
@@ -180,7 +182,8 @@ impl Reader {
         })
     }
 
-    /// Returns whether a project narrowed this claim of its organisation's level, so that a claim of the project replaces it there.
+    /// Returns whether a project narrowed this claim of its organisation's level, so that a claim of the project
+    /// replaces it there.
     pub fn is_narrowed(&self, claim: &ClaimId, project: &Scope) -> Result<bool> {
         self.snapshot(|reader| match log::known_scope(&reader.db, project)? {
             Some(scope) => levels::is_narrowed(&reader.db, claim, scope),
@@ -220,7 +223,8 @@ impl Reader {
         })
     }
 
-    /// Returns the caller's last act that has effect and is neither an undo nor a refusal; with a scope, only acts in it or at its organisation's level.
+    /// Returns the caller's last act that has effect and is neither an undo nor a refusal; with a scope, only acts in
+    /// it or at its organisation's level.
     pub fn last_op(&self, who: &str, agent: Option<&str>, scope: Option<&Scope>) -> Result<Option<OpId>> {
         let scopes = scope.map(|scope| log::known_scopes(&self.db, &scope.in_force())).transpose()?;
         let (one, other) = scopes.as_ref().map_or((None, None), |known| (known.first(), known.last()));
@@ -249,8 +253,8 @@ impl Reader {
 
     /// Returns the effective events of other acts that build on an act: while there are any, it cannot be undone.
     ///
-    /// Undo events do not count, nor events that merely refer to a claim: judgements, refusals, findings, snoozes. Nor do redactions: a removed body
-    /// stays removed, whether or not the claim is in force.
+    /// Undo events do not count, nor events that merely refer to a claim: judgements, refusals, findings, snoozes. Nor
+    /// do redactions: a removed body stays removed, whether or not the claim is in force.
     pub fn built_on(&self, op: &OpId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let mut found = reader.loaded(
@@ -283,8 +287,8 @@ impl Reader {
         })
     }
 
-    /// Returns a page of both logs without rosters, newest first by event clock. `total` is 0 unless the filter has `since`: the
-    /// whole log is not counted.
+    /// Returns a page of both logs without rosters, newest first by event clock. `total` is 0 unless the filter has
+    /// `since`: the whole log is not counted.
     pub fn log(&self, filter: &LogFilter, limit: usize, cursor: Option<&str>) -> Result<Page<EventRow>> {
         let after = ListPosition::parse(cursor)?;
         self.snapshot(|reader| {
@@ -296,7 +300,11 @@ impl Reader {
             // With an id, the condition selects row numbers, so SQLite must not use an index of a list instead.
             let events_by = if filter.id.is_some() { "events e NOT INDEXED" } else { "events e" };
             let (mut events, mut total) = (Vec::new(), 0);
-            for by in if filter.who.is_some() { &[AuthorFilter::Person, AuthorFilter::Agent][..] } else { &[AuthorFilter::Anyone] } {
+            for by in if filter.who.is_some() {
+                &[AuthorFilter::Person, AuthorFilter::Agent][..]
+            } else {
+                &[AuthorFilter::Anyone]
+            } {
                 let list_condition = list_condition(scope.is_some(), filter, *by);
                 let select = format!(
                     "SELECT e.n, e.id, e.scope, e.effective, e.header FROM {events_by} WHERE {list_condition}
@@ -324,8 +332,8 @@ impl Reader {
         })
     }
 
-    /// Returns the signed events of both logs in the order of arrival, `limit` of them after position `after` (0 to begin), each
-    /// with its position.
+    /// Returns the signed events of both logs in the order of arrival, `limit` of them after position `after` (0 to
+    /// begin), each with its position.
     pub fn signed_events(&self, after: u64, limit: usize) -> Result<Vec<(u64, SignedEvent)>> {
         let events = log::signed_after(&self.db, log::wall(after), limit)?;
         Ok(events.into_iter().map(|(n, event)| (n.unsigned_abs(), event)).collect())

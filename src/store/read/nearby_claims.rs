@@ -1,12 +1,12 @@
 //! Finds the nearby claims with which the guard compares a new claim.
 //!
-//! Claims that share words and phrases with the new claim are found in index lists of each scope. The rarest words are read first,
-//! and the number of entries that are read is limited, so that the cost does not grow with the scope. A list that the limit cuts
-//! short is read from its newest claims. Phrases find claims that share only common words: few claims have two of these
-//! side by side, however large the scope is.
+//! Claims that share words and phrases with the new claim are found in index lists of each scope. The rarest words are
+//! read first, and the number of entries that are read is limited, so that the cost does not grow with the scope. A
+//! list that the limit cuts short is read from its newest claims. Phrases find claims that share only common words: few
+//! claims have two of these side by side, however large the scope is.
 //!
-//! Claims are ranked by inverse document frequency: Spärck Jones, "A statistical interpretation of term specificity and its
-//! application in retrieval", 1972.
+//! Claims are ranked by inverse document frequency: Spärck Jones, "A statistical interpretation of term specificity and
+//! its application in retrieval", 1972.
 
 use std::{cmp::Reverse, collections::HashMap};
 
@@ -27,7 +27,8 @@ const MAX_ENTRIES_PER_WORD: usize = 1_000;
 /// The entries that are read of every phrase, to estimate how rare it is.
 const SAMPLED_ENTRIES_PER_PHRASE: usize = 64;
 
-/// The weight of a shared subject relative to a shared word of the same rarity: only norms with the same subject are compared.
+/// The weight of a shared subject relative to a shared word of the same rarity: only norms with the same subject are
+/// compared.
 const SUBJECT_WEIGHT: f64 = 3.0;
 
 /// The weight of a shared subject and attribute: all norms whose structures contradict each other share them.
@@ -102,8 +103,8 @@ impl List {
     }
 }
 
-/// Caches index lists for many successive look-ups: similar claims share most of their words, so each look-up would read the long lists again.
-/// Does not see what is written in the meantime.
+/// Caches index lists for many successive look-ups: similar claims share most of their words, so each look-up would
+/// read the long lists again. Does not see what is written in the meantime.
 #[derive(Default)]
 pub struct NearbyLists {
     lists: HashMap<(ListKind, i64), CachedList>,
@@ -146,9 +147,9 @@ impl CachedList {
 }
 
 impl Reader {
-    /// Returns the active guarded claims, or facts, of the scopes that a new claim should be compared with, the likeliest first.
-    /// Rarity and limits apply to all scopes together. The relations of the claims
-    /// (premises, acts, what they replaced) are left empty, since most of these claims turn out not to matter.
+    /// Returns the active guarded claims, or facts, of the scopes that a new claim should be compared with, the
+    /// likeliest first. Rarity and limits apply to all scopes together. The relations of the claims (premises, acts,
+    /// what they replaced) are left empty, since most of these claims turn out not to matter.
     pub fn nearby_claims(&self, query: &NearbyQuery) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| bare_claims_at_places(&reader.db, reader.nearby_places(query)?))
     }

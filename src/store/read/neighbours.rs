@@ -13,7 +13,8 @@ use crate::{
     },
 };
 
-/// The number of rows of the index that are compared exactly for each requested claim: signs alone sort near neighbours badly.
+/// The number of rows of the index that are compared exactly for each requested claim: signs alone sort near neighbours
+/// badly.
 const OVERSAMPLED: usize = 4;
 
 /// The minimal and maximal number of rows that are compared exactly.

@@ -61,8 +61,9 @@ pub struct ClaimNews {
 }
 
 impl Reader {
-    /// Returns what the events after a row number changed about an organisation's claims. `None` if there are more than `most` events, or if one is an
-    /// undo, a redaction or a promotion, whose targets do not name everything that changes.
+    /// Returns what the events after a row number changed about an organisation's claims. `None` if there are more than
+    /// `most` events, or if one is an undo, a redaction or a promotion, whose targets do not name everything that
+    /// changes.
     pub fn claim_news(&self, org: &str, after: i64, most: usize) -> Result<Option<ClaimNews>> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -120,7 +121,8 @@ impl Reader {
         })
     }
 
-    /// Returns the active guarded claims in all scopes of an organisation, in the order of arrival, without their relations.
+    /// Returns the active guarded claims in all scopes of an organisation, in the order of arrival, without their
+    /// relations.
     pub fn organisation_claims(&self, org: &str) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(
@@ -150,7 +152,8 @@ impl Reader {
         })
     }
 
-    /// Returns the valid judgements in an organisation: one for each pair of statements, in whichever scope it was made.
+    /// Returns the valid judgements in an organisation: one for each pair of statements, in whichever scope it was
+    /// made.
     pub fn organisation_judgements(&self, org: &str) -> Result<Vec<JudgedWords>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(
@@ -202,7 +205,8 @@ impl Reader {
         })
     }
 
-    /// Returns the recorded links among active claims of an organisation: premises with dependents, and exceptions with their rules.
+    /// Returns the recorded links among active claims of an organisation: premises with dependents, and exceptions with
+    /// their rules.
     pub fn claim_links(&self, org: &str) -> Result<Vec<ClaimLink>> {
         self.snapshot(|reader| {
             let mut links = Vec::new();

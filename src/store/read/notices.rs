@@ -10,8 +10,8 @@ use crate::{
     store::{NoticeRow, Page, Reader, Result, log},
 };
 
-/// Returns the row numbers of the claims that were stored with a warning, seen or not. Not limited: the filter for clean
-/// claims would list those that are missing.
+/// Returns the row numbers of the claims that were stored with a warning, seen or not. Not limited: the filter for
+/// clean claims would list those that are missing.
 pub(super) fn warned(db: &Connection) -> Result<HashSet<i64>> {
     let mut read =
         db.prepare_cached("SELECT claim FROM notices WHERE warned = 1 AND state > 0 AND claim IS NOT NULL")?;
@@ -30,8 +30,8 @@ pub(super) fn disputed(db: &Connection) -> Result<HashSet<i64>> {
 }
 
 impl Reader {
-    /// Returns a page of the notices that nobody has seen and that still apply, newest first: the guard's warnings if `warned`, else all
-    /// others.
+    /// Returns a page of the notices that nobody has seen and that still apply, newest first: the guard's warnings if
+    /// `warned`, else all others.
     pub fn notices(
         &self,
         scope: Option<&Scope>,

@@ -1,7 +1,7 @@
 //! Pages of claims by keyset pagination, with totals from stored counts.
 //!
-//! Claims with equal values of everything that a list filters by share a *lane*. A filter selects lanes; its total is the sum of
-//! their counts, and a page is merged from the newest rows of each.
+//! Claims with equal values of everything that a list filters by share a *lane*. A filter selects lanes; its total is
+//! the sum of their counts, and a page is merged from the newest rows of each.
 
 use std::collections::HashSet;
 
@@ -19,8 +19,9 @@ const MERGED_LANES: usize = 64;
 /// The cost of finding the newest claim of a lane, in rows that could be read in order instead.
 const SEEK_COST: usize = 8;
 
-/// Returns whether to merge a page from the newest claims of its lanes. Otherwise claims are read in order, of which the store has `all`,
-/// until enough of them are in these lanes. In a store with a thousand scopes, many lanes may have a tiny share of the claims.
+/// Returns whether to merge a page from the newest claims of its lanes. Otherwise claims are read in order, of which
+/// the store has `all`, until enough of them are in these lanes. In a store with a thousand scopes, many lanes may have
+/// a tiny share of the claims.
 fn should_merge(lanes: &[Lane], limit: usize, all: usize) -> bool {
     let heads: usize = lanes.iter().map(|lane| SEEK_COST + lane.claims.min(limit)).sum();
     let selected: usize = lanes.iter().map(|lane| lane.claims).sum();
@@ -82,7 +83,8 @@ pub(super) fn time_span(filter: &ClaimFilter) -> (i64, i64) {
     (filter.since.map_or(i64::MIN, log::wall), filter.until.map_or(i64::MAX, log::wall))
 }
 
-/// Returns the positions of claims that come after `after` in the list and are not older than `from`, newest first, without those in `without`.
+/// Returns the positions of claims that come after `after` in the list and are not older than `from`, newest first,
+/// without those in `without`.
 fn positions(
     db: &Connection,
     lanes: &[Lane],
@@ -128,7 +130,12 @@ fn positions(
 const SCAN_THRESHOLD: usize = 20_000;
 
 /// Returns the positions of those `claims` that are in the lanes and the time span of a filter, newest first.
-fn positions_of(db: &Connection, lanes: &[Lane], filter: &ClaimFilter, claims: &HashSet<i64>) -> Result<Vec<ListPosition>> {
+fn positions_of(
+    db: &Connection,
+    lanes: &[Lane],
+    filter: &ClaimFilter,
+    claims: &HashSet<i64>,
+) -> Result<Vec<ListPosition>> {
     type Row = (ListPosition, Option<i64>);
     let wanted: HashSet<i64> = lanes.iter().map(|lane| lane.n).collect();
     let (from, to) = time_span(filter);
@@ -207,7 +214,8 @@ pub(super) fn newest(db: &Connection, filter: &ClaimFilter, limit: usize) -> Res
 }
 
 impl Reader {
-    /// Returns a page of claims, newest first by event clock. Ignores `filter.source`, which [`Reader::search`] applies.
+    /// Returns a page of claims, newest first by event clock. Ignores `filter.source`, which [`Reader::search`]
+    /// applies.
     pub fn claims(&self, filter: &ClaimFilter, limit: usize, cursor: Option<&str>) -> Result<Page<ClaimRow>> {
         let (from, to) = time_span(filter);
         let after = ListPosition::parse(cursor)?.min(ListPosition { wall: to, ..ListPosition::START });
@@ -252,7 +260,8 @@ mod tests {
 
     #[test]
     fn a_page_of_few_claims_in_many_scopes_does_not_read_all_claims() {
-        // One retracted claim in each of 200 scopes, among a million claims: in order, every fourth claim would be read.
+        // One retracted claim in each of 200 scopes, among a million claims: in order, every fourth claim would be
+        // read.
         assert!(should_merge(&lanes(200, 1), 50, 1_000_000));
         // All claims of a thousand scopes: the newest fifty are the first fifty rows.
         assert!(!should_merge(&lanes(1_000, 1_000), 50, 1_000_000));

@@ -45,7 +45,8 @@ fn data_of(db: &Connection, event: i64) -> Result<PromotionData> {
 }
 
 impl Reader {
-    /// Returns the claims of projects that a claim was made from or found in. Projects that this device does not know are counted as the writer of the promotion did.
+    /// Returns the claims of projects that a claim was made from or found in. Projects that this device does not know
+    /// are counted as the writer of the promotion did.
     pub fn promoted_from(&self, claim: &ClaimId) -> Result<PromotedFrom> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -107,7 +108,8 @@ impl Reader {
         })
     }
 
-    /// Returns the oldest active claim with this content (see [`content_hash`]) of each project of the organisation, in the order of project names.
+    /// Returns the oldest active claim with this content (see [`content_hash`]) of each project of the organisation, in
+    /// the order of project names.
     pub fn same_in_projects(
         &self,
         scope: &Scope,

@@ -1,7 +1,8 @@
 //! Reads for recall: which claims contain which words, whose vectors are near, and the claims themselves.
 //!
-//! Each list is limited to the newest claims, so that the cost hardly grows with the scope. FTS5 only reports which claims contain a word, not
-//! how well they match: its BM25 counts all claims with each of the words, which are tens of thousands in a large scope. (record 38)
+//! Each list is limited to the newest claims, so that the cost hardly grows with the scope. FTS5 only reports which
+//! claims contain a word, not how well they match: its BM25 counts all claims with each of the words, which are tens of
+//! thousands in a large scope. (record 38)
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -23,7 +24,8 @@ const OVERSAMPLED: usize = 3;
 const ROWS_FOR_NEAREST: usize = 16;
 
 impl Reader {
-    /// Returns, for each query, the claims of these scopes with its words, of any status. An unknown scope has no claims.
+    /// Returns, for each query, the claims of these scopes with its words, of any status. An unknown scope has no
+    /// claims.
     pub fn word_lists(&self, scopes: &[Scope], queries: &[WordQuery]) -> Result<WordLists> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -70,8 +72,9 @@ impl Reader {
         })
     }
 
-    /// Returns the active claims of these scopes, including facts, whose vectors are nearest, with their cosines, the nearest first: `limit`
-    /// of any kind, followed by as many more as are needed for `limit` claims of `kinds`, if any are named.
+    /// Returns the active claims of these scopes, including facts, whose vectors are nearest, with their cosines, the
+    /// nearest first: `limit` of any kind, followed by as many more as are needed for `limit` claims of `kinds`, if any
+    /// are named.
     ///
     /// # Errors
     /// [`crate::store::StoreError::VectorModel`] if another model computed the store's vectors.
@@ -119,7 +122,8 @@ impl Reader {
         })
     }
 
-    /// Returns the cosine between each of up to `sample` active claims with a vector, spread evenly over the scope, and the nearest other active claim.
+    /// Returns the cosine between each of up to `sample` active claims with a vector, spread evenly over the scope, and
+    /// the nearest other active claim.
     pub fn nearest_others(&self, scope: &Scope, sample: usize) -> Result<Vec<f32>> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -157,7 +161,8 @@ impl Reader {
         self.compared(model, vector, spots, vectors::stored)
     }
 
-    /// Returns the cosine between a vector and that of each claim with its reason; `None` for a claim without such a vector.
+    /// Returns the cosine between a vector and that of each claim with its reason; `None` for a claim without such a
+    /// vector.
     ///
     /// # Errors
     /// As for [`Reader::near`].
@@ -201,7 +206,8 @@ impl Reader {
         })
     }
 
-    /// Returns the newest active claims of a scope, at most `most`, without their relations; and the number of all active claims.
+    /// Returns the newest active claims of a scope, at most `most`, without their relations; and the number of all
+    /// active claims.
     pub fn newest_active(&self, scope: &Scope, most: usize) -> Result<(Vec<ClaimRow>, usize)> {
         self.snapshot(|reader| {
             let (db, filter) = (&reader.db, active_in(scope));
@@ -210,7 +216,8 @@ impl Reader {
         })
     }
 
-    /// Returns the claims with these row numbers, in that order, without their relations (see [`Reader::nearby_claims`]).
+    /// Returns the claims with these row numbers, in that order, without their relations (see
+    /// [`Reader::nearby_claims`]).
     pub fn bare_at(&self, spots: &[RowNumber]) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| bare_claims_at_places(&reader.db, spots.iter().map(|spot| spot.0)))
     }
@@ -227,7 +234,8 @@ pub(in crate::store) fn quoted(stem: &str) -> Option<String> {
     (!stem.is_empty()).then(|| format!("\"{stem}\""))
 }
 
-/// Returns the guarded claims and the facts whose signs differ least from those of a vector, at most `rows` of each, with their exact cosines; in no order.
+/// Returns the guarded claims and the facts whose signs differ least from those of a vector, at most `rows` of each,
+/// with their exact cosines; in no order.
 fn nearest(db: &Connection, scope: i64, (unit, code): (&[f32], &[u8]), rows: usize) -> Result<Vec<(RowNumber, f32)>> {
     let mut found = Vec::new();
     for guarded in [true, false] {

@@ -1,8 +1,8 @@
 //! Full-text search with a bounded cost: all matches of rare words are ranked, those of common words only together with
 //! other words, and of too many matches only the newest.
 //!
-//! Matches are ranked by BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), as FTS5
-//! computes it; the statement has the largest weight.
+//! Matches are ranked by BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009),
+//! as FTS5 computes it; the statement has the largest weight.
 
 use std::collections::HashSet;
 
@@ -26,8 +26,8 @@ const MIN_PREFIX: usize = 3;
 /// The matches of a word that are read to estimate how common it is.
 const FREQUENCY_SAMPLE: usize = 256;
 
-/// The most matches that the words of one query may have together. To rank by BM25, FTS5 counts the matches of every word, so
-/// the commonest words beyond this limit are left out: they hardly affect the ranking.
+/// The most matches that the words of one query may have together. To rank by BM25, FTS5 counts the matches of every
+/// word, so the commonest words beyond this limit are left out: they hardly affect the ranking.
 const MAX_COUNTED_MATCHES: usize = 50_000;
 
 /// The most matches of common words that are read to find [`MAX_MATCHES`] that pass a filter: 30 ms if none does.
@@ -62,8 +62,9 @@ struct Match {
 }
 
 impl Reader {
-    /// Searches statement, reason and source, and returns the best match first (BM25). Ranks at most 1,000 matches that pass
-    /// the filter, the newest ones of common words; `at_least` is set if there may be more. Without words, returns what `filter.source` selects.
+    /// Searches statement, reason and source, and returns the best match first (BM25). Ranks at most 1,000 matches that
+    /// pass the filter, the newest ones of common words; `at_least` is set if there may be more. Without words, returns
+    /// what `filter.source` selects.
     pub fn search(
         &self,
         filter: &ClaimFilter,
@@ -77,7 +78,8 @@ impl Reader {
             found.sort_unstable_by(by_rank);
             let total = found.len();
             if let Some(after) = after {
-                // Each write changes the ranks of all claims, so the previous page ends at the present rank of its last claim.
+                // Each write changes the ranks of all claims, so the previous page ends at the present rank of its last
+                // claim.
                 let end = match found.iter().position(|hit| hit.n == after.n) {
                     Some(at) => at + 1,
                     None => found.partition_point(|hit| by_rank(hit, &after).is_le()),
@@ -299,8 +301,8 @@ fn frequency(db: &Connection, query: &str, newest: i64) -> Result<usize> {
     }
 }
 
-/// Returns the row number from which [`MAX_MATCHES`] matches of a query pass a filter, or 0 if fewer pass; and whether there may be more. Reads
-/// the newest [`MAX_SCANNED_MATCHES`] matches.
+/// Returns the row number from which [`MAX_MATCHES`] matches of a query pass a filter, or 0 if fewer pass; and whether
+/// there may be more. Reads the newest [`MAX_SCANNED_MATCHES`] matches.
 fn nth_newest(db: &Connection, query: &str, filter: &MatchFilter) -> Result<(i64, bool)> {
     // The text index returns rows in this order, so that nothing is sorted and the rest is not read.
     let mut read = db.prepare_cached(

@@ -69,7 +69,8 @@ fn chains(db: &Connection, bound: &BoundTeamScope) -> Result<Vec<Chain>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Returns the shared events of a chain that the team does not accept: those after the accepted part, and those on another branch of a fork.
+/// Returns the shared events of a chain that the team does not accept: those after the accepted part, and those on
+/// another branch of a fork.
 fn unaccepted_events(
     db: &Connection,
     bound: &BoundTeamScope,
@@ -106,8 +107,8 @@ fn unaccepted_events(
     Ok(found)
 }
 
-/// Returns whether an event is on another branch of a fork than the last accepted events. If the chain back from those is not known
-/// completely, it is not. Used only at positions where a chain forks, because it walks back from the end.
+/// Returns whether an event is on another branch of a fork than the last accepted events. If the chain back from those
+/// is not known completely, it is not. Used only at positions where a chain forks, because it walks back from the end.
 pub(super) fn is_on_other_branch(db: &Connection, admission: &Admission, place: u64, event: &EventId) -> Result<bool> {
     if admission.refusal.is_none() || admission.upto.is_empty() {
         return Ok(false);
@@ -160,8 +161,8 @@ fn header_of(db: &Connection, id: &EventId) -> Result<Option<Header>> {
     })
 }
 
-/// Shares events in the log that were not shared: adopted chains, and what this device wrote before it had the permission; in a scope that was just
-/// bound, everything that the team accepts. Returns whether anything changed.
+/// Shares events in the log that were not shared: adopted chains, and what this device wrote before it had the
+/// permission; in a scope that was just bound, everything that the team accepts. Returns whether anything changed.
 fn share(
     db: &Connection,
     team: &Team,
@@ -230,8 +231,8 @@ const INDEX_THRESHOLD: usize = 32;
 /// The name of an index, and its table and column.
 type ReferenceIndex = (&'static str, &'static str);
 
-/// Columns that refer to events and have no permanent index. When an event is deleted, SQLite searches for rows that refer to it, in the
-/// whole table if there is no index; permanent indexes would slow down every write.
+/// Columns that refer to events and have no permanent index. When an event is deleted, SQLite searches for rows that
+/// refer to it, in the whole table if there is no index; permanent indexes would slow down every write.
 pub(in crate::store) const REFERENCES_TO_EVENTS: [ReferenceIndex; 3] = [
     ("leaving_acts", "live_acts (act)"),
     ("leaving_authors", "cards (author)"),
@@ -245,7 +246,8 @@ const REFERENCES_TO_CLAIMS: [ReferenceIndex; 3] = [
     ("leaving_story_words", "story_words (claim)"),
 ];
 
-/// Moves events from the log to the quarantine, and removes their effects from the projections. Returns what changed there.
+/// Moves events from the log to the quarantine, and removes their effects from the projections. Returns what changed
+/// there.
 pub(super) fn withdraw(
     db: &Connection,
     check: &dyn PairCheck,
@@ -259,7 +261,8 @@ pub(super) fn withdraw(
     with_reference_indexes(db, events.len(), &indexes, || move_to_quarantine(db, check, team, events))
 }
 
-/// Runs a function that deletes this number of events, with temporary indexes by which SQLite finds what refers to them.
+/// Runs a function that deletes this number of events, with temporary indexes by which SQLite finds what refers to
+/// them.
 pub(in crate::store) fn with_reference_indexes<T>(
     db: &Connection,
     events: usize,
@@ -277,7 +280,12 @@ pub(in crate::store) fn with_reference_indexes<T>(
     Ok(done)
 }
 
-fn move_to_quarantine(db: &Connection, check: &dyn PairCheck, team: &Team, events: &[WithdrawnEvent]) -> Result<Changes> {
+fn move_to_quarantine(
+    db: &Connection,
+    check: &dyn PairCheck,
+    team: &Team,
+    events: &[WithdrawnEvent],
+) -> Result<Changes> {
     let mut projector = Projector::new(db, check)?;
     let leaving = projector.withdraw_events(events.iter().map(|left| left.n).collect::<BTreeSet<_>>())?;
     let mut lost: BTreeMap<i64, Vec<(Chain, EventId)>> = BTreeMap::new();
@@ -328,7 +336,8 @@ pub(super) fn load_withdrawn(db: &Connection, id: &EventId, refusal: Refusal) ->
     }))
 }
 
-/// Returns the events in quarantine that the team now accepts, in the order of their chains, and updates the reason of the others.
+/// Returns the events in quarantine that the team now accepts, in the order of their chains, and updates the reason of
+/// the others.
 pub(super) fn readmitted(
     db: &Connection,
     team: &Team,
@@ -387,7 +396,11 @@ mod tests {
         let without =
             read.query_map([], |row| Ok(format!("{} ({})", row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
         let mut without: Vec<String> = without.unwrap().collect::<rusqlite::Result<_>>().unwrap();
-        let mut listed = [REFERENCES_TO_EVENTS, REFERENCES_TO_CLAIMS].concat().into_iter().map(|(_, column)| column).collect::<Vec<_>>();
+        let mut listed = [REFERENCES_TO_EVENTS, REFERENCES_TO_CLAIMS]
+            .concat()
+            .into_iter()
+            .map(|(_, column)| column)
+            .collect::<Vec<_>>();
         without.sort_unstable();
         listed.sort_unstable();
         assert_eq!(without, listed);

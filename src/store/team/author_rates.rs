@@ -25,8 +25,8 @@ pub struct BusyAuthor {
 }
 
 impl Reader {
-    /// Returns the devices of which more than `most` events with clocks in the same hour arrived since `since`, in milliseconds since the Unix
-    /// epoch. Years of history that arrive at once are not counted as one hour.
+    /// Returns the devices of which more than `most` events with clocks in the same hour arrived since `since`, in
+    /// milliseconds since the Unix epoch. Years of history that arrive at once are not counted as one hour.
     ///
     /// Reads the log backwards until it meets an event that arrived earlier, which usually is at once.
     pub fn busy_authors(&self, team: &EventId, since: u64, most: u64) -> Result<Vec<BusyAuthor>> {

@@ -11,8 +11,8 @@ use crate::{
     store::{Result, log},
 };
 
-/// Describes each problem in one sentence: a stored count or digest that differs from the events, or an event in quarantine that cannot be
-/// verified.
+/// Describes each problem in one sentence: a stored count or digest that differs from the events, or an event in
+/// quarantine that cannot be verified.
 pub(in crate::store) fn problems(db: &Connection) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut read = db.prepare("SELECT s.n, s.org, s.project, s.events, s.digest FROM team_scopes s ORDER BY s.n")?;

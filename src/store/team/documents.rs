@@ -131,8 +131,8 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes a document with everything that is stored about it. Its events stay, and count as undocumented unless another document contains
-    /// them.
+    /// Deletes a document with everything that is stored about it. Its events stay, and count as undocumented unless
+    /// another document contains them.
     pub fn drop_document(&mut self, id: &DocumentId) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         if let Some(n) = number(&tx, id)? {

@@ -1,4 +1,5 @@
-//! Imports events of a team in one transaction: verifies them, accepts and projects or quarantines them, and stores their document.
+//! Imports events of a team in one transaction: verifies them, accepts and projects or quarantines them, and stores
+//! their document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,8 +35,8 @@ use crate::{
 impl Store {
     /// Imports events of a team from elsewhere, with the document that contained them, in one transaction.
     ///
-    /// Roster events go first, and the new roster is applied to all stored events. Events that the team does not accept go
-    /// into quarantine and have no effect. Importing the same again changes nothing.
+    /// Roster events go first, and the new roster is applied to all stored events. Events that the team does not accept
+    /// go into quarantine and have no effect. Importing the same again changes nothing.
     ///
     /// # Errors
     /// A malformed or forged event refuses the whole import, because the peer that sent it is at fault.
@@ -45,7 +46,8 @@ impl Store {
         let team = Team::find(&tx, import.team)?;
         let mut intake = Intake::new(&tx, &*self.check, team, me, import.from, import.now)?;
         if import.document.is_some() {
-            // The stored document lists all of these events, so they would not be sent again: keep all that are refused.
+            // The stored document lists all of these events, so they would not be sent again: keep all that are
+            // refused.
             intake.room = Some(usize::MAX);
         }
         let (roster, others): (Vec<_>, Vec<_>) =
@@ -67,8 +69,8 @@ impl Store {
 
 /// Decides whether a team accepts an event now.
 ///
-/// An event whose clock is far ahead waits until then, except events of the roster: the roster must depend on the set of its events
-/// alone, and it already decides about the other events.
+/// An event whose clock is far ahead waits until then, except events of the roster: the roster must depend on the set
+/// of its events alone, and it already decides about the other events.
 pub(super) fn decide(
     db: &Connection,
     team: &Team,
@@ -345,7 +347,8 @@ impl<'a> Intake<'a> {
         Ok(true)
     }
 
-    /// Withdraws events on the wrong branch of a fork in chains that are cut off: such an event was accepted if it arrived first.
+    /// Withdraws events on the wrong branch of a fork in chains that are cut off: such an event was accepted if it
+    /// arrived first.
     fn withdraw_forked(&mut self) -> Result<()> {
         for (shared, chain) in std::mem::take(&mut self.cut) {
             for fork in ledger::forks_of(self.db, shared, &chain)? {

@@ -1,4 +1,5 @@
-//! Maintains, as events arrive, the end and the forks of each shared chain, and the count and digest of each scope's events.
+//! Maintains, as events arrive, the end and the forks of each shared chain, and the count and digest of each scope's
+//! events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +58,8 @@ impl ChainLedger {
                 *next += 1;
             }
         }
-        // If the event is not the new end, it may be a second one at its position: surely so before the end, possibly after a gap.
+        // If the event is not the new end, it may be a second one at its position: surely so before the end, possibly
+        // after a gap.
         if seq + 1 != *next || *head != Some(*id) {
             let events = events_at(db, shared, &chain, seq)?;
             if events.len() > 1 {

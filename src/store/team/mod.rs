@@ -1,6 +1,7 @@
 //! Teams: which events are shared with whom, which are refused, and the documents that replicate them.
 //!
-//! This module names scopes as the team does, so that all peers use the same names; [`scopes`] binds each to a scope of this device.
+//! This module names scopes as the team does, so that all peers use the same names; [`scopes`] binds each to a scope of
+//! this device.
 
 mod apply_roster;
 mod author_rates;

@@ -71,8 +71,8 @@ impl Reader {
 
     /// Returns up to `limit` events of a team's scope that a peer with `vector` lacks.
     ///
-    /// Includes both branches of forks, and the whole of a chain if the peer's end of it is unknown here. Events that the peer
-    /// already has do no harm.
+    /// Includes both branches of forks, and the whole of a chain if the peer's end of it is unknown here. Events that
+    /// the peer already has do no harm.
     pub fn events_after(
         &self,
         team: &EventId,
@@ -155,7 +155,8 @@ impl Reader {
         }
     }
 
-    /// Returns up to `limit` events of a team's scope that are in no document, by their clock. Rosters have no documents.
+    /// Returns up to `limit` events of a team's scope that are in no document, by their clock. Rosters have no
+    /// documents.
     pub fn undocumented(&self, team: &EventId, scope: &Scope, limit: usize) -> Result<Vec<LogEntry>> {
         let Some(shared) = bound(&self.db, team, scope)? else { return Ok(Vec::new()) };
         if crate::domain::roster::is_roster_scope(scope) {
@@ -189,7 +190,8 @@ impl Reader {
         Ok(known)
     }
 
-    /// Returns the bodies of those of these events that a team shares in a scope; `None` for a body that was redacted or has not arrived.
+    /// Returns the bodies of those of these events that a team shares in a scope; `None` for a body that was redacted
+    /// or has not arrived.
     pub fn bodies(
         &self,
         team: &EventId,
@@ -209,8 +211,8 @@ impl Reader {
         Ok(found)
     }
 
-    /// Returns up to `limit` events of a team's scope whose body is missing although no known redaction names them, by id, those
-    /// after `after`.
+    /// Returns up to `limit` events of a team's scope whose body is missing although no known redaction names them, by
+    /// id, those after `after`.
     pub fn missing_bodies(
         &self,
         team: &EventId,

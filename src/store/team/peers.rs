@@ -132,7 +132,8 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns what this device knows of another one in a team. For a device that is new there, returns its name and addresses from another team.
+    /// Returns what this device knows of another one in a team. For a device that is new there, returns its name and
+    /// addresses from another team.
     pub fn peer(&self, team: &EventId, device: &DeviceId) -> Result<Option<PeerRow>> {
         let mut read = self
             .db

@@ -10,8 +10,9 @@ use crate::{
 
 /// The most undiscarded events of one peer in quarantine. Sessions pause a peer that reaches the limit.
 ///
-/// Beyond the limit, a refused event that arrived without a document is not stored, only reported: it is sent again later. Events of a document
-/// are stored nevertheless, because an event that a stored document lists is not sent again.
+/// Beyond the limit, a refused event that arrived without a document is not stored, only reported: it is sent again
+/// later. Events of a document are stored nevertheless, because an event that a stored document lists is not sent
+/// again.
 pub const MOST_QUARANTINED: usize = 10_000;
 
 /// Returns how many more events from a peer, or from files, fit into the quarantine.
@@ -22,7 +23,8 @@ pub(super) fn room(db: &Connection, team: &Team, from: Option<DeviceId>) -> Resu
     Ok(MOST_QUARANTINED.saturating_sub(held))
 }
 
-/// Returns whether events of a team are in quarantine for a date that has now come, in scopes that are bound on this device.
+/// Returns whether events of a team are in quarantine for a date that has now come, in scopes that are bound on this
+/// device.
 pub(super) fn is_due(db: &Connection, team: &Team, now: u64) -> Result<bool> {
     let mut read = db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM quarantined q JOIN team_scopes s
@@ -128,8 +130,8 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<Result<QuarantinedRow>> {
 }
 
 impl Reader {
-    /// Returns whether events of a team are in quarantine for a date that has come at `now`, in milliseconds since the Unix epoch. The next import
-    /// accepts them, even if it contains no events.
+    /// Returns whether events of a team are in quarantine for a date that has come at `now`, in milliseconds since the
+    /// Unix epoch. The next import accepts them, even if it contains no events.
     pub fn quarantine_is_due(&self, team: &EventId, now: u64) -> Result<bool> {
         match Team::known(&self.db, *team)? {
             Some(team) if team.left_at.is_none() => is_due(&self.db, &team, now),

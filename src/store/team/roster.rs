@@ -258,7 +258,8 @@ impl Reader {
         Ok(cuts)
     }
 
-    /// Returns the last events of those chains of a local scope that belong to no team: what an adoption of the scope names.
+    /// Returns the last events of those chains of a local scope that belong to no team: what an adoption of the scope
+    /// names.
     pub fn heads_of(&self, scope: &Scope) -> Result<Vec<ChainHead>> {
         if is_roster_scope(scope) {
             return Ok(Vec::new());

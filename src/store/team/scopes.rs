@@ -107,7 +107,8 @@ pub(super) fn name_devices(db: &Connection, roster: &Roster) -> Result<()> {
     Ok(())
 }
 
-/// Finds and binds the scope of this device for a team's scope: that of the same name, or `name-2`, … if it is bound to another identity or team.
+/// Finds and binds the scope of this device for a team's scope: that of the same name, or `name-2`, … if it is bound to
+/// another identity or team.
 fn bind_free_scope(db: &Connection, shared: &TeamScope) -> Result<i64> {
     let mut read = db.prepare_cached("SELECT 1 FROM team_scopes WHERE scope = ?1")?;
     let mut name = shared.scope.clone();

@@ -10,12 +10,12 @@ use crate::{
 /// The size of a batch. Fewer events than this are checked on the calling thread.
 const BATCH: usize = 64;
 
-/// Passes events to `take` in order and in batches, after checking their signatures and bodies. Another thread checks the next batch
-/// while `take` works on the previous one.
+/// Passes events to `take` in order and in batches, after checking their signatures and bodies. Another thread checks
+/// the next batch while `take` works on the previous one.
 ///
 /// # Errors
-/// A forged event, even if `take` failed before. Neither it nor any later event is passed on. The caller must roll back what `take`
-/// did with the earlier ones.
+/// A forged event, even if `take` failed before. Neither it nor any later event is passed on. The caller must roll back
+/// what `take` did with the earlier ones.
 pub(super) fn each<'a>(events: &[&'a SignedEvent], mut take: impl FnMut(&[Verified<'a>]) -> Result<()>) -> Result<()> {
     if events.len() < BATCH {
         return take(&check(events)?);

@@ -12,7 +12,8 @@ pub struct SyncImport {
     pub team: EventId,
     /// The device that delivered them; `None` for a file.
     pub from: Option<DeviceId>,
-    /// The events, including roster events, in any order. An event without its body is stored; the body can be added later.
+    /// The events, including roster events, in any order. An event without its body is stored; the body can be added
+    /// later.
     pub events: Vec<SignedEvent>,
     /// The document that contained the events.
     pub document: Option<DocumentUpdate>,
@@ -29,7 +30,8 @@ pub struct SyncImported {
     pub stored: Vec<EventId>,
     /// The number of events that this store already had, in quarantine or not.
     pub known: usize,
-    /// Events that the team does not accept. They are kept in quarantine, except those of a scope that this device may not read.
+    /// Events that the team does not accept. They are kept in quarantine, except those of a scope that this device may
+    /// not read.
     pub quarantined: Vec<(EventId, Refusal)>,
     /// Events that left the quarantine because the roster now accepts them.
     pub readmitted: Vec<EventId>,
@@ -82,7 +84,8 @@ pub struct DocumentUpdate {
     pub month: Month,
     /// The part of the month, counted from 0.
     pub part: u32,
-    /// The version that the change is based on, which must be the stored one; `None` if the change applies to any version.
+    /// The version that the change is based on, which must be the stored one; `None` if the change applies to any
+    /// version.
     pub base: Option<DocumentBase>,
     /// The bytes to store; `None` if only the heads or entries changed.
     pub chunk: Option<DocumentChunk>,

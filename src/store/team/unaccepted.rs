@@ -1,4 +1,5 @@
-//! Finds the events that this device wrote in the scopes of a team and that the team does not accept: they stay on this device.
+//! Finds the events that this device wrote in the scopes of a team and that the team does not accept: they stay on this
+//! device.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -9,9 +10,11 @@ use crate::{
 };
 
 impl Reader {
-    /// Counts the events that `me`, this device, wrote in scopes of a team and that the team does not accept, by scope and reason.
+    /// Counts the events that `me`, this device, wrote in scopes of a team and that the team does not accept, by scope
+    /// and reason.
     ///
-    /// The cost depends on the number of this device's chains and of unaccepted events, and not on that of shared events: only events after the accepted part are read.
+    /// The cost depends on the number of this device's chains and of unaccepted events, and not on that of shared
+    /// events: only events after the accepted part are read.
     pub fn kept_back(&self, team: &EventId, roster: &Roster, me: &DeviceId) -> Result<Vec<UnacceptedEvents>> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -43,7 +46,8 @@ impl Reader {
     }
 }
 
-/// Returns the epochs in which a device wrote: one, unless its store was copied. Each is found by an index seek, so that no events are read.
+/// Returns the epochs in which a device wrote: one, unless its store was copied. Each is found by an index seek, so
+/// that no events are read.
 fn epochs(db: &Connection, author: &DeviceId) -> Result<Vec<i64>> {
     let mut read =
         db.prepare_cached("SELECT epoch FROM events WHERE author = ?1 AND epoch > ?2 ORDER BY epoch LIMIT 1")?;

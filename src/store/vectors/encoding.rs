@@ -12,7 +12,8 @@ pub(super) fn unit(vector: &[f32]) -> Option<Vec<f32>> {
     Some(scaled.into_iter().map(|x| x / length).collect())
 }
 
-/// Encodes a vector with one signed byte per dimension, the largest being ±127. Its length is lost: cosines do not need it.
+/// Encodes a vector with one signed byte per dimension, the largest being ±127. Its length is lost: cosines do not need
+/// it.
 ///
 /// In 384 dimensions, the error of a cosine with such a vector is less than 0.002 (a test measures it).
 pub(in crate::store) fn encode(vector: &[f32]) -> Vec<u8> {

@@ -1,12 +1,12 @@
 //! Vectors: the embeddings of claims' statements, which find claims of similar meaning.
 //!
 //! A vector is stored twice. The table `vectors` has one byte per dimension, exact enough for cosines. `vector_index`,
-//! a table of sqlite-vec, has the signs of the active claims' vectors, one bit per dimension: small enough to be read whole
-//! for a scope; its nearest rows are then compared exactly. (Charikar, "Similarity Estimation Techniques from Rounding
-//! Algorithms", 2002: the share of signs that differ estimates the angle.)
+//! a table of sqlite-vec, has the signs of the active claims' vectors, one bit per dimension: small enough to be read
+//! whole for a scope; its nearest rows are then compared exactly. (Charikar, "Similarity Estimation Techniques from
+//! Rounding Algorithms", 2002: the share of signs that differ estimates the angle.)
 //!
-//! Vectors are neither events nor part of the projection: they depend on the statement and the model, and can be computed again
-//! at any time. The first vector locks the model, because vectors of two models cannot be compared.
+//! Vectors are neither events nor part of the projection: they depend on the statement and the model, and can be
+//! computed again at any time. The first vector locks the model, because vectors of two models cannot be compared.
 
 mod encoding;
 mod reasons;
@@ -42,12 +42,13 @@ impl std::fmt::Display for VectorModel {
 }
 
 impl Store {
-    /// Stores the vectors of claims of any status in one transaction, replacing earlier ones. Returns how many were stored:
-    /// unknown and redacted claims are skipped.
+    /// Stores the vectors of claims of any status in one transaction, replacing earlier ones. Returns how many were
+    /// stored: unknown and redacted claims are skipped.
     ///
     /// # Errors
     /// [`StoreError::VectorModel`] if another model computed the store's vectors: the first vector locks the model.
-    /// [`StoreError::BadVector`] if a vector's length is not the dimension of the model, or the vector is zero or not finite.
+    /// [`StoreError::BadVector`] if a vector's length is not the dimension of the model, or the vector is zero or not
+    /// finite.
     pub fn put_vectors(&mut self, model: &VectorModel, vectors: &[(ClaimId, Vec<f32>)]) -> Result<usize> {
         let tx = commit::begin(&mut self.reader)?;
         let stored = put(&tx, model, vectors.iter().map(|(id, vector)| (*id, vector.as_slice())))?;
@@ -55,7 +56,8 @@ impl Store {
         Ok(stored)
     }
 
-    /// Commits an act like [`Store::commit`], and stores vectors of claims that it creates or refers to in the same transaction.
+    /// Commits an act like [`Store::commit`], and stores vectors of claims that it creates or refers to in the same
+    /// transaction.
     ///
     /// # Errors
     /// Also those of [`Store::put_vectors`]; then nothing is stored.

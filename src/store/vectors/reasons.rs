@@ -1,11 +1,13 @@
-//! The second vector of a claim: the embedding of its statement and reason together, because a question may be about the reason.
+//! The second vector of a claim: the embedding of its statement and reason together, because a question may be about
+//! the reason.
 //!
-//! It is stored apart from the first and is in no index: the guard compares statements, and recall uses it only for the few dozen claims
-//! that words and statements have found. It is computed when the daemon is idle; a claim that has none yet is ranked without it.
+//! It is stored apart from the first and is in no index: the guard compares statements, and recall uses it only for the
+//! few dozen claims that words and statements have found. It is computed when the daemon is idle; a claim that has none
+//! yet is ranked without it.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{VectorModel, encoding, model, check_model, unit};
+use super::{VectorModel, check_model, encoding, model, unit};
 use crate::{
     domain::ClaimId,
     store::{Reader, Result, Store, commit, log, project},
@@ -24,7 +26,8 @@ pub struct MissingReasonVectors {
 }
 
 impl Store {
-    /// Examines the newest active claims that were not examined yet, until `limit` of them need a vector of their reason.
+    /// Examines the newest active claims that were not examined yet, until `limit` of them need a vector of their
+    /// reason.
     pub fn look_at_reasons(&mut self, limit: usize) -> Result<MissingReasonVectors> {
         let tx = commit::begin(&mut self.reader)?;
         let mut found = MissingReasonVectors::default();
@@ -33,9 +36,8 @@ impl Store {
                 "SELECT n, id, EXISTS (SELECT 1 FROM reason_vectors v WHERE v.claim = claims.n)
                  FROM claims WHERE status = 0 AND indexed & 12 = 4 ORDER BY n DESC LIMIT ?1",
             )?;
-            let rows = read.query_map([BATCH], |row| {
-                Ok((row.get::<_, i64>(0)?, log::id_at(row, 1)?, row.get::<_, bool>(2)?))
-            })?;
+            let rows = read
+                .query_map([BATCH], |row| Ok((row.get::<_, i64>(0)?, log::id_at(row, 1)?, row.get::<_, bool>(2)?)))?;
             for (n, id, has) in rows.collect::<rusqlite::Result<Vec<_>>>()? {
                 if found.waiting.len() >= limit {
                     break;
@@ -56,11 +58,13 @@ impl Store {
         Ok(found)
     }
 
-    /// Stores the vectors of claims with their reasons, and returns how many were stored. `None` is for a text that the model refuses; its claim is not examined again.
+    /// Stores the vectors of claims with their reasons, and returns how many were stored. `None` is for a text that the
+    /// model refuses; its claim is not examined again.
     ///
     /// # Errors
-    /// [`crate::store::StoreError::VectorModel`] if another model computed the store's vectors; [`crate::store::StoreError::BadVector`] if a
-    /// vector's length is not the dimension of the model, or the vector is zero or not finite.
+    /// [`crate::store::StoreError::VectorModel`] if another model computed the store's vectors;
+    /// [`crate::store::StoreError::BadVector`] if a vector's length is not the dimension of the model, or the vector is
+    /// zero or not finite.
     pub fn put_reason_vectors(
         &mut self,
         given: &VectorModel,
@@ -72,7 +76,8 @@ impl Store {
             let mut place = tx.prepare_cached("SELECT n FROM claims WHERE id = ?1 AND indexed & 5 = 5")?;
             let mut write = tx.prepare_cached("INSERT OR REPLACE INTO reason_vectors (claim, code) VALUES (?1, ?2)")?;
             for (id, vector) in vectors {
-                // Redacted or no longer active, or without a vector of the statement: it is examined again if that changes.
+                // Redacted or no longer active, or without a vector of the statement: it is examined again if that
+                // changes.
                 let Some(n) = place.query_row([id.0], |row| row.get(0)).optional()? else { continue };
                 if let Some(vector) = vector {
                     check_model(&known, given)?;
@@ -105,6 +110,7 @@ pub(in crate::store) fn with_reason(db: &Connection, n: i64) -> Result<Option<Ve
 
 /// Marks a claim as examined for a vector of its reason.
 fn mark(db: &Connection, n: i64) -> Result<()> {
-    db.prepare_cached("UPDATE claims SET indexed = indexed | ?2 WHERE n = ?1")?.execute([n, project::REASON_CHECKED])?;
+    db.prepare_cached("UPDATE claims SET indexed = indexed | ?2 WHERE n = ?1")?
+        .execute([n, project::REASON_CHECKED])?;
     Ok(())
 }

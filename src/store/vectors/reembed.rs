@@ -35,8 +35,8 @@ pub struct PendingText {
 }
 
 impl Store {
-    /// Begins or continues to compute vectors of a model, and discards those that were begun for another model. Returns whether anything is to be
-    /// done: `false` if the store's vectors are of this model already.
+    /// Begins or continues to compute vectors of a model, and discards those that were begun for another model. Returns
+    /// whether anything is to be done: `false` if the store's vectors are of this model already.
     ///
     /// # Errors
     /// [`crate::store::StoreError::BadVector`] if the name or dimension of the model is invalid.
@@ -63,7 +63,8 @@ impl Store {
         Ok(needed)
     }
 
-    /// Stores vectors of the new model, in the order of [`Reader::waiting_for_reembedding`]. `None` is for a text that the model refuses.
+    /// Stores vectors of the new model, in the order of [`Reader::waiting_for_reembedding`]. `None` is for a text that
+    /// the model refuses.
     pub fn put_reembedded(&mut self, given: &VectorModel, vectors: &[(PendingText, Option<Vec<f32>>)]) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         // Another request may have begun another model in the meantime.
@@ -155,7 +156,8 @@ impl Reader {
 }
 
 fn next_model(db: &Connection) -> Result<Option<VectorModel>> {
-    let (name, dimension) = (open::setting::<String>(db, MODEL_SETTING)?, open::setting::<usize>(db, DIMENSION_SETTING)?);
+    let (name, dimension) =
+        (open::setting::<String>(db, MODEL_SETTING)?, open::setting::<usize>(db, DIMENSION_SETTING)?);
     Ok(name.zip(dimension).map(|(name, dimension)| VectorModel { name, dimension }))
 }
 
@@ -169,6 +171,9 @@ fn waiting(db: &Connection, limit: usize) -> Result<Vec<i64>> {
 /// Discards the vectors of the new model.
 fn clear(db: &Connection) -> Result<()> {
     db.execute("DELETE FROM vectors_next", [])?;
-    db.execute("DELETE FROM settings WHERE name IN (?1, ?2, ?3)", [MODEL_SETTING, DIMENSION_SETTING, POSITION_SETTING])?;
+    db.execute(
+        "DELETE FROM settings WHERE name IN (?1, ?2, ?3)",
+        [MODEL_SETTING, DIMENSION_SETTING, POSITION_SETTING],
+    )?;
     Ok(())
 }

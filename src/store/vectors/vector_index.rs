@@ -71,9 +71,9 @@ pub(in crate::store) fn remove(db: &Connection, claim: i64) -> Result<()> {
 
 /// Returns the row numbers of a lane whose signs differ least from those of a vector, the nearest first.
 ///
-/// Reads the internal tables of sqlite-vec (0.1.9): its own search scans all rows once for each row that it returns, which
-/// takes ten times as long. A row of `vector_index_chunks` has a validity bit and a row number for each slot of a chunk;
-/// the signs are in `vector_index_vector_chunks00` under the number of the chunk.
+/// Reads the internal tables of sqlite-vec (0.1.9): its own search scans all rows once for each row that it returns,
+/// which takes ten times as long. A row of `vector_index_chunks` has a validity bit and a row number for each slot of a
+/// chunk; the signs are in `vector_index_vector_chunks00` under the number of the chunk.
 pub(in crate::store) fn nearest(db: &Connection, lane: i64, code: &[u8], limit: usize) -> Result<Vec<i64>> {
     let asked = super::signs(code);
     let mut read = db.prepare_cached(
@@ -119,7 +119,8 @@ pub(super) fn count(db: &Connection) -> Result<usize> {
 mod tests {
     use super::*;
 
-    /// Creates an index of codes with pseudo-random signs, of which the first `close` differ from the query in few dimensions.
+    /// Creates an index of codes with pseudo-random signs, of which the first `close` differ from the query in few
+    /// dimensions.
     fn lane(rows: usize, close: usize) -> (Connection, Vec<u8>, Vec<u32>) {
         register().unwrap();
         let db = Connection::open_in_memory().unwrap();
