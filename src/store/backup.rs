@@ -8,8 +8,8 @@ use super::{Result, Store, StoreError, StoreProgress, StoreStep, open};
 use crate::{files::DraftFile, steps};
 
 /// The number of pages that are copied at once, and the pause after them, so that writes can proceed.
-const PAGES: i32 = 2_000;
-const PAUSE: Duration = Duration::from_millis(1);
+const PAGES_PER_STEP: i32 = 2_000;
+const PAUSE_AFTER_STEP: Duration = Duration::from_millis(1);
 
 impl Store {
     /// Copies the store in its present state to a new file, waits for the disk, and returns the size in bytes. The
@@ -59,7 +59,7 @@ fn copy(from: &Connection, to: &Path, progress: &mut dyn StoreProgress) -> Resul
     let mut copy = Connection::open(to)?;
     let pages = backup::Backup::new(from, &mut copy)?;
     loop {
-        let step = pages.step(PAGES)?;
+        let step = pages.step(PAGES_PER_STEP)?;
         steps::reached("backup copying");
         let backup::Progress { remaining, pagecount } = pages.progress();
         let [left, total] = [remaining, pagecount].map(|count| u64::try_from(count).unwrap_or(0));
@@ -68,7 +68,7 @@ fn copy(from: &Connection, to: &Path, progress: &mut dyn StoreProgress) -> Resul
             break;
         }
         // Also if another connection holds the lock at the moment.
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(PAUSE_AFTER_STEP);
     }
     drop(pages);
     // So that the backup is one file without a log beside it.

@@ -12,7 +12,7 @@ use crate::domain::{
 const BATCH: usize = 1_000;
 
 /// The most problems of one kind that are reported individually.
-const SPELLED_OUT: usize = 20;
+const MAX_LISTED: usize = 20;
 
 impl Store {
     /// Checks the whole file without changing it: SQLite's own checks, signatures, chains, bodies, and whether the
@@ -81,7 +81,7 @@ impl Reader {
         for team in self.teams()? {
             let roster = self.roster(&team.id)?;
             let waiting: Vec<_> = self.undiscarded(&team.id, usize::MAX >> 1)?.into_iter().flatten().collect();
-            for row in waiting.iter().take(SPELLED_OUT) {
+            for row in waiting.iter().take(MAX_LISTED) {
                 let header = &row.event.header;
                 let member = roster.as_ref().and_then(|roster| roster.member(&header.author));
                 let device = member.map_or_else(|| header.author.short(), |member| member.name.clone());
@@ -94,7 +94,7 @@ impl Reader {
                     row.refusal
                 ));
             }
-            let more = waiting.len().saturating_sub(SPELLED_OUT);
+            let more = waiting.len().saturating_sub(MAX_LISTED);
             if more > 0 {
                 report.notes.push(format!(
                     "{more} more events are not accepted by the team {}: `ergo sync quarantine list` lists them",
@@ -212,8 +212,8 @@ fn compare(stored: &Projection, derived: &Projection, report: &mut CheckReport) 
     wrong.extend(stored.redacted.symmetric_difference(&derived.redacted).map(|id| format!("the redaction of {id}")));
     wrong.sort();
     wrong.dedup();
-    let more = wrong.len().saturating_sub(SPELLED_OUT);
-    wrong.truncate(SPELLED_OUT);
+    let more = wrong.len().saturating_sub(MAX_LISTED);
+    wrong.truncate(MAX_LISTED);
     for what in wrong {
         report.problems.push(format!("{what} differs from the log: run `ergo doctor --rebuild`"));
     }

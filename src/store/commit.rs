@@ -35,7 +35,7 @@ impl Store {
     ) -> Result<Committed> {
         let author = DeviceId(self.key.verifying_key().to_bytes());
         let tx = begin(&mut self.reader)?;
-        if let Some(known) = replayed(&tx, &act.op, &author)? {
+        if let Some(known) = stored_act(&tx, &act.op, &author)? {
             return Ok(known);
         }
         let scope = scopes::bind(&tx, &act.scope, act.identity.as_deref())?;
@@ -94,7 +94,7 @@ impl Store {
         }
         save_clock(&tx, clock)?;
         if let Some(asked) = asked {
-            requests::keep(&tx, &act.op, asked)?;
+            requests::store_hash(&tx, &act.op, asked)?;
         }
         if changes.redacted {
             open::set(&tx, "scrub", 1)?;
@@ -176,7 +176,7 @@ pub(super) fn save_clock(db: &Connection, clock: Hlc) -> Result<()> {
 }
 
 /// Returns the result of an act that this device has already stored, if it has.
-fn replayed(db: &Connection, op: &OpId, author: &DeviceId) -> Result<Option<Committed>> {
+fn stored_act(db: &Connection, op: &OpId, author: &DeviceId) -> Result<Option<Committed>> {
     let mut read = db.prepare_cached(log::select_loaded!("events e WHERE e.op = ?1 AND e.author = ?2 ORDER BY e.n"))?;
     let rows = read.query_map(params![op.0, author.0], log::LoadedEvent::read)?;
     let events = rows.collect::<rusqlite::Result<Vec<_>>>()?;

@@ -9,18 +9,18 @@ use super::{Reader, Result, Store, commit, log, open};
 use crate::domain::ClaimId;
 
 /// Setting: all claims up to this row number were read.
-const READ: &str = "deep.read";
+const READ_SETTING: &str = "deep.read";
 
 /// Settings: the claims above the first and up to the second row number were read, too; both are equal if there are
 /// none.
-const ABOVE: &str = "deep.above";
-const UP_TO: &str = "deep.up_to";
+const ABOVE_SETTING: &str = "deep.above";
+const UP_TO_SETTING: &str = "deep.up_to";
 
 /// Returns the three settings, if the pass was ever begun.
 fn marks(db: &Connection) -> Result<Option<(i64, i64, i64)>> {
-    let Some(read) = open::setting::<i64>(db, READ)? else { return Ok(None) };
+    let Some(read) = open::setting::<i64>(db, READ_SETTING)? else { return Ok(None) };
     let at = |name| Ok::<i64, super::StoreError>(open::setting(db, name)?.unwrap_or(read));
-    Ok(Some((read, at(ABOVE)?, at(UP_TO)?)))
+    Ok(Some((read, at(ABOVE_SETTING)?, at(UP_TO_SETTING)?)))
 }
 
 impl Store {
@@ -36,7 +36,7 @@ impl Store {
             Some(first) => first - 1,
             None => tx.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?,
         };
-        open::set(&tx, READ, read)?;
+        open::set(&tx, READ_SETTING, read)?;
         tx.commit()
     }
 
@@ -48,14 +48,16 @@ impl Store {
         match next.map(|id| log::row_number(&tx, id)).transpose()?.flatten() {
             None => {
                 let read = read.max(up_to).max(newest);
-                [READ, ABOVE, UP_TO].into_iter().try_for_each(|name| open::set(&tx, name, read))?;
+                [READ_SETTING, ABOVE_SETTING, UP_TO_SETTING]
+                    .into_iter()
+                    .try_for_each(|name| open::set(&tx, name, read))?;
             }
             // Newer claims arrived above the range that was read. The range stays as it is, so after a crash they are
             // all read again.
             Some(next) if next >= newest || (above < up_to && next > up_to) => return Ok(()),
             Some(next) => {
-                open::set(&tx, ABOVE, next)?;
-                open::set(&tx, UP_TO, newest.max(up_to))?;
+                open::set(&tx, ABOVE_SETTING, next)?;
+                open::set(&tx, UP_TO_SETTING, newest.max(up_to))?;
             }
         }
         tx.commit()

@@ -66,7 +66,7 @@ pub struct QueuedDoubts {
 }
 
 /// A query of the waiting pairs: `doubts d` with its newer claim `a`, its older claim `b` and its scope `s`. Binds ?1
-/// and ?2 to [`OTHER_CARDS`].
+/// and ?2 to [`UNRELATED_CARD_KINDS`].
 macro_rules! waiting {
     ($select:literal, $rest:literal) => {
         concat!(
@@ -88,7 +88,7 @@ macro_rules! waiting {
 }
 
 /// The kinds of cards that do not concern a pair of stored claims.
-const OTHER_CARDS: [i64; 2] = [CardKind::Refused as i64, CardKind::Held as i64];
+const UNRELATED_CARD_KINDS: [i64; 2] = [CardKind::Refused as i64, CardKind::Held as i64];
 
 fn rate_name(judge: u32) -> String {
     format!("judging.rate.{judge}")
@@ -174,7 +174,7 @@ impl Reader {
             let Some(log::WantedScope(scope)) = log::wanted_scope(&reader.db, scope)? else {
                 return Ok(QueuedDoubts::default());
             };
-            let [refused, held] = OTHER_CARDS;
+            let [refused, held] = UNRELATED_CARD_KINDS;
             let mut count = reader.db.prepare_cached(waiting!(
                 "SELECT s.org, s.project, count(*)",
                 "AND (?3 IS NULL OR s.n = ?3) GROUP BY s.n ORDER BY s.org, s.project"
@@ -198,7 +198,7 @@ impl Reader {
         let Some(log::WantedScope(scope)) = log::wanted_scope(&self.db, scope)? else {
             return Ok(None);
         };
-        let [refused, held] = OTHER_CARDS;
+        let [refused, held] = UNRELATED_CARD_KINDS;
         let mut read = self.db.prepare_cached(waiting!(
             "SELECT d.id, s.org, s.project, d.newer, d.older, d.pair, d.band, d.tried",
             "AND d.tried & ?3 <> ?3 AND (?4 IS NULL OR s.n = ?4) ORDER BY a.wall DESC, a.tick DESC, d.band DESC, d.n LIMIT 1"
@@ -209,7 +209,7 @@ impl Reader {
     /// Finds a waiting pair by its id or a prefix of it.
     pub fn find_doubt(&self, prefix: &str) -> Result<Lookup<DoubtRow>> {
         let Some((low, high)) = super::read::id_range(prefix) else { return Ok(Lookup::None) };
-        let [refused, held] = OTHER_CARDS;
+        let [refused, held] = UNRELATED_CARD_KINDS;
         let mut read = self.db.prepare_cached(waiting!(
             "SELECT d.id, s.org, s.project, d.newer, d.older, d.pair, d.band, d.tried",
             "AND d.id BETWEEN ?3 AND ?4 LIMIT 10"

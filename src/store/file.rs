@@ -30,7 +30,7 @@ pub(super) struct OpenFile {
 impl OpenFile {
     /// Remembers the identity of the file at a path, which must have been opened just before.
     pub(super) fn at(path: &Path) -> Result<Self> {
-        let found = look(path)?;
+        let found = metadata_of(path)?;
         let seen = AtomicU64::new(found.len());
         Ok(Self { path: path.to_owned(), device: found.dev(), inode: found.ino(), seen })
     }
@@ -43,7 +43,7 @@ impl OpenFile {
     fn check(&self) -> Result<()> {
         // Read this before the file's size, because another thread may see the file grow in between.
         let seen = self.seen.load(Ordering::Acquire);
-        let found = look(&self.path)?;
+        let found = metadata_of(&self.path)?;
         if (found.dev(), found.ino()) != (self.device, self.inode) {
             return Err(StoreError::Replaced(self.path.clone()));
         }
@@ -55,7 +55,7 @@ impl OpenFile {
     }
 }
 
-fn look(path: &Path) -> Result<fs::Metadata> {
+fn metadata_of(path: &Path) -> Result<fs::Metadata> {
     fs::metadata(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => StoreError::Removed(path.to_owned()),
         _ => StoreError::Io { what: "cannot read the metadata of", path: path.to_owned(), error },
@@ -99,7 +99,7 @@ impl Reader {
     /// Accepts the present size of the file, which was made smaller on purpose.
     pub(super) fn expect_smaller(&self) -> Result<()> {
         if let Some(file) = &self.file {
-            file.seen.store(look(&file.path)?.len(), Ordering::Release);
+            file.seen.store(metadata_of(&file.path)?.len(), Ordering::Release);
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl Reader {
 ///
 /// A backup has no log, and its header says so. A log beside it belongs to the file that the backup replaced, and
 /// SQLite would apply it to the backup.
-pub(super) fn part_from_foreign_log(path: &Path) -> Result<()> {
+pub(super) fn move_away_foreign_log(path: &Path) -> Result<()> {
     /// The first bytes of a database file. Bytes 18 and 19 are its write and read version: 1 without a log, 2 with one.
     const MAGIC: &[u8; 16] = b"SQLite format 3\0";
     let mut header = [0; 20];
@@ -125,11 +125,11 @@ pub(super) fn part_from_foreign_log(path: &Path) -> Result<()> {
     if whole.is_err() || !header.starts_with(MAGIC) || header[18] != 1 {
         return Ok(());
     }
-    put_away_log(path)
+    move_away_log(path)
 }
 
 /// Renames a write-ahead log, so that SQLite does not apply it to another store, and removes the log's index.
-fn put_away_log(path: &Path) -> Result<()> {
+fn move_away_log(path: &Path) -> Result<()> {
     let log = open::wal_of(path);
     let beside = |end: &str| {
         let mut name = path.as_os_str().to_owned();

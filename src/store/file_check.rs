@@ -12,7 +12,7 @@ use crate::files;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The number of header bytes that are read.
-const HEADER: usize = 32;
+const HEADER_SIZE: usize = 32;
 
 /// Returns an error for a file that is empty, incomplete or not a database. A file that does not exist is fine.
 ///
@@ -28,20 +28,20 @@ pub(super) fn check(path: &Path) -> Result<()> {
     if size == 0 {
         return Err(StoreError::Empty(path.to_owned()));
     }
-    let mut header = [0; HEADER];
+    let mut header = [0; HEADER_SIZE];
     if file.read_exact(&mut header).is_err() || !header.starts_with(MAGIC) {
         return Err(StoreError::NotAStore { path: path.to_owned() });
     }
     // A write-ahead log may contain the missing pages.
     let logged = wal_of(path).metadata().is_ok_and(|log| log.len() > 0);
-    if !logged && size < declared(&header) {
-        return Err(StoreError::Incomplete { path: path.to_owned(), size, whole: declared(&header) });
+    if !logged && size < declared_size(&header) {
+        return Err(StoreError::Incomplete { path: path.to_owned(), size, whole: declared_size(&header) });
     }
     Ok(())
 }
 
 /// Returns the size in bytes that a database's header declares.
-fn declared(header: &[u8; HEADER]) -> u64 {
+fn declared_size(header: &[u8; HEADER_SIZE]) -> u64 {
     let page = match u16::from_be_bytes([header[16], header[17]]) {
         // 65,536 does not fit into the field.
         1 => 65_536,

@@ -61,7 +61,7 @@ const READER_CACHE_KIB: i64 = 4 * 1024;
 /// Opens the writer's connection. Creates the file if it does not exist, and migrates it.
 pub(super) fn writer(path: &Path, options: StoreOptions) -> Result<Connection> {
     vectors::vector_index::register()?;
-    file::part_from_foreign_log(path)?;
+    file::move_away_foreign_log(path)?;
     file_check::check(path)?;
     if options.durable && !path.exists() {
         create_empty(path)?;

@@ -42,21 +42,21 @@ impl PastMark {
 
 /// SQL condition that selects the events before a point in time, by event clock: those of one scope and its
 /// organisation's level, or all. Binds ?1 and ?3 to the two scopes, ?2 to the time.
-macro_rules! of_the_past {
+macro_rules! select_past {
     ($select:literal) => {
         concat!($select, " WHERE (?1 IS NULL OR e.scope IN (?1, ?3)) AND e.wall <= ?2")
     };
 }
 
 /// Tables that are copied as a whole. A table comes after those that it refers to.
-const WHOLE: [&str; 4] = ["scopes", "teams", "team_scopes", "devices"];
+const WHOLE_TABLES: [&str; 4] = ["scopes", "teams", "team_scopes", "devices"];
 
 impl Reader {
     /// Returns the present mark of the past of a scope, or of the whole store. `as_of` is a wall time in milliseconds since the Unix epoch.
     pub fn past_mark(&self, scope: Option<&Scope>, as_of: u64) -> Result<PastMark> {
         self.snapshot(|reader| {
             let db = &reader.db;
-            let Some([scope, level]) = places(db, scope)? else { return Ok(PastMark::default()) };
+            let Some([scope, level]) = scope_values(db, scope)? else { return Ok(PastMark::default()) };
             // With a scope, each of these queries reads only an index.
             let of = |select: &str| format!("{select} FROM events e WHERE {} AND e.wall <= ?2", in_scope(&scope));
             let bound = params![scope, log::wall(as_of), level];
@@ -94,14 +94,14 @@ impl Reader {
     }
 
     fn copy_to(&self, then: &Connection, scope: Option<&Scope>, as_of: u64) -> Result<()> {
-        for table in WHOLE {
+        for table in WHOLE_TABLES {
             copy(&self.db, then, table, &format!("SELECT * FROM {table}"), &[])?;
         }
-        let Some([scope, level]) = places(&self.db, scope)? else { return Ok(()) };
+        let Some([scope, level]) = scope_values(&self.db, scope)? else { return Ok(()) };
         let bound = [scope, Value::from(log::wall(as_of)), level];
-        copy(&self.db, then, "events", of_the_past!("SELECT e.* FROM events e"), &bound)?;
+        copy(&self.db, then, "events", select_past!("SELECT e.* FROM events e"), &bound)?;
         let edges = concat!(
-            of_the_past!("SELECT x.* FROM edges x JOIN events e ON e.n = x.src"),
+            select_past!("SELECT x.* FROM edges x JOIN events e ON e.n = x.src"),
             " AND x.role NOT IN (?4, ?5)"
         );
         // Edges to cards and pairs are projections, which the rebuild creates again.
@@ -113,14 +113,14 @@ impl Reader {
                 &self.db,
                 then,
                 "vectors",
-                of_the_past!("SELECT v.* FROM vectors v JOIN events e ON e.n = v.claim"),
+                select_past!("SELECT v.* FROM vectors v JOIN events e ON e.n = v.claim"),
                 &bound,
             )?;
             copy(
                 &self.db,
                 then,
                 "reason_vectors",
-                of_the_past!("SELECT v.* FROM reason_vectors v JOIN events e ON e.n = v.claim"),
+                select_past!("SELECT v.* FROM reason_vectors v JOIN events e ON e.n = v.claim"),
                 &bound,
             )?;
         }
@@ -136,7 +136,7 @@ fn in_scope(scope: &Value) -> &'static str {
 
 /// Returns what to bind for a scope: the row numbers of the scope and its organisation's level (if only one exists,
 /// twice that); NULL for all scopes; `None` if neither exists.
-fn places(db: &Connection, scope: Option<&Scope>) -> Result<Option<[Value; 2]>> {
+fn scope_values(db: &Connection, scope: Option<&Scope>) -> Result<Option<[Value; 2]>> {
     let Some(scope) = scope else { return Ok(Some([Value::Null, Value::Null])) };
     let known = log::known_scopes(db, &scope.in_force())?;
     Ok(known.first().map(|first| [Value::from(*first), Value::from(known.last().copied().unwrap_or(*first))]))
@@ -146,8 +146,8 @@ fn places(db: &Connection, scope: Option<&Scope>) -> Result<Option<[Value; 2]>> 
 fn copy(from: &Connection, to: &Connection, table: &str, query: &str, bound: &[Value]) -> Result<()> {
     let mut read = from.prepare(query)?;
     let columns = read.column_count();
-    let places = vec!["?"; columns].join(", ");
-    let mut write = to.prepare(&format!("INSERT INTO {table} VALUES ({places})"))?;
+    let placeholders = vec!["?"; columns].join(", ");
+    let mut write = to.prepare(&format!("INSERT INTO {table} VALUES ({placeholders})"))?;
     let mut rows = read.query(params_from_iter(bound))?;
     while let Some(row) = rows.next()? {
         let values = (0..columns).map(|at| row.get_ref(at)).collect::<rusqlite::Result<Vec<ValueRef<'_>>>>()?;

@@ -10,7 +10,7 @@ const BATCH: usize = 1_000;
 
 /// The tables that contain only projections; a table comes before those that it refers to. The vector index is emptied
 /// separately and filled again from the vectors, which stay.
-const DERIVED: [&str; 22] = [
+const DERIVED_TABLES: [&str; 22] = [
     "story_answers",
     "story_due",
     "story_backlog",
@@ -36,11 +36,11 @@ const DERIVED: [&str; 22] = [
 ];
 
 /// The version of the projector. Must be increased whenever the same log gives different tables.
-const PROJECTION: u32 = 10;
+const PROJECTOR_VERSION: u32 = 10;
 
 /// Returns the version of the projections. A store with another version is rebuilt when it is opened.
 pub(super) fn version(check: &dyn PairCheck) -> String {
-    format!("{PROJECTION}/{}", check.version())
+    format!("{PROJECTOR_VERSION}/{}", check.version())
 }
 
 impl Store {
@@ -69,7 +69,7 @@ pub(super) fn rebuild(db: &Connection, check: &dyn PairCheck, progress: &mut dyn
 
 /// Deletes all projections. After that, events may be removed from the log.
 pub(super) fn clear(db: &Connection) -> Result<()> {
-    for table in DERIVED {
+    for table in DERIVED_TABLES {
         let sql = match table {
             "texts" => "INSERT INTO texts (texts) VALUES ('delete-all')".to_owned(),
             _ => format!("DELETE FROM {table}"),

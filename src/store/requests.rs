@@ -34,7 +34,7 @@ impl Store {
 }
 
 /// Stores the hash of the request of an act, in the transaction that stores the act.
-pub(super) fn keep(db: &Connection, op: &OpId, asked: RequestHash) -> Result<()> {
+pub(super) fn store_hash(db: &Connection, op: &OpId, asked: RequestHash) -> Result<()> {
     db.prepare_cached("INSERT OR IGNORE INTO requests (op, hash) VALUES (?1, ?2)")?.execute(params![op.0, asked.0])?;
     Ok(())
 }

@@ -26,7 +26,7 @@ pub enum DataKind {
 }
 
 /// The tables of sync.
-const SYNC: [&str; 11] = [
+const SYNC_TABLES: [&str; 11] = [
     "documents",
     "document_chunks",
     "document_entries",
@@ -79,7 +79,7 @@ impl Reader {
                     }
                     "vectors" | "reason_vectors" | "vectors_next" => DataKind::Vectors,
                     name if name.starts_with("vector_index") => DataKind::Vectors,
-                    name if SYNC.contains(&name) => DataKind::Sync,
+                    name if SYNC_TABLES.contains(&name) => DataKind::Sync,
                     _ => DataKind::Projections,
                 };
                 *sizes.entry(kind).or_default() += bytes;

@@ -14,7 +14,7 @@ use super::{
 use crate::domain::{ClaimId, Confusion, MarkAnswers, STORY_WINDOW, Scope, StoryRule};
 
 /// Setting: the claims of all scopes up to this row number were read.
-const ALL: &str = "story.model.read";
+const ALL_READ_SETTING: &str = "story.model.read";
 
 /// A scope with claims that no language model has read in their story.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,21 +47,21 @@ pub struct StoryOutlineRow {
     pub conflicts: u32,
 }
 
-fn mark(kind: &str, scope: i64) -> String {
+fn setting_name(kind: &str, scope: i64) -> String {
     format!("story.model.{kind}.{scope}")
 }
 
 /// Returns the scopes with unread claims, each with its newest claim and the one up to which it was read; the scope
 /// with the newest claim first.
 fn unread(db: &Connection) -> Result<Vec<(i64, i64, i64)>> {
-    let all: i64 = open::setting(db, ALL)?.unwrap_or(0);
+    let all: i64 = open::setting(db, ALL_READ_SETTING)?.unwrap_or(0);
     let mut read = db.prepare_cached(
         "SELECT scope, max(claim) FROM story_claims NOT INDEXED WHERE claim > ?1 GROUP BY scope ORDER BY 2 DESC",
     )?;
     let scopes = read.query_map([all], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut found = Vec::new();
     for (scope, last) in scopes.collect::<rusqlite::Result<Vec<(i64, i64)>>>()? {
-        let until: i64 = open::setting(db, &mark("read", scope))?.unwrap_or(0).max(all);
+        let until: i64 = open::setting(db, &setting_name("read", scope))?.unwrap_or(0).max(all);
         if last > until {
             found.push((scope, last, until));
         }
@@ -74,10 +74,10 @@ impl Store {
     pub fn note_story_read(&mut self, scope: &Scope, last: i64) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         let Some(scope) = log::known_scope(&tx, scope)? else { return Ok(()) };
-        open::set(&tx, &mark("read", scope), last)?;
+        open::set(&tx, &setting_name("read", scope), last)?;
         if unread(&tx)?.is_empty() {
             let last: i64 = tx.query_row("SELECT coalesce(max(claim), 0) FROM story_claims", [], |row| row.get(0))?;
-            open::set(&tx, ALL, last)?;
+            open::set(&tx, ALL_READ_SETTING, last)?;
         }
         tx.commit()
     }
@@ -86,7 +86,7 @@ impl Store {
     pub fn note_story_position(&mut self, scope: &Scope, next: Option<i64>) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         let Some(scope) = log::known_scope(&tx, scope)? else { return Ok(()) };
-        open::set(&tx, &mark("next", scope), next.unwrap_or(0))?;
+        open::set(&tx, &setting_name("next", scope), next.unwrap_or(0))?;
         tx.commit()
     }
 }
@@ -116,7 +116,7 @@ impl Reader {
     /// Returns the row number of the claim with which the reading of a whole scope continues, if one is in progress.
     pub fn story_position(&self, scope: &Scope) -> Result<Option<i64>> {
         let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(None) };
-        Ok(open::setting(&self.db, &mark("next", scope))?.filter(|next| *next > 0))
+        Ok(open::setting(&self.db, &setting_name("next", scope))?.filter(|next| *next > 0))
     }
 
     /// Returns the last `most` claims of a story, in order.

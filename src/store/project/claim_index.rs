@@ -183,7 +183,7 @@ impl Projector<'_> {
         let mut batches = claims.chunks(BATCH);
         let Some(mut entries) = batches.next().map(|batch| self.entries(batch)).transpose()? else { return Ok(()) };
         let mut words = IndexedWords::of_all(self.check, &entries);
-        let mut counts = TermCounts::default();
+        let mut counts = TermCountChanges::default();
         for batch in batches {
             let (check, next) = (self.check, self.entries(batch)?);
             let (next, found) = thread::scope(|scope| {
@@ -212,7 +212,12 @@ impl Projector<'_> {
         claims.iter().map(entry).collect()
     }
 
-    fn write_entries(&self, entries: &[IndexEntry], words: &[IndexedWords], counts: &mut TermCounts) -> Result<()> {
+    fn write_entries(
+        &self,
+        entries: &[IndexEntry],
+        words: &[IndexedWords],
+        counts: &mut TermCountChanges,
+    ) -> Result<()> {
         for (entry, words) in entries.iter().zip(words) {
             let IndexEntry { claim, body } = entry;
             let mut wanted = entry.wanted();
@@ -236,7 +241,7 @@ impl Projector<'_> {
     /// Removes a claim from every index. Must be called while its words are still stored.
     pub(super) fn unindex(&mut self, n: i64, body: &Body) -> Result<()> {
         let claim = self.indexed(n)?;
-        let mut counts = TermCounts::default();
+        let mut counts = TermCountChanges::default();
         self.index(&claim, &IndexedWords::of(self.check, claim.kind, body, claim.indexes), None, 0, &mut counts)?;
         counts.write(self.db)?;
         self.db.prepare_cached("UPDATE claims SET indexed = 0, content = NULL WHERE n = ?1")?.execute([n])?;
@@ -262,7 +267,7 @@ impl Projector<'_> {
         words: &IndexedWords,
         vector: Option<&[u8]>,
         wanted: i64,
-        counts: &mut TermCounts,
+        counts: &mut TermCountChanges,
     ) -> Result<()> {
         let changed = claim.indexes ^ wanted;
         if changed & IN_TEXT_INDEX != 0 {
@@ -315,7 +320,7 @@ impl Projector<'_> {
 
 /// Terms that gained or lost claims: the count of each is written once, however many claims share it.
 #[derive(Default)]
-struct TermCounts {
+struct TermCountChanges {
     terms: HashMap<(i64, String), TermChange>,
 }
 
@@ -324,7 +329,7 @@ struct TermChange {
     delta: i64,
 }
 
-impl TermCounts {
+impl TermCountChanges {
     fn add(&mut self, db: &Connection, claim: &IndexedClaim, term: &str) -> Result<()> {
         let change = match self.terms.entry((claim.scope, term.to_owned())) {
             hash_map::Entry::Occupied(entry) => entry.into_mut(),

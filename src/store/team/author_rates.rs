@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The most recently received events that are read.
-const LOOKED_AT: usize = 20_000;
+const MAX_EVENTS_READ: usize = 20_000;
 
 /// An hour, in milliseconds.
 const HOUR: i64 = 60 * 60 * 1000;
@@ -34,7 +34,7 @@ impl Reader {
         let mut read = self.db.prepare_cached(
             "SELECT received_at, author, wall / ?1, received_from IS NOT NULL AND team IS ?2 FROM events ORDER BY n DESC LIMIT ?3",
         )?;
-        let mut rows = read.query(params![HOUR, team.n, LOOKED_AT])?;
+        let mut rows = read.query(params![HOUR, team.n, MAX_EVENTS_READ])?;
         let mut counts: BTreeMap<(DeviceId, i64), u64> = BTreeMap::new();
         let since = log::wall(since);
         while let Some(row) = rows.next()? {

@@ -76,7 +76,7 @@ impl Store {
         done.roster_changed = true;
         commit::save_clock(&tx, commit::load_clock(&tx)?.merge(event.header.clock))?;
         if let Some(asked) = asked {
-            requests::keep(&tx, &draft.op, asked)?;
+            requests::store_hash(&tx, &draft.op, asked)?;
         }
         tx.commit()?;
         self.scrub();
