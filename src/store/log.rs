@@ -68,11 +68,7 @@ pub(super) struct LoadedEvent {
 
 impl LoadedEvent {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let header: Header = row
-            .get_ref(4)?
-            .as_blob()
-            .map_err(rusqlite::Error::from)
-            .and_then(|bytes| minicbor::decode(bytes).map_err(|error| conversion(4, error)))?;
+        let header = header_at(row, 4)?;
         Ok(Self {
             n: row.get(0)?,
             id: id_at(row, 1)?,
@@ -92,6 +88,12 @@ impl LoadedEvent {
 /// Returns the error for a column whose content ergo cannot have written.
 pub(super) fn conversion(column: usize, error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Blob, Box::new(error))
+}
+
+/// Decodes a header from a column.
+pub(super) fn header_at(row: &Row<'_>, column: usize) -> rusqlite::Result<Header> {
+    let bytes = row.get_ref(column)?.as_blob().map_err(rusqlite::Error::from)?;
+    minicbor::decode(bytes).map_err(|error| conversion(column, error))
 }
 
 /// Reads a 32-byte id from a column.

@@ -31,7 +31,7 @@ pub struct ClaimRow {
     pub device_person: Option<String>,
     /// The peer that delivered the claim; `None` if it was written on this device or came in a file.
     pub received_from: Option<DeviceId>,
-    /// The device's name in a team.
+    /// The peer's name in a team.
     pub received_from_name: Option<String>,
     /// The team that the claim was written for.
     pub team: Option<EventId>,
@@ -98,7 +98,7 @@ pub struct EventRow {
     pub seen: Vec<EventId>,
     /// The kind of the claim in the body, if there is one.
     pub claim_kind: Option<ClaimKind>,
-    /// `None` if the body was redacted.
+    /// `None` if the body was redacted or has not arrived.
     pub body: Option<crate::domain::Body>,
     /// The event was not undone.
     pub effective: bool,
@@ -117,7 +117,7 @@ pub struct CardRow {
     pub new_claim: Option<EventId>,
     /// The card waits for a person: it is not settled, and its contradiction still exists.
     pub open: bool,
-    /// The claims that the new claim contradicts are no longer active. A refused card stays open then, and its new
+    /// Too few of the claims on the card are active for a contradiction. A refused card stays open then, and its new
     /// claim can be stored.
     pub moot: bool,
     /// The event clock when the card was opened.
@@ -146,6 +146,7 @@ pub struct ScopeRow {
     pub scope: Scope,
     /// The remote URL or git common directory that the scope is bound to.
     pub identity: Option<String>,
+    /// Active claims.
     pub active: usize,
     /// Claims of any status.
     pub total: usize,
@@ -163,6 +164,7 @@ pub struct StoreCounts {
     /// Events in both logs.
     pub events: usize,
     pub claims: usize,
+    /// Active claims.
     pub active: usize,
     /// Open cards, snoozed ones included.
     pub open_cards: usize,

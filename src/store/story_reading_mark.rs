@@ -20,7 +20,7 @@ const ALL_READ_SETTING: &str = "story.model.read";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadStory {
     pub scope: Scope,
-    /// The active claims among them, newest first; not all if there are many.
+    /// The unread active claims of the scope, newest first; not all if there are many.
     pub claims: Vec<ClaimId>,
     /// The row number of the newest claim, for [`Store::note_story_read`].
     pub last: i64,

@@ -12,7 +12,7 @@ use crate::{
     },
     store::{
         ClaimRow, Lookup, Reader, Result,
-        log::{self, conversion, id_at},
+        log::{self, id_at},
         project::{SuccessionLine, content_hash, events_of_card, kind_code, kind_of, premises_of, status_of},
     },
 };
@@ -40,11 +40,7 @@ pub(super) struct ClaimRecord {
 }
 
 pub(super) fn read_claim(row: &Row<'_>) -> rusqlite::Result<ClaimRecord> {
-    let header: Header = row
-        .get_ref(11)?
-        .as_blob()
-        .map_err(rusqlite::Error::from)
-        .and_then(|bytes| minicbor::decode(bytes).map_err(|error| conversion(11, error)))?;
+    let header = log::header_at(row, 11)?;
     let body = row.get_ref(12)?.as_blob_or_null()?;
     let body = body.and_then(|bytes| minicbor::decode::<Body>(bytes).ok()).unwrap_or_default();
     let mut claim = of_event(id_at(row, 1)?, header, body, row.get::<_, i64>(10)?.unsigned_abs());

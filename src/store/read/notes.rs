@@ -7,12 +7,12 @@ use rusqlite::params;
 use super::claims::bare_claims_at_places;
 use crate::{
     domain::{
-        CardId, ClaimId, EventId, EventKind, Header, LinkKind, PairVerdict, derive,
+        CardId, ClaimId, EventId, EventKind, LinkKind, PairVerdict, derive,
         judgement::{JudgementData, PairJudgement, SCAN_JUDGE, pair_key, standing},
     },
     store::{
         ClaimRow, Reader, Result,
-        log::{self, LoadedEvent, conversion, id_at},
+        log::{self, LoadedEvent, id_at},
         vectors,
     },
 };
@@ -162,14 +162,8 @@ impl Reader {
                     ('judgement.contradicts', 'judgement.replaces', 'judgement.same', 'judgement.compatible')
                  WHERE s.org = ?1",
             )?;
-            let rows = read.query_map([org], |row| {
-                let header: Header = row
-                    .get_ref(2)?
-                    .as_blob()
-                    .map_err(rusqlite::Error::from)
-                    .and_then(|bytes| minicbor::decode(bytes).map_err(|error| conversion(2, error)))?;
-                Ok((row.get::<_, i64>(0)?, id_at(row, 1)?, header))
-            })?;
+            let rows =
+                read.query_map([org], |row| Ok((row.get::<_, i64>(0)?, id_at(row, 1)?, log::header_at(row, 2)?)))?;
             let mut pairs: HashMap<EventId, Vec<(PairJudgement, JudgedWords)>> = HashMap::new();
             for row in rows {
                 let (n, event, header) = row?;
