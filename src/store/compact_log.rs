@@ -70,8 +70,8 @@ impl Reader {
     /// Returns what [`Store::compact`] would remove.
     pub fn compactable(&self, before: u64) -> Result<CompactedLog> {
         self.snapshot(|reader| {
-            let places = removable(&reader.db, before)?;
-            sum_of(&reader.db, &places)
+            let numbers = removable(&reader.db, before)?;
+            sum_of(&reader.db, &numbers)
         })
     }
 
@@ -104,12 +104,12 @@ impl Store {
     /// any more: either all or none. Claims, cards, open notices and counts stay the same.
     pub fn compact(&mut self, before: u64) -> Result<CompactedLog> {
         let tx = commit::begin(&mut self.reader)?;
-        let places = removable(&tx, before)?;
-        let removed = sum_of(&tx, &places)?;
-        if places.is_empty() {
+        let numbers = removable(&tx, before)?;
+        let removed = sum_of(&tx, &numbers)?;
+        if numbers.is_empty() {
             return Ok(removed);
         }
-        for n in &places {
+        for n in &numbers {
             tx.prepare_cached(
                 "INSERT INTO compacted (author, epoch, scope, events) SELECT author, epoch, scope, 1 FROM events WHERE n = ?1
                  ON CONFLICT (author, epoch, scope) DO UPDATE SET events = events + 1",
@@ -118,10 +118,10 @@ impl Store {
         }
         log::record_move(&tx)?;
         // Claims are never removed, so indexes of references to events suffice.
-        team::with_reference_indexes(&tx, places.len(), &team::REFERENCES_TO_EVENTS, || {
+        team::with_reference_indexes(&tx, numbers.len(), &team::REFERENCES_TO_EVENTS, || {
             let mut projector = Projector::new(&tx, &*self.check)?;
-            let leaving = projector.withdraw_events(places.iter().copied())?;
-            for n in &places {
+            let leaving = projector.withdraw_events(numbers.iter().copied())?;
+            for n in &numbers {
                 vectors::forget(&tx, *n)?;
                 tx.prepare_cached("DELETE FROM edges WHERE src = ?1")?.execute([n])?;
                 tx.prepare_cached("DELETE FROM events WHERE n = ?1")?.execute([n])?;
@@ -196,13 +196,13 @@ fn removable(db: &Connection, before: u64) -> Result<BTreeSet<i64>> {
     }
 }
 
-fn sum_of(db: &Connection, places: &BTreeSet<i64>) -> Result<CompactedLog> {
+fn sum_of(db: &Connection, numbers: &BTreeSet<i64>) -> Result<CompactedLog> {
     let mut read = db.prepare(
         "SELECT length(header) + length(signature) + coalesce(length(salt) + length(body), 0) FROM events WHERE n = ?1",
     )?;
     let mut bytes = 0;
-    for n in places {
+    for n in numbers {
         bytes += read.query_row(params![n], |row| row.get::<_, i64>(0))?.unsigned_abs();
     }
-    Ok(CompactedLog { events: places.len(), bytes })
+    Ok(CompactedLog { events: numbers.len(), bytes })
 }

@@ -87,9 +87,9 @@ pub(super) fn fill(db: &Connection, check: &dyn PairCheck, progress: &mut dyn St
     db.execute("UPDATE scopes SET latest = coalesce((SELECT max(wall) FROM events WHERE scope = scopes.n), 0)", [])?;
     // In the order of time, so that cards of past contradictions are found again if possible.
     let mut read = db.prepare("SELECT n FROM events ORDER BY wall, tick, n")?;
-    let places = read.query_map([], |row| row.get::<_, i64>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
-    for (batches, batch) in places.chunks(BATCH).enumerate() {
-        let (done, total) = ((batches * BATCH) as u64, places.len() as u64);
+    let numbers = read.query_map([], |row| row.get::<_, i64>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    for (batches, batch) in numbers.chunks(BATCH).enumerate() {
+        let (done, total) = ((batches * BATCH) as u64, numbers.len() as u64);
         progress.at(StoreStep { doing: "rebuilding claims and cards", unit: "events", done, total });
         let mut projector = Projector::new(db, check)?;
         for n in batch {
@@ -97,9 +97,9 @@ pub(super) fn fill(db: &Connection, check: &dyn PairCheck, progress: &mut dyn St
         }
         projector.finish()?;
     }
-    let total = places.len() as u64;
+    let total = numbers.len() as u64;
     progress.at(StoreStep { doing: "rebuilding claims and cards", unit: "events", done: total, total });
-    let clock = match places.last() {
+    let clock = match numbers.last() {
         Some(n) => log::load(db, *n)?.header.clock,
         None => Hlc::default(),
     };

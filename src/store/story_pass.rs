@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{
     ClaimRow, Reader, Result, Store, commit, log, open,
     project::{Projector, story_word},
-    read::bare_claims_at_places,
+    read::bare_claims_by_number,
 };
 use crate::domain::{CardId, ClaimId, Confusion, STORY_WINDOW, Scope, StoryRule, derive::CardKind, event::EventKind};
 
@@ -179,7 +179,7 @@ impl StoryItem {
     pub(super) fn load(db: &Connection, reader: &dyn StoryReader, n: i64) -> Result<Option<Self>> {
         let scope: i64 =
             db.prepare_cached("SELECT scope FROM claims WHERE n = ?1")?.query_row([n], |row| row.get(0))?;
-        let Some(row) = bare_claims_at_places(db, [n])?.into_iter().next() else { return Ok(None) };
+        let Some(row) = bare_claims_by_number(db, [n])?.into_iter().next() else { return Ok(None) };
         let place = reader.place(&row).map(|mut place| {
             place.words = place.words.iter().map(|word| story_word(scope, word.cast_unsigned())).collect();
             place
@@ -207,7 +207,7 @@ pub(super) fn find_marks(
     let counts: Vec<usize> = by_word.iter().map(Vec::len).collect();
     let mut numbers = reader.select(&by_word);
     let mut earlier = Vec::with_capacity(numbers.len());
-    for (row, n) in bare_claims_at_places(db, numbers.iter().copied())?.into_iter().zip(&numbers) {
+    for (row, n) in bare_claims_by_number(db, numbers.iter().copied())?.into_iter().zip(&numbers) {
         earlier.push(neighbour(db, *n, row)?);
     }
     let found = reader.read(&earlier, &neighbour(db, n, row)?, &counts);

@@ -8,7 +8,7 @@ use super::{
     log::{self, id_at},
     open,
     project::{story_answers, story_word},
-    read::bare_claims_at_places,
+    read::bare_claims_by_number,
     story_pass::neighbour,
 };
 use crate::domain::{ClaimId, Confusion, MarkAnswers, STORY_WINDOW, Scope, StoryRule};
@@ -159,7 +159,7 @@ impl Reader {
     /// Returns claims of a story by their row numbers, in that order.
     pub fn story_claims(&self, numbers: &[i64]) -> Result<Vec<StoryNeighbour>> {
         self.snapshot(|reader| {
-            let rows = bare_claims_at_places(&reader.db, numbers.iter().copied())?;
+            let rows = bare_claims_by_number(&reader.db, numbers.iter().copied())?;
             rows.into_iter().zip(numbers).map(|(row, n)| neighbour(&reader.db, *n, row)).collect()
         })
     }
@@ -171,7 +171,7 @@ impl Reader {
             let known: Option<(i64, i64)> =
                 this.db.prepare_cached(known)?.query_row([claim.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
             let Some((n, scope)) = known else { return Ok(Vec::new()) };
-            let row = bare_claims_at_places(&this.db, [n])?.into_iter().next();
+            let row = bare_claims_by_number(&this.db, [n])?.into_iter().next();
             let Some(place) = row.and_then(|row| reader.place(&row)) else { return Ok(Vec::new()) };
             let mut last = this
                 .db

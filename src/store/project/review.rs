@@ -67,13 +67,13 @@ fn causes_of(db: &Connection, claim: i64) -> Result<BTreeSet<EventId>> {
 
 /// Returns the events that took a claim out of the active set: see [`derive::ClaimState::broken_by`]. They are read from the tables,
 /// since the log would have to be read for every act on the claim, and each `depend` on it is one.
-fn broken_by(db: &Connection, id: ClaimId, place: i64) -> Result<Vec<EventId>> {
+fn broken_by(db: &Connection, id: ClaimId, n: i64) -> Result<Vec<EventId>> {
     let mut read = db.prepare_cached(
         "SELECT c.status, e.id FROM claims c LEFT JOIN live_acts a ON a.claim = c.n LEFT JOIN events e ON e.n = a.act
          WHERE c.n = ?1",
     )?;
     let mut acts = Vec::new();
-    for row in read.query_map([place], |row| Ok((row.get(0)?, optional_id_at(row, 1)?)))? {
+    for row in read.query_map([n], |row| Ok((row.get(0)?, optional_id_at(row, 1)?)))? {
         let (status, act) = row?;
         if claims::status_of(status) == Status::Active {
             return Ok(Vec::new());
@@ -185,7 +185,7 @@ impl Projector<'_> {
             broken: BTreeMap::new(),
             known: BTreeMap::new(),
         };
-        let mut places: BTreeMap<ClaimId, ClaimPosition> = BTreeMap::new();
+        let mut positions: BTreeMap<ClaimId, ClaimPosition> = BTreeMap::new();
         let mut next = Vec::new();
         for n in changed {
             let claim = ClaimPosition::read(self.db, n)?;
@@ -194,19 +194,19 @@ impl Projector<'_> {
             }
         }
         while let Some(claim) = next.pop() {
-            if places.contains_key(&claim.id) {
+            if positions.contains_key(&claim.id) {
                 continue;
             }
             reader.load(&claim)?;
             for dependent in dependents(self.db, &claim.id, claim.scope)? {
                 next.push(ClaimPosition::read(self.db, dependent)?);
             }
-            places.insert(claim.id, claim);
+            positions.insert(claim.id, claim);
         }
         let PremiseReader { premises_of, mut known, .. } = reader;
-        known.retain(|premise, _| !places.contains_key(premise));
+        known.retain(|premise, _| !positions.contains_key(premise));
         for (id, causes) in derive::causes(&premises_of, &known) {
-            let Some(claim) = places.get(&id) else { continue };
+            let Some(claim) = positions.get(&id) else { continue };
             if causes_of(self.db, claim.n)? == causes {
                 continue;
             }

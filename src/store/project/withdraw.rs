@@ -22,8 +22,11 @@ pub(in crate::store) struct LeavingEvents(Vec<LoadedEvent>);
 impl Projector<'_> {
     /// Removes events from the projections, and marks as dirty what they had a part in. Then the caller must delete
     /// them from the log and call [`Projector::after_removal`].
-    pub(in crate::store) fn withdraw_events(&mut self, places: impl IntoIterator<Item = i64>) -> Result<LeavingEvents> {
-        let leaving: Vec<LoadedEvent> = places.into_iter().map(|n| log::load(self.db, n)).collect::<Result<_>>()?;
+    pub(in crate::store) fn withdraw_events(
+        &mut self,
+        numbers: impl IntoIterator<Item = i64>,
+    ) -> Result<LeavingEvents> {
+        let leaving: Vec<LoadedEvent> = numbers.into_iter().map(|n| log::load(self.db, n)).collect::<Result<_>>()?;
         // Mark for all events first, because what one of them did may be found through another.
         for event in &leaving {
             self.mark_dirty(event)?;
@@ -109,13 +112,13 @@ impl Projector<'_> {
 
     /// Marks as dirty the cards that one of the events opened or settled.
     fn mark_cards_by(&mut self, leaving: &[LoadedEvent]) -> Result<()> {
-        let places: BTreeSet<i64> = leaving.iter().map(|event| event.n).collect();
+        let numbers: BTreeSet<i64> = leaving.iter().map(|event| event.n).collect();
         let mut read = self.db.prepare_cached("SELECT id, author, settled FROM cards")?;
         let rows =
             read.query_map([], |row| Ok((CardId(row.get(0)?), row.get::<_, i64>(1)?, row.get::<_, Option<i64>>(2)?)))?;
         for row in rows {
             let (card, author, settled) = row?;
-            if places.contains(&author) || settled.is_some_and(|n| places.contains(&n)) {
+            if numbers.contains(&author) || settled.is_some_and(|n| numbers.contains(&n)) {
                 self.dirty.cards.insert(card);
             }
         }
@@ -169,7 +172,7 @@ impl Projector<'_> {
     fn forget_dirty(&mut self, leaving: &[LoadedEvent]) {
         let gone: BTreeSet<i64> = leaving.iter().map(|event| event.n).collect();
         let dirty = &mut self.dirty;
-        for places in [
+        for list in [
             &mut dirty.states,
             &mut dirty.state_changed,
             &mut dirty.status_changed,
@@ -183,7 +186,7 @@ impl Projector<'_> {
             &mut dirty.touched,
         ] {
             for n in &gone {
-                places.remove(n);
+                list.remove(n);
             }
         }
         dirty.origins.retain(|origin| !matches!(origin, contests::ContestOrigin::Claim(n) if gone.contains(n)));

@@ -58,7 +58,7 @@ const WRITES_OF_PERSONS: &str = "SELECT count(*) FROM (
 /// A verdict with its position in the log and its scope.
 #[derive(Clone, Debug)]
 struct GivenVerdict {
-    place: (i64, i64, i64),
+    position: (i64, i64, i64),
     scope: i64,
     verdict: PairVerdict,
 }
@@ -86,9 +86,9 @@ impl Reader {
         agent: Option<&str>,
         limit: usize,
     ) -> Result<NewestAnswers> {
-        given.sort_unstable_by_key(|given| given.place);
+        given.sort_unstable_by_key(|given| given.position);
         given.drain(..given.len().saturating_sub(limit));
-        let Some(oldest) = given.first().map(|given| given.place) else { return Ok(NewestAnswers::default()) };
+        let Some(oldest) = given.first().map(|given| given.position) else { return Ok(NewestAnswers::default()) };
         let since = if agent.is_some() { WRITES_OF_AGENT } else { WRITES_OF_PERSONS };
         let writes = self
             .db
@@ -148,7 +148,7 @@ impl Reader {
             }
             let kind: String = row.get(1)?;
             if let Some(verdict) = kind.strip_prefix("judgement.").and_then(|word| word.parse().ok()) {
-                found.push(GivenVerdict { place: (row.get(3)?, row.get(4)?, row.get(5)?), scope: at, verdict });
+                found.push(GivenVerdict { position: (row.get(3)?, row.get(4)?, row.get(5)?), scope: at, verdict });
             }
         }
         Ok(found)

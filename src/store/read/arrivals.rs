@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::claims::bare_claims_at_places;
+use super::claims::bare_claims_by_number;
 use crate::{
     domain::{EventKind, Scope, derive},
     store::{ClaimRow, Reader, Result, log},
@@ -30,13 +30,13 @@ impl Reader {
             }
             let mut read =
                 db.prepare_cached("SELECT n FROM claims WHERE n > ?1 AND scope = ?2 AND status = 0 AND undone = 0")?;
-            let mut places = Vec::new();
+            let mut numbers = Vec::new();
             for scope in log::known_scopes(db, scopes)? {
                 let found = read.query_map(params![last, scope], |row| row.get::<_, i64>(0))?;
-                places.extend(found.collect::<rusqlite::Result<Vec<_>>>()?);
+                numbers.extend(found.collect::<rusqlite::Result<Vec<_>>>()?);
             }
-            places.sort_unstable();
-            Ok(Some(bare_claims_at_places(db, places)?))
+            numbers.sort_unstable();
+            Ok(Some(bare_claims_by_number(db, numbers)?))
         })
     }
 }

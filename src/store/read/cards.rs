@@ -24,7 +24,7 @@ struct CardRecord {
     open: bool,
     moot: bool,
     new_claim: Option<EventId>,
-    place: ListPosition,
+    position: ListPosition,
     author: i64,
     settled: Option<i64>,
     snoozed: Option<i64>,
@@ -55,7 +55,7 @@ fn read_card(row: &Row<'_>) -> rusqlite::Result<CardRecord> {
         open: row.get(4)?,
         moot: row.get(5)?,
         new_claim: log::optional_id_at(row, 6)?,
-        place: ListPosition { wall: row.get(7)?, tick: row.get(8)?, n },
+        position: ListPosition { wall: row.get(7)?, tick: row.get(8)?, n },
         author: row.get(9)?,
         settled: row.get(10)?,
         snoozed: row.get(11)?,
@@ -79,7 +79,7 @@ impl Reader {
             new_claim: base.new_claim,
             open: base.open,
             moot: base.moot,
-            clock: Hlc { wall: base.place.wall.unsigned_abs(), count: base.place.tick as u32 },
+            clock: Hlc { wall: base.position.wall.unsigned_abs(), count: base.position.tick as u32 },
             who: author.header.who,
             agent: author.header.agent,
             op: author.header.op,
@@ -169,10 +169,10 @@ impl Reader {
                 )?;
                 total += count.query_row(params![open, scope, snoozed, now, kinds], |row| row.get::<_, usize>(0))?;
             }
-            found.sort_by_key(|card| std::cmp::Reverse(card.place));
+            found.sort_by_key(|card| std::cmp::Reverse(card.position));
             let more = found.len() > limit;
             found.truncate(limit);
-            let next = found.last().filter(|_| more).map(|card| card.place.cursor());
+            let next = found.last().filter(|_| more).map(|card| card.position.cursor());
             let items = found.into_iter().map(|card| reader.card_row(card)).collect::<Result<_>>()?;
             Ok(Page { items, total, at_least: false, next })
         })

@@ -158,22 +158,22 @@ pub(super) fn claim(db: &Connection, id: &ClaimId) -> Result<Option<ClaimRow>> {
 }
 
 /// Reads claims by their row numbers, in that order.
-pub(super) fn claims_at_places(db: &Connection, places: impl IntoIterator<Item = i64>) -> Result<Vec<ClaimRow>> {
+pub(super) fn claims_by_number(db: &Connection, numbers: impl IntoIterator<Item = i64>) -> Result<Vec<ClaimRow>> {
     let mut read = db.prepare_cached(select_claim!("WHERE c.n = ?1"))?;
     let mut rows = Vec::new();
-    for n in places {
+    for n in numbers {
         rows.push(complete(db, read.query_row([n], read_claim)?)?);
     }
     Ok(rows)
 }
 
 /// Reads claims by their row numbers, in that order, without their relations.
-pub(in crate::store) fn bare_claims_at_places(
+pub(in crate::store) fn bare_claims_by_number(
     db: &Connection,
-    places: impl IntoIterator<Item = i64>,
+    numbers: impl IntoIterator<Item = i64>,
 ) -> Result<Vec<ClaimRow>> {
     let mut read = db.prepare_cached(select_claim!("WHERE c.n = ?1"))?;
-    places.into_iter().map(|n| Ok(read.query_row([n], read_claim)?.row)).collect()
+    numbers.into_iter().map(|n| Ok(read.query_row([n], read_claim)?.row)).collect()
 }
 
 fn claims_with_ids(db: &Connection, ids: impl IntoIterator<Item = ClaimId>) -> Result<Vec<ClaimRow>> {
@@ -217,8 +217,8 @@ impl Reader {
                 "SELECT n FROM claims WHERE scope = ?1 AND key_hash = ?2 AND status = 0
                  ORDER BY wall DESC, tick DESC, n DESC",
             )?;
-            let places = read.query_map(params![scope, key_hash.0], |row| row.get(0))?;
-            claims_at_places(&reader.db, places.collect::<rusqlite::Result<Vec<_>>>()?)
+            let numbers = read.query_map(params![scope, key_hash.0], |row| row.get(0))?;
+            claims_by_number(&reader.db, numbers.collect::<rusqlite::Result<Vec<_>>>()?)
         })
     }
 
@@ -269,8 +269,8 @@ impl Reader {
             let mut read = reader.db.prepare_cached(
                 "SELECT claim FROM dependencies WHERE premise = ?1 ORDER BY wall DESC, tick DESC, claim DESC LIMIT ?2",
             )?;
-            let places = read.query_map(params![premise, limit], |row| row.get(0))?;
-            claims_at_places(&reader.db, places.collect::<rusqlite::Result<Vec<_>>>()?)
+            let numbers = read.query_map(params![premise, limit], |row| row.get(0))?;
+            claims_by_number(&reader.db, numbers.collect::<rusqlite::Result<Vec<_>>>()?)
         })
     }
 

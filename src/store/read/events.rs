@@ -319,15 +319,15 @@ impl Reader {
                     total += count.query_row(params![scope, since, filter.who], |row| row.get::<_, usize>(0))?;
                 }
             }
-            let place = |event: &LoadedEvent| ListPosition {
+            let position_of = |event: &LoadedEvent| ListPosition {
                 wall: log::wall(event.header.clock.wall),
                 tick: event.header.clock.count.into(),
                 n: event.n,
             };
-            events.sort_by_key(|event| std::cmp::Reverse(place(event)));
+            events.sort_by_key(|event| std::cmp::Reverse(position_of(event)));
             let more = events.len() > limit;
             events.truncate(limit);
-            let next = events.last().filter(|_| more).map(|event| place(event).cursor());
+            let next = events.last().filter(|_| more).map(|event| position_of(event).cursor());
             Ok(Page { items: reader.event_rows(events)?, total, at_least: false, next })
         })
     }

@@ -12,7 +12,7 @@ use std::{cmp::Reverse, collections::HashMap};
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
-use super::claims::bare_claims_at_places;
+use super::claims::bare_claims_by_number;
 use crate::store::{
     ClaimRow, NearbyQuery, Reader, Result, log,
     project::{fact_term, pair_term, phrase_key, subject_term},
@@ -151,12 +151,12 @@ impl Reader {
     /// likeliest first. Rarity and limits apply to all scopes together. The relations of the claims (premises, acts,
     /// what they replaced) are left empty, since most of these claims turn out not to matter.
     pub fn nearby_claims(&self, query: &NearbyQuery) -> Result<Vec<ClaimRow>> {
-        self.snapshot(|reader| bare_claims_at_places(&reader.db, reader.nearby_places(query)?))
+        self.snapshot(|reader| bare_claims_by_number(&reader.db, reader.nearby_places(query)?))
     }
 
     /// Returns the claims with these row numbers, in the form of [`Reader::nearby_claims`].
-    pub fn bare_claims(&self, places: &[i64]) -> Result<Vec<ClaimRow>> {
-        self.snapshot(|reader| bare_claims_at_places(&reader.db, places.iter().copied()))
+    pub fn bare_claims(&self, numbers: &[i64]) -> Result<Vec<ClaimRow>> {
+        self.snapshot(|reader| bare_claims_by_number(&reader.db, numbers.iter().copied()))
     }
 
     /// Returns the row numbers of [`Reader::nearby_claims`].

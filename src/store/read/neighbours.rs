@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rusqlite::OptionalExtension;
 
-use super::claims::bare_claims_at_places;
+use super::claims::bare_claims_by_number;
 use crate::{
     domain::ClaimId,
     store::{
@@ -61,7 +61,7 @@ impl Reader {
             }
             ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
             ranked.truncate(query.limit);
-            let rows = bare_claims_at_places(db, ranked.iter().map(|(n, _)| *n))?;
+            let rows = bare_claims_by_number(db, ranked.iter().map(|(n, _)| *n))?;
             Ok(rows.into_iter().zip(ranked).map(|(claim, (_, cosine))| Neighbour { claim, cosine }).collect())
         })
     }

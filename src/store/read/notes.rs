@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::params;
 
-use super::claims::bare_claims_at_places;
+use super::claims::bare_claims_by_number;
 use crate::{
     domain::{
         CardId, ClaimId, EventId, EventKind, LinkKind, PairVerdict, derive,
@@ -129,8 +129,8 @@ impl Reader {
                 "SELECT c.n FROM claims c JOIN scopes s ON s.n = c.scope
                  WHERE s.org = ?1 AND c.status = 0 AND c.kind <> 0 AND c.undone = 0 AND c.redacted = 0 ORDER BY c.n",
             )?;
-            let places = read.query_map([org], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
-            bare_claims_at_places(&reader.db, places)
+            let numbers = read.query_map([org], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+            bare_claims_by_number(&reader.db, numbers)
         })
     }
 

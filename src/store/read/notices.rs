@@ -50,15 +50,15 @@ impl Reader {
             let mut count = reader.db.prepare_cached(&format!("SELECT count(*) {open}"))?;
             let total = count.query_row(params![warned, scope], |row| row.get(0))?;
             let mut read = reader.db.prepare_cached(&format!("SELECT n {open} AND n < ?3 ORDER BY n DESC LIMIT ?4"))?;
-            let places = read.query_map(params![warned, scope, after.n, limit.saturating_add(1)], |row| row.get(0))?;
-            let mut places: Vec<i64> = places.collect::<rusqlite::Result<_>>()?;
-            let more = places.len() > limit;
-            places.truncate(limit);
+            let numbers = read.query_map(params![warned, scope, after.n, limit.saturating_add(1)], |row| row.get(0))?;
+            let mut numbers: Vec<i64> = numbers.collect::<rusqlite::Result<_>>()?;
+            let more = numbers.len() > limit;
+            numbers.truncate(limit);
             let mut items = Vec::new();
-            for n in &places {
+            for n in &numbers {
                 items.extend(reader.notice(*n)?);
             }
-            let next = places.last().filter(|_| more).map(|n| ListPosition { wall: 0, tick: 0, n: *n }.cursor());
+            let next = numbers.last().filter(|_| more).map(|n| ListPosition { wall: 0, tick: 0, n: *n }.cursor());
             Ok(Page { items, total, at_least: false, next })
         })
     }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{ListPosition, claims::claims_at_places, notices, search};
+use super::{ListPosition, claims::claims_by_number, notices, search};
 use crate::store::{
     ClaimFilter, ClaimRow, GuardOutcome, Page, Reader, Result, levels, log,
     project::{kind_of, status_code},
@@ -102,9 +102,10 @@ fn positions(
         )?;
         for lane in lanes {
             let rows = heads.query_map(params![lane.n, after.wall, after.tick, after.n, from], read)?;
-            let rows = rows.filter(|place| place.as_ref().map_or(true, |place| !without.contains(&place.n)));
-            for place in rows.take(limit) {
-                found.push(place?);
+            let rows =
+                rows.filter(|position| position.as_ref().map_or(true, |position| !without.contains(&position.n)));
+            for position in rows.take(limit) {
+                found.push(position?);
             }
         }
         found.sort_unstable_by(|a, b| b.cmp(a));
@@ -118,9 +119,9 @@ fn positions(
     )?;
     let mut rows = all.query(params![after.wall, after.tick, after.n, from])?;
     while let (true, Some(row)) = (found.len() < limit, rows.next()?) {
-        let place = read(row)?;
-        if row.get::<_, Option<i64>>(3)?.is_some_and(|lane| wanted.contains(&lane)) && !without.contains(&place.n) {
-            found.push(place);
+        let position = read(row)?;
+        if row.get::<_, Option<i64>>(3)?.is_some_and(|lane| wanted.contains(&lane)) && !without.contains(&position.n) {
+            found.push(position);
         }
     }
     Ok(found)
@@ -143,9 +144,9 @@ fn positions_of(
         Ok((ListPosition { wall: row.get(0)?, tick: row.get(1)?, n: row.get(2)? }, row.get(3)?))
     };
     let mut found = Vec::new();
-    let mut take = |(place, lane): Row| {
+    let mut take = |(position, lane): Row| {
         if lane.is_some_and(|lane| wanted.contains(&lane)) {
-            found.push(place);
+            found.push(position);
         }
     };
     if claims.len() > SCAN_THRESHOLD {
@@ -210,7 +211,7 @@ impl ClaimSelection {
 /// Returns the row numbers of the newest claims in the lanes of a filter, at most `limit`.
 pub(super) fn newest(db: &Connection, filter: &ClaimFilter, limit: usize) -> Result<Vec<i64>> {
     let found = positions(db, &lanes(db, filter)?, (ListPosition::START, i64::MIN), &HashSet::new(), limit)?;
-    Ok(found.into_iter().map(|place| place.n).collect())
+    Ok(found.into_iter().map(|position| position.n).collect())
 }
 
 impl Reader {
@@ -227,7 +228,7 @@ impl Reader {
                 let only = only.difference(&without).copied().collect();
                 let all = positions_of(&reader.db, &lanes, filter, &only)?;
                 let total = all.len();
-                (all.into_iter().filter(|place| *place < after).take(most).collect(), total)
+                (all.into_iter().filter(|position| *position < after).take(most).collect(), total)
             } else {
                 let others = positions_of(&reader.db, &lanes, filter, &without)?.len();
                 let found = positions(&reader.db, &lanes, (after, from), &without, most)?;
@@ -236,10 +237,10 @@ impl Reader {
             let more = found.len() > limit;
             found.truncate(limit);
             Ok(Page {
-                next: found.last().filter(|_| more).map(|place| place.cursor()),
+                next: found.last().filter(|_| more).map(|position| position.cursor()),
                 total,
                 at_least: false,
-                items: claims_at_places(&reader.db, found.iter().map(|place| place.n))?,
+                items: claims_by_number(&reader.db, found.iter().map(|position| position.n))?,
             })
         })
     }

@@ -6,7 +6,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{claims::bare_claims_at_places, pages, search::fts_query};
+use super::{claims::bare_claims_by_number, pages, search::fts_query};
 use crate::{
     domain::{ClaimKind, Scope, Status},
     store::{
@@ -29,8 +29,8 @@ impl Reader {
     pub fn word_lists(&self, scopes: &[Scope], queries: &[WordQuery]) -> Result<WordLists> {
         self.snapshot(|reader| {
             let db = &reader.db;
-            let mut places = log::known_scopes(db, scopes)?;
-            if places.is_empty() {
+            let mut scope_numbers = log::known_scopes(db, scopes)?;
+            if scope_numbers.is_empty() {
                 return Ok(WordLists::default());
             }
             let all = pages::total(db, &ClaimFilter::default())?;
@@ -40,7 +40,7 @@ impl Reader {
             }
             // If most claims are of the scopes, filtering afterwards is cheaper than matching the words of the scopes.
             if claims >= all / 2 {
-                places.clear();
+                scope_numbers.clear();
             }
             let newest: i64 = db.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?;
             let mut read =
@@ -52,10 +52,10 @@ impl Reader {
                     lists.push(WordList::default());
                     continue;
                 }
-                let rows = read
-                    .query_map(params![fts_query(Some(&words.join(" AND ")), None, &places), query.limit], |row| {
-                        row.get(0)
-                    })?;
+                let rows = read.query_map(
+                    params![fts_query(Some(&words.join(" AND ")), None, &scope_numbers), query.limit],
+                    |row| row.get(0),
+                )?;
                 let rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
                 let complete = rows.len() < query.limit;
                 let claims = match rows.last() {
@@ -88,16 +88,16 @@ impl Reader {
     ) -> Result<Vec<(RowNumber, f32)>> {
         self.snapshot(|reader| {
             let (db, stored) = (&reader.db, vectors::model(&reader.db)?);
-            let (Some(stored), places) = (stored, log::known_scopes(db, scopes)?) else { return Ok(Vec::new()) };
-            if places.is_empty() {
+            let (Some(stored), scope_numbers) = (stored, log::known_scopes(db, scopes)?) else { return Ok(Vec::new()) };
+            if scope_numbers.is_empty() {
                 return Ok(Vec::new());
             }
             vectors::check_model(&stored, model)?;
             let unit = vectors::unit(&stored, vector)?;
             let code = vectors::encode(&unit);
             let mut ranked = Vec::new();
-            for place in places {
-                ranked.extend(nearest(db, place, (&unit, &code), limit.saturating_mul(OVERSAMPLED))?);
+            for scope in scope_numbers {
+                ranked.extend(nearest(db, scope, (&unit, &code), limit.saturating_mul(OVERSAMPLED))?);
             }
             ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
             let further = ranked.split_off(limit.min(ranked.len()));
@@ -190,7 +190,7 @@ impl Reader {
     /// Returns kind and status of each claim; `None` for a claim that is undone or of another scope.
     pub fn standing(&self, scopes: &[Scope], spots: &[RowNumber]) -> Result<Vec<Option<KindAndStatus>>> {
         self.snapshot(|reader| {
-            let places = log::known_scopes(&reader.db, scopes)?;
+            let scope_numbers = log::known_scopes(&reader.db, scopes)?;
             let mut read =
                 reader.db.prepare_cached("SELECT scope, kind, status FROM claims WHERE n = ?1 AND undone = 0")?;
             let mut all = Vec::with_capacity(spots.len());
@@ -199,7 +199,7 @@ impl Reader {
                     let standing = KindAndStatus { kind: kind_of(row.get(1)?), status: status_of(row.get(2)?) };
                     Ok((row.get::<_, i64>(0)?, standing))
                 });
-                let found = found.optional()?.filter(|(place, _)| places.contains(place));
+                let found = found.optional()?.filter(|(scope, _)| scope_numbers.contains(scope));
                 all.push(found.map(|(_, standing)| standing));
             }
             Ok(all)
@@ -211,15 +211,15 @@ impl Reader {
     pub fn newest_active(&self, scope: &Scope, most: usize) -> Result<(Vec<ClaimRow>, usize)> {
         self.snapshot(|reader| {
             let (db, filter) = (&reader.db, active_in(scope));
-            let places = pages::newest(db, &filter, most)?;
-            Ok((bare_claims_at_places(db, places)?, pages::total(db, &filter)?))
+            let numbers = pages::newest(db, &filter, most)?;
+            Ok((bare_claims_by_number(db, numbers)?, pages::total(db, &filter)?))
         })
     }
 
     /// Returns the claims with these row numbers, in that order, without their relations (see
     /// [`Reader::nearby_claims`]).
     pub fn bare_at(&self, spots: &[RowNumber]) -> Result<Vec<ClaimRow>> {
-        self.snapshot(|reader| bare_claims_at_places(&reader.db, spots.iter().map(|spot| spot.0)))
+        self.snapshot(|reader| bare_claims_by_number(&reader.db, spots.iter().map(|spot| spot.0)))
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, Row, params};
 
-use super::{claims::claims_at_places, pages};
+use super::{claims::claims_by_number, pages};
 use crate::store::{
     ClaimFilter, ClaimRow, Page, Reader, Result, StoreError, log,
     project::{scope_word, stemmed},
@@ -92,7 +92,7 @@ impl Reader {
                 next: found.last().filter(|_| more).map(|hit| format!("{:x}.{:x}", hit.rank.to_bits(), hit.n)),
                 total,
                 at_least,
-                items: claims_at_places(&reader.db, found.iter().map(|hit| hit.n))?,
+                items: claims_by_number(&reader.db, found.iter().map(|hit| hit.n))?,
             })
         })
     }

@@ -109,13 +109,18 @@ fn unaccepted_events(
 
 /// Returns whether an event is on another branch of a fork than the last accepted events. If the chain back from those
 /// is not known completely, it is not. Used only at positions where a chain forks, because it walks back from the end.
-pub(super) fn is_on_other_branch(db: &Connection, admission: &Admission, place: u64, event: &EventId) -> Result<bool> {
+pub(super) fn is_on_other_branch(
+    db: &Connection,
+    admission: &Admission,
+    position: u64,
+    event: &EventId,
+) -> Result<bool> {
     if admission.refusal.is_none() || admission.upto.is_empty() {
         return Ok(false);
     }
-    for (seq, last) in admission.upto.iter().filter(|(seq, _)| *seq >= place) {
+    for (seq, last) in admission.upto.iter().filter(|(seq, _)| *seq >= position) {
         let (mut at, mut id) = (*seq, *last);
-        while at > place {
+        while at > position {
             let Some(header) = header_of(db, &id)? else { return Ok(false) };
             let Some(prev) = header.prev.filter(|_| header.seq == at) else { break };
             (at, id) = (at - 1, prev);
@@ -292,9 +297,9 @@ fn move_to_quarantine(
     let mut scopes: BTreeSet<i64> = BTreeSet::new();
     for left in events {
         let mut read = db.prepare_cached("SELECT scope, shared FROM events WHERE n = ?1")?;
-        let place = read.query_row([left.n], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)));
+        let position = read.query_row([left.n], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)));
         // The event was listed twice and is already deleted.
-        let Some((scope, shared)) = place.optional()? else { continue };
+        let Some((scope, shared)) = position.optional()? else { continue };
         quarantine::put(db, team, &left.event, left.refusal, left.from, left.received_at)?;
         vectors::forget(db, left.n)?;
         db.prepare_cached("DELETE FROM edges WHERE src = ?1")?.execute([left.n])?;

@@ -109,8 +109,8 @@ impl ChainLedger {
         )?;
         let mut new = Vec::new();
         for (shared, chain, seq) in std::mem::take(&mut self.forks) {
-            let place = params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted, seq.cast_signed()];
-            if write.execute(place)? > 0 {
+            let position = params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted, seq.cast_signed()];
+            if write.execute(position)? > 0 {
                 new.push(fork(db, shared, chain, seq)?);
             }
         }
@@ -157,19 +157,19 @@ pub(super) fn subtract(db: &Connection, shared: i64, events: &[(Chain, EventId)]
     }
     ledger.sets.insert(shared, (count, sum));
     for chain in events.iter().map(|(chain, _)| *chain).collect::<BTreeSet<_>>() {
-        let place = params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted];
+        let position = params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted];
         for sql in [
             "DELETE FROM chains WHERE shared = ?1 AND author = ?2 AND epoch = ?3 AND adopted = ?4",
             "DELETE FROM forks WHERE shared = ?1 AND author = ?2 AND epoch = ?3 AND adopted = ?4",
         ] {
-            db.prepare_cached(sql)?.execute(place)?;
+            db.prepare_cached(sql)?.execute(position)?;
         }
         let mut read = db.prepare_cached(
             "SELECT seq, id FROM events WHERE shared = ?1 AND author = ?2 AND epoch = ?3
              AND team IS (SELECT CASE WHEN ?4 THEN NULL ELSE team END FROM team_scopes WHERE n = ?1) ORDER BY seq, id",
         )?;
         let mut last = None;
-        let mut rows = read.query(place)?;
+        let mut rows = read.query(position)?;
         while let Some(row) = rows.next()? {
             ledger.note_in_order(shared, chain, row.get::<_, i64>(0)?.cast_unsigned(), id_at(row, 1)?, &mut last);
         }
@@ -205,8 +205,8 @@ pub(super) fn events_at(db: &Connection, shared: i64, chain: &Chain, seq: u64) -
          AND team IS (SELECT CASE WHEN ?4 THEN NULL ELSE team END FROM team_scopes WHERE n = ?1) AND seq = ?5
          ORDER BY id",
     )?;
-    let place = params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted, seq.cast_signed()];
-    Ok(read.query_map(place, |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?)
+    let position = params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted, seq.cast_signed()];
+    Ok(read.query_map(position, |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Returns the forks of a chain.

@@ -106,7 +106,7 @@ pub(super) fn put<'a>(
         Some(stored) => check_model(&stored, given)?,
         None => lock(db, given)?,
     }
-    let mut place = db.prepare_cached("SELECT n, scope, kind, status, indexed FROM claims WHERE id = ?1")?;
+    let mut find = db.prepare_cached("SELECT n, scope, kind, status, indexed FROM claims WHERE id = ?1")?;
     let mut write = db.prepare_cached(
         "INSERT INTO vectors (claim, code) VALUES (?1, ?2) ON CONFLICT (claim) DO UPDATE SET code = excluded.code",
     )?;
@@ -114,7 +114,7 @@ pub(super) fn put<'a>(
     let mut stored = 0;
     for (id, vector) in vectors {
         let code = encoding::encode(&unit(given, vector)?);
-        let found = place.query_row([id.0], |row| {
+        let found = find.query_row([id.0], |row| {
             let lane = vector_index::lane(row.get(1)?, project::kind_of(row.get(2)?));
             Ok((row.get::<_, i64>(0)?, lane, project::status_of(row.get(3)?), row.get::<_, i64>(4)?))
         });

@@ -73,12 +73,12 @@ impl Store {
         let tx = commit::begin(&mut self.reader)?;
         let mut stored = 0;
         if let Some(known) = model(&tx)? {
-            let mut place = tx.prepare_cached("SELECT n FROM claims WHERE id = ?1 AND indexed & 5 = 5")?;
+            let mut find = tx.prepare_cached("SELECT n FROM claims WHERE id = ?1 AND indexed & 5 = 5")?;
             let mut write = tx.prepare_cached("INSERT OR REPLACE INTO reason_vectors (claim, code) VALUES (?1, ?2)")?;
             for (id, vector) in vectors {
                 // Redacted or no longer active, or without a vector of the statement: it is examined again if that
                 // changes.
-                let Some(n) = place.query_row([id.0], |row| row.get(0)).optional()? else { continue };
+                let Some(n) = find.query_row([id.0], |row| row.get(0)).optional()? else { continue };
                 if let Some(vector) = vector {
                     check_model(&known, given)?;
                     write.execute(params![n, encoding::encode(&unit(given, vector)?)])?;
