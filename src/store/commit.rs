@@ -143,7 +143,7 @@ impl Store {
         Ok(Imported { claims, cards, ..imported })
     }
 
-    /// Empties the write-ahead log if redacted bytes are still in it. A reader can prevent that; then the next
+    /// Empties the write-ahead log if redacted bytes are still in it. A reader can prevent this; then the next
     /// write tries again.
     pub(super) fn scrub(&self) {
         let db = &self.reader.db;

@@ -52,7 +52,8 @@ macro_rules! select_past {
 const WHOLE_TABLES: [&str; 4] = ["scopes", "teams", "team_scopes", "devices"];
 
 impl Reader {
-    /// Returns the present mark of the past of a scope, or of the whole store. `as_of` is a wall time in milliseconds since the Unix epoch.
+    /// Returns the mark of the past of a scope, or of the whole store, as it is now. `as_of` is a wall time in
+    /// milliseconds since the Unix epoch.
     pub fn past_mark(&self, scope: Option<&Scope>, as_of: u64) -> Result<PastMark> {
         self.snapshot(|reader| {
             let db = &reader.db;
@@ -78,8 +79,8 @@ impl Reader {
         Ok(self.db.query_row(count, [], |row| row.get(0))?)
     }
 
-    /// Returns a copy of the store in memory with the events up to a wall time, by their clocks: those of one scope and its organisation's level, or all.
-    /// Bodies that were redacted since are missing there, too.
+    /// Returns a copy of the store, in a temporary database, with the events up to a wall time, by their clocks: those
+    /// of one scope and its organisation's level, or all. Bodies that were redacted since then are missing there, too.
     pub fn past(&self, scope: Option<&Scope>, as_of: u64) -> Result<Self> {
         let then = open::temporary()?;
         self.snapshot(|reader| {

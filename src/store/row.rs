@@ -19,9 +19,9 @@ pub struct ClaimRow {
     pub statement: String,
     pub reason: Option<String>,
     pub source: Option<String>,
-    /// The person who wrote it.
+    /// The person who wrote the claim.
     pub who: String,
-    /// The agent through which they wrote it.
+    /// The agent through which the person wrote it.
     pub agent: Option<String>,
     /// The device that signed it.
     pub device: DeviceId,
@@ -92,7 +92,7 @@ pub struct EventRow {
     /// The writer's event clock.
     pub clock: Hlc,
     pub targets: Vec<EventId>,
-    /// The existing claim that took the targets' place.
+    /// The existing claim that replaced the targets.
     pub successor: Option<EventId>,
     /// The acts and heads on the targets that the writer had seen.
     pub seen: Vec<EventId>,

@@ -65,8 +65,9 @@ fn causes_of(db: &Connection, claim: i64) -> Result<BTreeSet<EventId>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Returns the events that took a claim out of the active set: see [`derive::ClaimState::broken_by`]. They are read from the tables,
-/// since the log would have to be read for every act on the claim, and each `depend` on it is one.
+/// Returns the events that took a claim out of the active set: see [`derive::ClaimState::broken_by`]. Reads the tables,
+/// because from the log it would have to read every act on the claim, including each `depend` with the claim as
+/// premise.
 fn broken_by(db: &Connection, id: ClaimId, n: i64) -> Result<Vec<EventId>> {
     let mut read = db.prepare_cached(
         "SELECT c.status, e.id FROM claims c LEFT JOIN live_acts a ON a.claim = c.n LEFT JOIN events e ON e.n = a.act

@@ -1,4 +1,5 @@
-//! Removes the effects of events that leave the log from the projections. The cost grows with these events, not with the size of the file.
+//! Removes the effects of events that leave the log from the projections. Except for one scan of the cards, the cost
+//! grows with these events, not with the size of the file.
 
 use std::collections::BTreeSet;
 
