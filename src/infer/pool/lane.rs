@@ -1,5 +1,8 @@
-//! A lane: a worker process and its queues. Reads go before writes, the texts of writes before their pairs, and writes
-//! before the background; a generation in the background gives way to both. A thread owns the process while there is work, and for a while after.
+//! A lane: a worker process and its queues of calls.
+//!
+//! Calls of reads are served before those of writes, and those of writes before background calls. Among the calls of
+//! writes, texts to embed are served before pairs to classify. A background generation is cancelled for any other call.
+//! A thread owns the process while there are calls, and until [`LaneSettings::idle`] after the last one.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -23,45 +26,46 @@ use crate::infer::{
     wire::{InferCommand, InferHello, InferReply, ModelFacts},
 };
 
-/// So many calls of reads and writes that wait are a crowd: a lone writer never meets one.
-const CROWD: usize = 3;
+/// The number of waiting calls of reads and writes from which a lane is crowded. A single writer never causes that many.
+const CROWDED_FROM: usize = 3;
 
-/// A process that must load a model first counts as much as so many calls that wait: to start it and load takes longer than a few short calls
-/// (the embedder alone took 48 ms to load).
-const LOADING: usize = 3;
+/// The load of a model, in waiting calls, when lanes are compared: starting a process and loading a model takes longer
+/// than a few short calls (the embedder alone took 48 ms to load).
+const LOAD_AS_CALLS: usize = 3;
 
-/// A call that has queued for as long as it may looks for a crowd this often: it may come after the call.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// The interval at which a call that has waited for its `longest_queue` checks whether the lane has become crowded.
+const CROWD_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long the pairs of a write let the texts of other writes go first. Without a bound, ten busy agents held one back for seconds.
-pub(super) const LONGEST_OVERTAKEN: Duration = Duration::from_millis(150);
+/// The time for which texts of other writes are served before the pairs of a write. Without a bound, ten busy agents
+/// delayed the pairs of one write by seconds.
+pub(super) const MAX_OVERTAKING: Duration = Duration::from_millis(150);
 
 /// The settings of a lane.
 #[derive(Clone, Debug)]
 pub(super) struct LaneSettings {
-    /// Its name, for logs and threads.
+    /// The name in logs and of the thread.
     pub(super) name: &'static str,
     /// The greeting of a new worker; the memory limit is set from the models.
     pub(super) hello: InferHello,
-    /// After this long without work, the process ends and its memory is free.
+    /// The time without calls after which the process is ended, which frees its memory.
     pub(super) idle: Duration,
-    /// A request that takes longer than this and than its caller waits hangs: the process is killed.
+    /// The process is killed if a request takes longer than this and its caller no longer waits.
     pub(super) hang: Duration,
     /// The delay before the third start in a row; doubled with each further one.
     pub(super) restart_delay: Duration,
 }
 
-/// The result of a call.
 pub(super) type CallResult = Result<InferReply, InferError>;
 
 /// A call in the queue.
 pub(super) struct QueuedCall {
     pub(super) role: ModelRole,
-    /// The command; `None` only loads the model.
+    /// `None` only loads the model.
     pub(super) command: Option<InferCommand>,
     pub(super) call: Call,
+    /// The caller's deadline.
     pub(super) until: Instant,
-    /// Set if the caller has stopped waiting.
+    /// True once the caller has stopped waiting.
     pub(super) abandoned_flag: Arc<AtomicBool>,
     pub(super) reply: mpsc::Sender<CallResult>,
 }
@@ -71,7 +75,7 @@ impl QueuedCall {
         self.abandoned_flag.load(Ordering::Relaxed)
     }
 
-    /// Returns the texts of a call to embed.
+    /// Returns the texts to embed, or `None` if this is another kind of call.
     pub(super) fn texts(&self) -> Option<&[String]> {
         match &self.command {
             Some(InferCommand::Embed(texts)) => Some(texts),
@@ -103,7 +107,7 @@ impl LaneShared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until something changes, or the time is over.
+    /// Waits until [`LaneShared::wake`] is notified, at most for `longest`.
     pub(super) fn wait<'a>(&self, state: MutexGuard<'a, LaneState>, longest: Duration) -> MutexGuard<'a, LaneState> {
         self.wake.wait_timeout(state, longest).unwrap_or_else(PoisonError::into_inner).0
     }
@@ -119,26 +123,27 @@ pub(super) struct LaneState {
     pub(super) inbox: VecDeque<(u64, Event)>,
     /// Whether the lane's thread runs.
     pub(super) running: bool,
-    /// Whether it serves a call.
+    /// Whether the thread is serving a call.
     pub(super) serving: bool,
     pub(super) closed: bool,
     pub(super) models: BTreeMap<ModelRole, ServedModel>,
-    /// Counts up with every change of `models`.
+    /// Increases with every change of `models`.
     pub(super) version: u64,
     pub(super) pid: Option<u32>,
     pub(super) restarts: u64,
-    /// The number of processes started so far, by all threads of the lane: it numbers them.
+    /// The number of processes that all threads of the lane have started so far. The latest process has this number.
     pub(super) starts: u64,
     /// The models in the worker's memory.
     pub(super) loaded: Vec<ModelRole>,
     /// The properties of each model, once it was loaded.
     pub(super) facts: BTreeMap<ModelRole, ModelFacts>,
-    /// How long the pairs of a write took lately, from the first pass to the last, with what went between them.
-    pairs_took: Duration,
+    /// The moving average of the time that the pairs of a write took, from the first pass to the last, including the
+    /// calls that were served between the passes.
+    mean_pairs_time: Duration,
 }
 
 impl LaneState {
-    /// Returns the calls of a priority that wait.
+    /// Returns the queue of a priority.
     pub(super) fn queue(&mut self, priority: Priority) -> &mut VecDeque<QueuedCall> {
         match priority {
             Priority::Interactive => &mut self.interactive,
@@ -147,8 +152,9 @@ impl LaneState {
         }
     }
 
-    /// Takes the next call: the oldest of the highest priority. Of writes, those that embed go first, unless pairs have waited for long: a text
-    /// takes a fraction of the time that the pairs of a write take, and whoever waits for it has these still to come.
+    /// Takes the next call: the oldest one of the highest priority. Among the calls of writes, texts are taken before
+    /// pairs unless the pairs have waited longer than [`MAX_OVERTAKING`]: a text takes a fraction of the time of the
+    /// pairs of a write, and the write that waits for the text has its own pairs still to come.
     pub(super) fn pop(&mut self) -> Option<QueuedCall> {
         let next =
             self.interactive.pop_front().or_else(|| self.pop_overdue_pairs()).or_else(|| self.pop_text_of_write());
@@ -157,17 +163,18 @@ impl LaneState {
 
     fn pop_overdue_pairs(&mut self) -> Option<QueuedCall> {
         let at = self.foreground.iter().position(|call| call.texts().is_none())?;
-        if self.foreground[at].waited() > LONGEST_OVERTAKEN { self.foreground.remove(at) } else { None }
+        if self.foreground[at].waited() > MAX_OVERTAKING { self.foreground.remove(at) } else { None }
     }
 
-    /// Takes a call that goes between two passes of one with this priority; `texts`: those of writes go before pairs of one.
+    /// Takes a call to serve between two passes of a call with this priority. `texts`: whether the texts of other writes
+    /// are served between passes over the pairs of a write.
     pub(super) fn pop_between_passes(&mut self, priority: Priority, texts: bool) -> Option<QueuedCall> {
         match priority {
             Priority::Interactive => None,
             Priority::Foreground => {
                 self.interactive.pop_front().or_else(|| texts.then(|| self.pop_text_of_write()).flatten())
             }
-            Priority::Background if self.is_wanted() => self.pop(),
+            Priority::Background if self.has_urgent_calls() => self.pop(),
             Priority::Background => None,
         }
     }
@@ -184,7 +191,7 @@ impl LaneState {
         }
     }
 
-    /// Takes calls of a priority that embed, the oldest first, of those that have at most as many texts as are left.
+    /// Takes calls of a priority that embed texts, the oldest first, with at most `left` texts in all.
     pub(super) fn take_texts(&mut self, priority: Priority, mut left: usize) -> Vec<QueuedCall> {
         let queue = self.queue(priority);
         let mut taken = Vec::new();
@@ -202,48 +209,51 @@ impl LaneState {
         self.foreground.remove(at)
     }
 
-    /// Counts what a new call of a priority would wait for.
-    fn ahead(&self, role: ModelRole, priority: Priority) -> usize {
+    /// Returns how many calls a new call would have to wait for. A model that must be loaded first counts as
+    /// [`LOAD_AS_CALLS`].
+    fn calls_ahead(&self, role: ModelRole, priority: Priority) -> usize {
         let queued = match priority {
             Priority::Interactive => self.interactive.len(),
             Priority::Foreground => self.interactive.len() + self.foreground.len(),
             Priority::Background => self.interactive.len() + self.foreground.len() + self.background.len(),
         };
-        // What is served now loads a model itself.
-        let loading = if self.loaded.contains(&role) || self.serving { 0 } else { LOADING };
+        // A call that is being served already counts, and it may be loading the model itself.
+        let loading = if self.loaded.contains(&role) || self.serving { 0 } else { LOAD_AS_CALLS };
         queued + usize::from(self.serving) + loading
     }
 
-    /// Whether so many calls are a crowd for a model: not while it loads, and not on a machine that is only slow.
-    fn is_crowd(&self, role: ModelRole, calls: usize) -> bool {
-        self.loaded.contains(&role) && calls >= CROWD
+    /// Whether a model with this many waiting calls is crowded. It is not while the model loads, and a machine that is
+    /// only slow does not count as crowded.
+    fn is_crowded(&self, role: ModelRole, calls: usize) -> bool {
+        self.loaded.contains(&role) && calls >= CROWDED_FROM
     }
 
-    /// Whether a call would queue in a crowd for longer than it may. Known before it queues, since a write that left the queue unserved has
-    /// waited in vain.
+    /// Whether a call would wait in a crowded queue for longer than it may. Checked before it is queued, since a write
+    /// whose call leaves the queue unserved has waited in vain.
     fn would_queue_too_long(&self, job: &QueuedCall) -> bool {
         let Some(longest) = job.call.longest_queue else { return false };
         let pairs = self.foreground.iter().filter(|call| call.texts().is_none()).count() as u32;
-        // Texts of writes go before their pairs, and wait for little.
+        // Texts of writes are served before pairs, so they wait only briefly.
         job.texts().is_none()
-            && self.is_crowd(job.role, self.interactive.len() + self.foreground.len() + 1)
-            && self.pairs_took * pairs > longest
+            && self.is_crowded(job.role, self.interactive.len() + self.foreground.len() + 1)
+            && self.mean_pairs_time * pairs > longest
     }
 
-    /// Notes how long a call took, if it was about the pairs of a write: in the mean, the last four count for two thirds.
+    /// Adds the time that a call took to the moving average of the pairs of writes, if the call is one of these. The last
+    /// four values make up two thirds of the average.
     pub(super) fn note_duration(&mut self, job: &QueuedCall, took: Duration) {
         if job.call.priority == Priority::Foreground && job.texts().is_none() {
-            self.pairs_took = (self.pairs_took * 3 + took) / 4;
+            self.mean_pairs_time = (self.mean_pairs_time * 3 + took) / 4;
         }
     }
 
-    /// Whether the background must give way.
-    pub(super) fn is_wanted(&self) -> bool {
+    /// Whether calls of reads or writes wait, for which a background call must give way.
+    pub(super) fn has_urgent_calls(&self) -> bool {
         !(self.interactive.is_empty() && self.foreground.is_empty())
     }
 }
 
-/// A worker process and its queue.
+/// A worker process and its queues.
 pub(super) struct WorkerLane {
     shared: Arc<LaneShared>,
 }
@@ -268,18 +278,18 @@ impl WorkerLane {
         let job = QueuedCall { role, command, call, until, abandoned_flag: Arc::clone(&abandoned_flag), reply };
         let timeout = job.timeout();
         self.submit(job)?;
-        let mut look_after = call.longest_queue;
+        let mut crowd_check_after = call.longest_queue;
         let outcome = loop {
             let left = until.saturating_duration_since(Instant::now());
-            match answer.recv_timeout(look_after.map_or(left, |look_after| look_after.min(left))) {
+            match answer.recv_timeout(crowd_check_after.map_or(left, |after| after.min(left))) {
                 Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
                 outcome => break outcome,
             }
-            if look_after.is_some() {
-                if self.leave_crowd(role, call.priority, &abandoned_flag) {
+            if crowd_check_after.is_some() {
+                if self.leave_crowded_queue(role, call.priority, &abandoned_flag) {
                     return Err(InferError::Busy { role });
                 }
-                look_after = Some(LOOK_AGAIN);
+                crowd_check_after = Some(CROWD_CHECK_INTERVAL);
             }
         };
         match outcome {
@@ -296,10 +306,10 @@ impl WorkerLane {
         }
     }
 
-    /// Takes a call out of the queue if it waits there in a crowd.
-    fn leave_crowd(&self, role: ModelRole, priority: Priority, flag: &Arc<AtomicBool>) -> bool {
+    /// Removes a call from its queue if the lane is crowded. Returns false if it is not, or if the call is no longer queued.
+    fn leave_crowded_queue(&self, role: ModelRole, priority: Priority, flag: &Arc<AtomicBool>) -> bool {
         let mut state = self.shared.state();
-        if !state.is_crowd(role, state.interactive.len() + state.foreground.len()) {
+        if !state.is_crowded(role, state.interactive.len() + state.foreground.len()) {
             return false;
         }
         let queue = state.queue(priority);
@@ -307,9 +317,9 @@ impl WorkerLane {
         queue.remove(at).is_some()
     }
 
-    /// Counts what a new call of a priority would wait for, in calls.
-    pub(super) fn ahead(&self, role: ModelRole, priority: Priority) -> usize {
-        self.shared.state().ahead(role, priority)
+    /// Returns how many calls a new call would have to wait for.
+    pub(super) fn calls_ahead(&self, role: ModelRole, priority: Priority) -> usize {
+        self.shared.state().calls_ahead(role, priority)
     }
 
     fn submit(&self, job: QueuedCall) -> Result<(), InferError> {
@@ -362,7 +372,7 @@ impl WorkerLane {
         WorkerInfo { roles: roles.to_vec(), pid, rss_bytes: pid.map_or(0, rss), cpu, restarts }
     }
 
-    /// Returns how many calls of each priority wait, the highest first.
+    /// Returns the number of waiting calls of each priority, the highest first.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> [usize; 3] {
         let state = self.shared.state();
@@ -385,7 +395,7 @@ impl Drop for WorkerLane {
         state.foreground.clear();
         state.background.clear();
         self.shared.wake.notify_all();
-        // The thread kills the worker, and the caller relies on that.
+        // Wait until the lane's thread has killed the worker: the caller relies on that.
         let begin = Instant::now();
         while state.running && begin.elapsed() < Duration::from_secs(5) {
             state = self.shared.wait(state, Duration::from_millis(100));
@@ -409,7 +419,7 @@ mod tests {
         (name.to_owned(), job)
     }
 
-    /// Queues calls, and returns the function that names what is taken.
+    /// Queues calls. Returns also a function that returns the name of a taken call.
     fn queued(calls: Vec<(String, QueuedCall)>) -> (LaneState, impl Fn(Option<QueuedCall>) -> Option<String>) {
         let mut state = LaneState::default();
         let mut names = Vec::new();
@@ -461,7 +471,7 @@ mod tests {
     fn pairs_that_queued_for_long_go_before_texts_and_after_reads() {
         let (mut state, name) = queued(calls());
         for call in &mut state.foreground {
-            call.until -= LONGEST_OVERTAKEN * 2;
+            call.until -= MAX_OVERTAKING * 2;
         }
         let order: Vec<String> = std::iter::from_fn(|| name(state.pop())).collect();
         assert_eq!(order, ["pairs of a read", "pairs of a write", "text of a write", "text in the background"]);

@@ -1,9 +1,8 @@
-//! The models as the daemon uses them: worker processes, each with its queues.
+//! The daemon's implementation of [`Models`]: worker processes, each with its queues of calls.
 //!
-//! Architecture Invariant: the two small models, which every guarded write waits for, share processes that the
-//! language model is not in. So writes go on whatever the language model does; its process also runs at a lower
-//! priority (`nice`). Where there are cores, the small models have several processes; all but the first start only
-//! when the others have a queue.
+//! Architecture Invariant: the language model must not run in a process of the two small models, for which every guarded
+//! write waits. So the language model never blocks a write, and its process has a lower priority (`nice`). With enough
+//! cores, the small models have several processes. All but the first start only when calls wait for the others.
 
 mod lane;
 mod model_files;
@@ -40,53 +39,54 @@ use super::{
     worker::physical_cores,
 };
 
-/// The roles of the process of small models; the language model has the other process.
+/// The roles of the processes of small models. The language model has a process of its own.
 const SMALL: [ModelRole; 2] = [ModelRole::Embedder, ModelRole::Nli];
 const LARGE: [ModelRole; 1] = [ModelRole::Llm];
 
-/// The most texts or pairs of a request: as many as fit into a message.
+/// The maximum number of texts or pairs in a request: as many as fit into a message.
 const MAX_ITEMS: usize = 64;
 
-/// A request of the small models that takes longer hangs, even on a busy machine: usual are 5 to 100 ms, and a
+/// The time after which a request to the small models counts as hung, even on a busy machine. Usual are 5 to 100 ms; the
 /// first load from a slow disk takes seconds.
 const HANG_SMALL: Duration = Duration::from_secs(15);
 
-/// The same for the language model: gigabytes are loaded, and a token may take a second.
+/// The time after which a request to the language model counts as hung: it loads gigabytes, and a token may take a second.
 const HANG_LARGE: Duration = Duration::from_mins(3);
 
-/// Names of the processes of small models: there are at most as many.
+/// Names of the processes of small models. Their number is also the maximum number of these processes.
 const SMALL_NAMES: [&str; 4] = ["small", "small-2", "small-3", "small-4"];
 
 /// The delay before the third start in a row.
 const RESTART_DELAY: Duration = Duration::from_millis(500);
 
-/// The increment of `nice(1)` of the language model's process.
+/// The niceness (see `nice(1)`) of the language model's process.
 const NICE: u8 = 10;
 
 /// The settings of a [`Pool`].
 #[derive(Clone, Debug)]
 pub struct PoolOptions {
-    /// The executable that is started as a worker: ergo.
+    /// The ergo executable, which is started as a worker.
     pub program: PathBuf,
     /// The folder of built-in models and of the prefix cache.
     pub folder: PathBuf,
-    /// Threads that compute for the language model, and as many for the small models, in all their processes together.
+    /// The number of threads that compute the language model. The processes of the small models share the same number of
+    /// further threads.
     pub threads: usize,
-    /// The most processes of the small models; never more than `threads`.
+    /// The maximum number of processes of the small models; never more than `threads`.
     pub small_workers: usize,
-    /// Layers of the language model that a GPU computes; `None` for all.
+    /// The number of layers of the language model that a GPU computes; `None` for all.
     pub gpu_layers: Option<u32>,
-    /// The device that computes them, such as `CUDA0`; `CPU` for none; `None` for llama.cpp's choice.
+    /// The device that computes these layers, such as `CUDA0`; `CPU` for no GPU; `None` for llama.cpp's choice.
     pub device: Option<String>,
-    /// After this long without work a process ends, and its memory is free.
+    /// The time without calls after which a process is ended, which frees its memory.
     pub idle: Duration,
-    /// After this long a request hangs: of the small models, and of the language model.
+    /// The time after which a request counts as hung: for the small models, and for the language model.
     pub hang: [Duration; 2],
 }
 
 impl PoolOptions {
-    /// Returns the default settings, with built-in models in `folder`: all physical cores but one, a process of the small
-    /// models for every two cores, five minutes idle.
+    /// Returns the default settings, with built-in models in `folder`: a thread for each physical core but one, a process
+    /// of the small models for every two cores, and an idle time of five minutes.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             program: process::this_program(),
@@ -101,8 +101,8 @@ impl PoolOptions {
     }
 }
 
-/// Returns the number of physical cores less one, at least one: more threads than free cores are many times
-/// slower.
+/// Returns the number of physical cores less one, but at least one. With more threads than free cores, inference is many
+/// times slower.
 pub fn default_threads() -> usize {
     physical_cores().saturating_sub(1).max(1)
 }
@@ -125,7 +125,7 @@ impl FailureCounts {
 pub struct Pool {
     options: PoolOptions,
     set: Mutex<ModelSet>,
-    /// One lane at least.
+    /// Never empty.
     small: Vec<WorkerLane>,
     large: WorkerLane,
     failures: Arc<FailureCounts>,
@@ -173,7 +173,7 @@ impl Pool {
         Self { options, set: Mutex::new(set), small, large, failures, embedded_tokens: AtomicU64::new(0) }
     }
 
-    /// Replaces the models from the next call on; running calls finish.
+    /// Replaces the models from the next call on. Running calls finish with the old ones.
     pub fn change(&self, set: ModelSet) {
         for lane in &self.small {
             lane.change(sources(&set, &SMALL, &self.options));
@@ -182,15 +182,11 @@ impl Pool {
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = set;
     }
 
-    /// Returns the models.
     pub fn set(&self) -> ModelSet {
         self.set.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Loads the model of a role, unless it is in memory, and returns its properties.
-    ///
-    /// # Errors
-    /// Any [`InferError`].
     pub fn load(&self, role: ModelRole, call: Call) -> Result<ModelFacts, InferError> {
         let lane = self.lane(role, call.priority);
         self.request(lane, role, None, call)?;
@@ -198,13 +194,12 @@ impl Pool {
         facts.ok_or_else(|| InferError::Crashed { role, why: "ended just after its model was loaded".to_owned() })
     }
 
-    /// Returns the lane where a call would be served soonest.
+    /// Returns the lane that would serve a call soonest.
     fn lane(&self, role: ModelRole, priority: Priority) -> &WorkerLane {
         let lanes = self.lanes(role).iter();
-        lanes.min_by_key(|lane| lane.ahead(role, priority)).unwrap_or(&self.large)
+        lanes.min_by_key(|lane| lane.calls_ahead(role, priority)).unwrap_or(&self.large)
     }
 
-    /// Returns all lanes of a role.
     fn lanes(&self, role: ModelRole) -> &[WorkerLane] {
         match role {
             ModelRole::Embedder | ModelRole::Nli => &self.small,
@@ -226,7 +221,7 @@ impl Pool {
         self.request(self.lane(role, call.priority), role, Some(command), call)
     }
 
-    /// Splits many items into as many requests as needed; all share one deadline.
+    /// Splits items into requests of at most [`MAX_ITEMS`], which share one deadline, and joins their results.
     fn ask_each<T: Clone, R>(
         &self,
         role: ModelRole,
@@ -307,7 +302,7 @@ impl Models for Pool {
         let roles = ModelRole::ALL.into_iter().filter_map(|role| {
             let source = set.role(role)?;
             let lanes = self.lanes(role).iter().map(|lane| lane.role(role));
-            // Of a process that has loaded it, if one has; else of one that could not.
+            // Prefer the state of a process that has loaded the model, then that of one that failed to load it.
             let state = lanes.min_by_key(|(loaded, _, problem)| (!loaded, problem.is_none()));
             let (loaded, facts, problem) = state.unwrap_or_default();
             Some(RoleInfo {
@@ -331,7 +326,7 @@ impl Models for Pool {
     fn workers(&self) -> Vec<WorkerInfo> {
         let set = self.set();
         let has = |roles: &[ModelRole]| roles.iter().any(|role| set.role(*role).is_some());
-        // Of the small models' processes the first is always named, others while they run.
+        // List the first process of the small models always, the others while they run.
         let small = self.small.iter().map(|lane| lane.info(&SMALL)).enumerate();
         let small = small.filter(|(at, worker)| *at == 0 || worker.pid.is_some()).map(|(_, worker)| worker);
         let mut workers: Vec<WorkerInfo> = small.filter(|_| has(&SMALL)).collect();

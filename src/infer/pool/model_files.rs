@@ -1,4 +1,4 @@
-//! Model files on disk: writes out those that are built in, and detects changes of any file by its stamp.
+//! Model files on disk: writes out the built-in models, and detects changes of a file by its stamp.
 
 use std::{
     fs, io,
@@ -12,7 +12,7 @@ use crate::{
     infer::{EmbeddedModel, catalogue::digest},
 };
 
-/// The metadata that tells whether a file has changed.
+/// The metadata of a file by which a change is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileStamp {
     length: u64,
@@ -34,29 +34,26 @@ pub(super) fn path_of(model: &EmbeddedModel, folder: &Path) -> PathBuf {
     folder.join(format!("{}-{hash}.gguf", model.name))
 }
 
-/// Makes sure that a built-in model is in the folder and intact, and returns its path. A damaged file is
-/// replaced, and files of the same name from other versions are removed.
-///
-/// # Errors
-/// If the folder cannot be created or written.
+/// Ensures that the file of a built-in model is in the folder and intact, and returns its path. Replaces a damaged file
+/// and removes the files of other versions of the model.
 pub fn write_out(model: &EmbeddedModel, folder: &Path) -> io::Result<PathBuf> {
     let path = path_of(model, folder);
-    if is_whole(&path, model) {
+    if is_intact(&path, model) {
         return Ok(path);
     }
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     write_private(&path, &model.unpack()?)?;
-    remove_others(model, folder, &path);
+    remove_other_versions(model, folder, &path);
     Ok(path)
 }
 
-fn is_whole(path: &Path, model: &EmbeddedModel) -> bool {
+fn is_intact(path: &Path, model: &EmbeddedModel) -> bool {
     let size = fs::metadata(path).map_or(0, |meta| meta.len());
     size == model.size && digest::of_file(path, &mut |_| {}).is_ok_and(|hash| hash.to_string() == model.sha256)
 }
 
-/// Removes the files of other versions. A process that still reads one keeps it.
-fn remove_others(model: &EmbeddedModel, folder: &Path, keep: &Path) {
+/// Removes the files of other versions of a model. A process that still reads one is not affected.
+fn remove_other_versions(model: &EmbeddedModel, folder: &Path, keep: &Path) {
     let prefix = format!("{}-", model.name);
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -1,4 +1,4 @@
-//! How the pool starts `ergo worker infer`.
+//! The program, environment and types of the worker process `ergo worker infer`.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub(super) use crate::worker::process::{OUT_OF_MEMORY, cpu_time, rss, this_progr
 /// An event of a worker.
 pub(super) type Event = process::WorkerEvent<InferResponse>;
 
-/// Starts workers. Replaced in tests.
+/// Starts workers. Tests use a fake.
 pub(super) type Launch = dyn process::LaunchWorker<InferRequest, InferResponse>;
 
 /// A running worker. Dropping it kills it.
@@ -21,9 +21,9 @@ pub(super) type Worker = dyn process::WorkerHandle<InferRequest>;
 /// Prefixes of the environment variables that GPU drivers read.
 const DRIVERS: &[&str] = &["CUDA_", "NVIDIA_", "GGML_", "VK_", "MESA_", "RADV_", "AMD_", "HSA_", "MTL_"];
 
-/// Returns the worker that computes with models.
+/// Returns how to start `ergo worker infer` from the executable at `path`.
 pub(super) fn program(path: PathBuf) -> WorkerProgram {
-    // llama.cpp would start a debugger when it crashes.
+    // Without GGML_NO_BACKTRACE, llama.cpp would start a debugger when it crashes.
     WorkerProgram {
         path,
         subcommand: "infer",

@@ -1,7 +1,7 @@
-//! The thread of a lane: takes calls from the queues, and keeps the worker process for them.
+//! The thread of a lane: takes calls from the queues and sends them to the worker process, which it starts and restarts.
 //!
-//! A request of many texts or pairs is computed in passes. Between two of them what came meanwhile with a higher priority is
-//! served, so a read never waits for more than one pass; short requests to embed that wait together share a pass.
+//! A request of many texts or pairs is computed in passes. Calls of a higher priority are served between two passes, so a
+//! read never waits for more than one. Short requests to embed that wait at the same time share a pass.
 
 use std::{
     mem,
@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    lane::{CallResult, LONGEST_OVERTAKEN, LaneShared, LaneState, QueuedCall},
+    lane::{CallResult, MAX_OVERTAKING, LaneShared, LaneState, QueuedCall},
     process::{Event, OUT_OF_MEMORY, Worker},
     served_model::ServedModel,
 };
@@ -29,43 +29,43 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest delay before a restart.
 const MAX_RESTART_DELAY: Duration = Duration::from_mins(1);
 
-/// The most texts to embed in one pass: as many as the worker reads at once (128 tokens).
+/// The maximum number of texts to embed in one pass: as many as the worker reads at once (128 tokens).
 const TEXTS_PER_PASS: usize = 8;
 
-/// The most pairs to classify in one pass. A pair takes as long among eight as alone (`ergo models bench nli`), so short passes cost nothing,
-/// and a read waits for 30 to 40 ms of one core at most.
+/// The maximum number of pairs to classify in one pass. A pair takes as long in a batch of eight as alone
+/// (`ergo models bench nli`), so short passes cost nothing, and a read waits for at most 30 to 40 ms of one core.
 const PAIRS_PER_PASS: usize = 3;
 
-/// Private memory that a worker may use besides twice its models' files: buffers, caches, threads.
-const MEMORY: u64 = 1024 * 1024 * 1024;
+/// Private memory in bytes that a worker may use in addition to twice the size of its models' files: buffers, caches,
+/// threads.
+const EXTRA_MEMORY: u64 = 1024 * 1024 * 1024;
 
 /// The state of the thread.
 pub(super) struct Runner {
     shared: Arc<LaneShared>,
-    live: Option<RunningModels>,
-    /// Deaths in a row without a reply between them.
+    live: Option<RunningWorker>,
+    /// Deaths of the process since the last reply.
     deaths: u32,
-    /// No start before this time.
+    /// The earliest time of the next start.
     not_before: Option<Instant>,
+    /// The number of processes that this and earlier threads of the lane have started.
     starts: u64,
 }
 
-/// The process that runs now.
-struct RunningModels {
+struct RunningWorker {
     worker: Box<Worker>,
     number: u64,
-    /// The version of the models that it was started for.
+    /// [`LaneState::version`] of the models for which it was started.
     version: u64,
     last_id: u64,
 }
 
 /// Why a request got no reply.
 enum ExchangeError {
-    /// A call in the foreground needs the worker.
+    /// The background request was cancelled for a call of a read or write.
     Preempted,
-    /// The call failed.
     Failed(InferError),
-    /// The process exited; the text says how.
+    /// The process exited. The text says how.
     Died(String),
     /// The pool is being closed.
     Closed,
@@ -109,8 +109,10 @@ impl Runner {
         }
     }
 
-    /// Serves a call, and with it the further texts that fit into its pass. Returns how many calls it served.
+    /// Serves a call together with other waiting calls to embed whose texts fit into the same pass. Returns the number of
+    /// calls served.
     fn serve_with_others(&mut self, job: QueuedCall) -> usize {
+        // A call that embeds nothing leaves no room for others.
         let left = TEXTS_PER_PASS.saturating_sub(job.texts().map_or(TEXTS_PER_PASS, <[String]>::len));
         let more = self.shared.state().take_texts(job.call.priority, left);
         let served = 1 + more.len();
@@ -122,7 +124,7 @@ impl Runner {
         served
     }
 
-    /// Serves several calls to embed in one pass, and gives each its share of the answer.
+    /// Serves several calls to embed in one pass, and answers each with its own vectors.
     fn serve_together(&mut self, first: QueuedCall, more: Vec<QueuedCall>) {
         let mut calls = vec![first];
         calls.extend(more);
@@ -137,11 +139,11 @@ impl Runner {
             reply,
         };
         self.serve(together);
-        // Nothing came if the pool closes; then the callers see their channels close, too.
+        // There is no reply if the pool is closing. Then the callers' channels close, too.
         let Ok(outcome) = replied.try_recv() else { return };
         let (mut vectors, mut tokens) = match outcome {
             Ok(InferReply::Vectors(vectors, tokens)) => (vectors.into_iter(), tokens),
-            // One of the texts was refused, not those of the others.
+            // One of the texts was refused: serve each call alone, so that only one of them fails.
             Err(InferError::Refused(_)) => return calls.into_iter().for_each(|call| self.serve(call)),
             other => {
                 for call in &calls {
@@ -152,15 +154,16 @@ impl Runner {
         };
         for call in calls {
             let share = vectors.by_ref().take(call.texts().map_or(0, <[String]>::len)).collect();
-            // The tokens are counted as a sum only.
+            // Tokens are only counted in total: the first call gets the number for all.
             answer(&call, Ok(InferReply::Vectors(share, mem::take(&mut tokens))));
         }
     }
 
-    /// Serves the calls that wait and go before the next pass of one with this priority, which was begun at that time. What comes meanwhile
-    /// goes before the pass after it, since clients that return at once would stop this one for as long as they do.
-    fn serve_before(&mut self, priority: Priority, begun: Instant) {
-        let texts = begun.elapsed() < LONGEST_OVERTAKEN;
+    /// Serves the waiting calls that have precedence over the next pass of a call with this priority, which began at
+    /// `begun`. Calls that arrive meanwhile wait until the next pass is done: otherwise, clients that immediately send
+    /// another call could block this one for as long as they wish.
+    fn serve_between_passes(&mut self, priority: Priority, begun: Instant) {
+        let texts = begun.elapsed() < MAX_OVERTAKING;
         let mut waiting = self.shared.state().waiting_between_passes(priority, texts);
         while waiting > 0 {
             let next = self.shared.state().pop_between_passes(priority, texts);
@@ -169,8 +172,8 @@ impl Runner {
         }
     }
 
-    /// Returns the next call. Ends the process and returns `None` after a long idle time, or if the pool
-    /// closes.
+    /// Waits for the next call. Ends the process and returns `None` after [`LaneSettings::idle`](super::lane::LaneSettings),
+    /// or if the pool closes.
     fn next(&mut self) -> Option<QueuedCall> {
         let shared = Arc::clone(&self.shared);
         let mut idle_since = Instant::now();
@@ -198,7 +201,7 @@ impl Runner {
             }
             state = shared.wait(state, remaining);
         }
-        // With the queue locked, so that no caller sees a process that is ending.
+        // Under the lock, so that no caller sees a process that is ending.
         self.live = None;
         state.pid = None;
         state.loaded.clear();
@@ -210,7 +213,7 @@ impl Runner {
         None
     }
 
-    /// Returns why the running process has exited, if it has; drops events of earlier ones.
+    /// Returns how the running process exited, if it did. Discards events of earlier processes.
     fn take_exit(&self, state: &mut LaneState) -> Option<String> {
         let number = self.live.as_ref().map_or(0, |live| live.number);
         while let Some((from, event)) = state.inbox.pop_front() {
@@ -226,7 +229,7 @@ impl Runner {
         self.end();
         self.deaths += 1;
         let doubled = self.deaths.saturating_sub(2).min(16);
-        // One death may be chance: the next call restarts it at once. After that, each restart waits longer.
+        // A single death may be chance: the next call restarts the process at once. After more, the delay doubles each time.
         let restart_delay =
             if self.deaths < 2 { Duration::ZERO } else { self.shared.settings.restart_delay * 2_u32.pow(doubled) };
         self.not_before = Some(Instant::now() + restart_delay.min(MAX_RESTART_DELAY));
@@ -248,7 +251,7 @@ impl Runner {
         let mut all: Option<InferReply> = None;
         for pass in passes(command) {
             if all.is_some() {
-                self.serve_before(job.call.priority, begun);
+                self.serve_between_passes(job.call.priority, begun);
             }
             self.prepare(job)?;
             let reply = self.pass(job, pass)?;
@@ -261,7 +264,7 @@ impl Runner {
         all.ok_or_else(|| does_not_fit(job.role).into())
     }
 
-    /// Makes sure that a process runs with the model of a call.
+    /// Ensures that a process runs and has loaded the model of a call.
     fn prepare(&mut self, job: &QueuedCall) -> Result<(), ExchangeError> {
         let path = self.served(job.role, ServedModel::ready)?.map_err(ExchangeError::Failed)?;
         self.start(job)?;
@@ -285,7 +288,7 @@ impl Runner {
         }
     }
 
-    /// Works on the model of a role; an error if it no longer has one.
+    /// Applies `work` to the model of a role. Fails if the role no longer has a model.
     fn served<T>(&self, role: ModelRole, work: impl FnOnce(&mut ServedModel) -> T) -> Result<T, ExchangeError> {
         // File I/O under the lock would block every caller.
         let (mut served, version) = {
@@ -301,7 +304,7 @@ impl Runner {
         Ok(result)
     }
 
-    /// Makes sure that a process runs which was started for the current models.
+    /// Ensures that a process runs that was started for the current models.
     fn start(&mut self, job: &QueuedCall) -> Result<(), ExchangeError> {
         let (version, bytes) = {
             let state = self.shared.state();
@@ -335,10 +338,10 @@ impl Runner {
             state.pid = Some(worker.pid());
             state.restarts += u64::from(self.deaths > 0);
         }
-        self.live = Some(RunningModels { worker, number, version, last_id: 0 });
+        self.live = Some(RunningWorker { worker, number, version, last_id: 0 });
         let gpu = cfg!(any(feature = "cuda", feature = "vulkan", feature = "metal"));
-        // A GPU's driver maps far more than it uses: with a limit it would not start.
-        let memory = (!gpu).then(|| MEMORY + 2 * bytes);
+        // A GPU driver maps far more memory than it uses, and would not start with a limit.
+        let memory = (!gpu).then(|| EXTRA_MEMORY + 2 * bytes);
         let hello = InferHello { memory, ..self.shared.settings.hello.clone() };
         if self.exchange(InferCommand::Hello(hello), None)? == InferReply::Ready(VERSION) {
             return Ok(());
@@ -386,11 +389,12 @@ impl Runner {
         }
     }
 
-    /// Sends a request and waits for the reply. `job` is the call that it belongs to, if it may be cancelled.
+    /// Sends a request and waits for the reply. `job` is the call that the request belongs to; without it, the request
+    /// cannot be cancelled.
     fn exchange(&mut self, command: InferCommand, job: Option<&QueuedCall>) -> Result<InferReply, ExchangeError> {
         let shared = Arc::clone(&self.shared);
         let longest = if matches!(command, InferCommand::Hello(_)) { START_TIMEOUT } else { shared.settings.hang };
-        let yields = matches!(
+        let preemptible = matches!(
             command,
             InferCommand::Generate { .. } | InferCommand::Answers { .. } | InferCommand::Likelihood { .. }
         );
@@ -399,7 +403,7 @@ impl Runner {
         let (id, number) = (live.last_id, live.number);
         live.worker.send(InferRequest { id, command });
         let begin = Instant::now();
-        let killed = job.map_or(begin + longest, |job| (job.until + CANCEL_TIMEOUT).max(begin + longest));
+        let kill_at = job.map_or(begin + longest, |job| (job.until + CANCEL_TIMEOUT).max(begin + longest));
         let mut cancelled = false;
         let mut state = shared.state();
         loop {
@@ -417,13 +421,14 @@ impl Runner {
                             how.map_or_else(|| why.clone(), |how| format!("{why} ({how})")),
                         ));
                     }
-                    // From an earlier process, or to a request that was given up.
+                    // An event of an earlier process, or the reply to an abandoned request.
                     _ => {}
                 }
             }
             let unwanted = job.is_some_and(|job| {
-                let yields = yields && job.call.priority == Priority::Background && state.is_wanted();
-                yields || job.abandoned()
+                let preempted =
+                    preemptible && job.call.priority == Priority::Background && state.has_urgent_calls();
+                preempted || job.abandoned()
             });
             if unwanted && !cancelled {
                 cancelled = true;
@@ -434,7 +439,7 @@ impl Runner {
                 state = shared.state();
                 continue;
             }
-            let left = killed.saturating_duration_since(Instant::now());
+            let left = kill_at.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 drop(state);
                 shared.failures.count("hung");
@@ -449,7 +454,7 @@ impl Runner {
     }
 }
 
-/// Splits a command into what the model computes at once.
+/// Splits a command into passes: parts that the model computes at once.
 fn passes(command: &InferCommand) -> Vec<InferCommand> {
     match command {
         InferCommand::Embed(texts) if texts.len() > TEXTS_PER_PASS => {
@@ -492,6 +497,6 @@ fn exit_error(role: ModelRole, why: String) -> InferError {
 }
 
 fn answer(job: &QueuedCall, outcome: CallResult) {
-    // If the caller has gone, nobody receives it.
+    // Sending fails if the caller has stopped waiting.
     drop(job.reply.send(outcome));
 }

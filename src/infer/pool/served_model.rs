@@ -1,4 +1,4 @@
-//! A model that a lane serves: its file, and why it cannot be used until the file changes.
+//! A model that a lane serves: its file, and why it cannot be used at the moment.
 
 use std::{
     path::PathBuf,
@@ -8,11 +8,11 @@ use std::{
 use super::model_files::{FileStamp, path_of, write_out};
 use crate::infer::{InferError, ModelRole, ModelSource};
 
-/// How long a model is not tried after there was not enough memory for it.
-const RESTART_DELAY: Duration = Duration::from_mins(1);
+/// The delay before another attempt to load a model after a lack of memory, or to write out a built-in one.
+const RETRY_DELAY: Duration = Duration::from_mins(1);
 
-/// After this many deaths while loading a file, the file counts as damaged.
-const DEATHS: u32 = 2;
+/// The number of deaths of the process while loading a file after which the file counts as damaged.
+const MAX_LOAD_DEATHS: u32 = 2;
 
 /// A model, its file and its state.
 #[derive(Clone, Debug)]
@@ -23,18 +23,18 @@ pub(super) struct ServedModel {
     folder: PathBuf,
     /// The stamp of the built-in file that was verified.
     verified: Option<FileStamp>,
-    trouble: Option<ModelProblem>,
-    /// Deaths while loading this state of the file.
+    problem: Option<ModelProblem>,
+    /// The number of deaths of the process while loading the file with this stamp.
     deaths: (Option<FileStamp>, u32),
 }
 
-/// Why a model is not tried.
+/// Why no attempt is made to load a model.
 #[derive(Clone, Debug)]
 struct ModelProblem {
     error: InferError,
-    /// The state of the file that is not tried.
+    /// The problem holds while the file has this stamp.
     stamp: Option<FileStamp>,
-    /// Until when it is not tried; `None` for ever.
+    /// When to try again; `None` if only a change of the file helps.
     until: Option<Instant>,
 }
 
@@ -47,7 +47,7 @@ impl PartialEq for ServedModel {
 
 impl ServedModel {
     pub(super) fn new(role: ModelRole, model: ModelSource, folder: PathBuf) -> Self {
-        Self { role, model, folder, verified: None, trouble: None, deaths: (None, 0) }
+        Self { role, model, folder, verified: None, problem: None, deaths: (None, 0) }
     }
 
     fn path(&self) -> PathBuf {
@@ -57,7 +57,7 @@ impl ServedModel {
         }
     }
 
-    /// Returns the size of its file in bytes.
+    /// Returns the size of the model's file in bytes.
     pub(super) fn size(&self) -> u64 {
         match &self.model {
             ModelSource::Embedded(model) => model.size,
@@ -65,65 +65,66 @@ impl ServedModel {
         }
     }
 
-    /// Returns why it cannot be used.
+    /// Returns why the model cannot be used.
     pub(super) fn problem(&self) -> Option<&InferError> {
-        self.trouble.as_ref().map(|trouble| &trouble.error)
+        self.problem.as_ref().map(|problem| &problem.error)
     }
 
-    /// Returns the file to load; a built-in one is written out first.
+    /// Returns the path of the file to load. A built-in model is written out first.
     ///
     /// # Errors
-    /// The last problem while nothing has changed; [`InferError::BadModel`] if there is no file.
+    /// The last problem again, until the file has changed or the problem's time is over; [`InferError::BadModel`] if there
+    /// is no file or it cannot be written.
     pub(super) fn ready(&mut self) -> Result<PathBuf, InferError> {
         let path = self.path();
         let stamp = FileStamp::of(&path);
-        if let Some(ModelProblem { error, stamp: then, until }) = &self.trouble {
-            let rests = until.is_none_or(|until| Instant::now() < until);
-            if rests && *then == stamp {
+        if let Some(ModelProblem { error, stamp: then, until }) = &self.problem {
+            let still_valid = until.is_none_or(|until| Instant::now() < until);
+            if still_valid && *then == stamp {
                 return Err(error.clone());
             }
-            self.trouble = None;
+            self.problem = None;
         }
         match &self.model {
             ModelSource::Embedded(model) => {
                 if self.verified.is_none() || self.verified != stamp {
                     if let Err(error) = write_out(model, &self.folder) {
                         let why = format!("cannot write it to {}: {error}", self.folder.display());
-                        return Err(self.spoilt(why, Some(Instant::now() + RESTART_DELAY)));
+                        return Err(self.bad_model(why, Some(Instant::now() + RETRY_DELAY)));
                     }
                     self.verified = FileStamp::of(&path);
                 }
             }
             ModelSource::File(_) if stamp.is_none() => {
                 let why = format!("there is no file {}", path.display());
-                return Err(self.spoilt(why, None));
+                return Err(self.bad_model(why, None));
             }
             ModelSource::File(_) => {}
         }
         Ok(path)
     }
 
-    /// Records that it cannot be loaded.
+    /// Records that the model cannot be loaded.
     pub(super) fn record_unusable(&mut self, why: &str) -> InferError {
         let help = match &self.model {
             ModelSource::Embedded(_) => "",
             ModelSource::File(_) => "; `ergo models verify` checks its file",
         };
-        self.spoilt(format!("{why}{help}"), None)
+        self.bad_model(format!("{why}{help}"), None)
     }
 
-    /// Records that there was not enough memory for it.
+    /// Records that there was not enough memory for the model.
     pub(super) fn record_out_of_memory(&mut self, why: &str) -> InferError {
         let error = InferError::OutOfMemory { role: self.role, why: why.to_owned() };
-        self.rest(error, Some(Instant::now() + RESTART_DELAY))
+        self.record_problem(error, Some(Instant::now() + RETRY_DELAY))
     }
 
-    /// Records that the process exited while loading it.
+    /// Records that the process exited while loading the model.
     pub(super) fn record_crash(&mut self, why: &str) {
         let stamp = FileStamp::of(&self.path());
         let before = if self.deaths.0 == stamp { self.deaths.1 } else { 0 };
         self.deaths = (stamp, before + 1);
-        if self.deaths.1 >= DEATHS {
+        if self.deaths.1 >= MAX_LOAD_DEATHS {
             let _error = self.record_unusable(&format!(
                 "the process exited {} times while loading the model: it {why}",
                 self.deaths.1
@@ -131,14 +132,14 @@ impl ServedModel {
         }
     }
 
-    fn spoilt(&mut self, why: String, until: Option<Instant>) -> InferError {
+    fn bad_model(&mut self, why: String, until: Option<Instant>) -> InferError {
         let error = InferError::BadModel { role: self.role, name: self.model.name().to_owned(), why };
-        self.rest(error, until)
+        self.record_problem(error, until)
     }
 
-    fn rest(&mut self, error: InferError, until: Option<Instant>) -> InferError {
+    fn record_problem(&mut self, error: InferError, until: Option<Instant>) -> InferError {
         let stamp = FileStamp::of(&self.path());
-        self.trouble = Some(ModelProblem { error: error.clone(), stamp, until });
+        self.problem = Some(ModelProblem { error: error.clone(), stamp, until });
         error
     }
 }
