@@ -1,8 +1,8 @@
-//! The messages between the daemon and an inference worker: frames of a length (four bytes, little endian) and
+//! The messages between the daemon and an inference worker: frames that consist of a length (four bytes, little endian) and
 //! CBOR.
 //!
-//! Both are usually the same program, but a daemon outlives an upgrade of its file: the first message carries
-//! the version, and another version is rejected.
+//! Both are usually the same version of the program. But a daemon continues to run when its file is upgraded, and then
+//! starts workers of the new version. So the first message contains the version, and another version is rejected.
 
 use std::io::{self, Write};
 
@@ -11,26 +11,27 @@ use minicbor::{Decode, Encode, bytes::ByteVec};
 use super::{Classification, ModelRole, Prompt};
 use crate::worker::frame;
 
-/// The version of these messages: raised with every change of their form.
+/// The version of the messages. Raise it with every change of their form.
 pub(super) const VERSION: u32 = 4;
 
-/// The longest message, in bytes: far more than 64 statements of 32 KiB, the most of one request.
+/// The maximum size of a message in bytes: far more than the largest request, 64 statements of 32 KiB.
 pub(super) const MAX_FRAME: usize = 16 * 1024 * 1024;
 
 /// A request to the worker.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub(super) struct InferRequest {
-    /// Counts up; the response carries the same. [`InferCommand::Cancel`] carries that of the request that it ends.
+    /// A number that increases with each request. Its response has the same number, and [`InferCommand::Cancel`] that of
+    /// the request to cancel.
     #[n(0)]
     pub(super) id: u64,
     #[n(1)]
     pub(super) command: InferCommand,
 }
 
-/// What the worker is asked to do.
+/// The command of a request.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub(super) enum InferCommand {
-    /// The greeting: once, and first.
+    /// The greeting: sent once, as the first request.
     #[n(0)]
     Hello(#[n(0)] InferHello),
     /// Loads the model of a role, replacing the present one.
@@ -61,8 +62,8 @@ pub(super) enum InferCommand {
         #[n(1)]
         answers: Vec<String>,
     },
-    /// Cancels the request with this message's id; it is answered with [`FailureReason::Cancelled`], unless it is
-    /// done.
+    /// Cancels the request with this message's id, which is then answered with [`FailureReason::Cancelled`] unless it is
+    /// already done.
     #[n(6)]
     Cancel,
     #[n(7)]
@@ -80,19 +81,19 @@ pub(super) struct InferHello {
     /// [`VERSION`] of the daemon.
     #[n(0)]
     pub(super) version: u32,
-    /// Threads that compute.
+    /// The number of threads that compute.
     #[n(1)]
     pub(super) threads: u32,
     /// The limit of private memory, in bytes; `None` for no limit.
     #[n(2)]
     pub(super) memory: Option<u64>,
-    /// Layers of the language model that a GPU computes; `None` for all.
+    /// The number of layers of the language model that a GPU computes; `None` for all.
     #[n(3)]
     pub(super) gpu_layers: Option<u32>,
-    /// The device that computes them; `None` for llama.cpp's choice.
+    /// The device that computes these layers; `None` for llama.cpp's choice.
     #[n(4)]
     pub(super) device: Option<String>,
-    /// The increment of `nice(2)`.
+    /// The argument of `nice(2)`.
     #[n(5)]
     pub(super) nice: u8,
     /// The folder of the prefix cache; `None` for no cache.
@@ -112,12 +113,12 @@ pub(super) struct InferResponse {
 /// The result of a request.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub(super) enum InferReply {
-    /// To [`InferCommand::Hello`]: the worker's [`VERSION`].
+    /// The reply to [`InferCommand::Hello`]: the worker's [`VERSION`].
     #[n(0)]
     Ready(#[n(0)] u32),
     #[n(1)]
     Loaded(#[n(0)] ModelFacts),
-    /// Vectors as little-endian numbers of four bytes, and the tokens that were read for all of them.
+    /// Vectors of little-endian 32-bit floats, and the number of tokens read for all of them.
     #[n(2)]
     Vectors(#[n(0)] Vec<ByteVec>, #[n(1)] u64),
     #[n(3)]
@@ -135,7 +136,7 @@ pub(super) enum InferReply {
     },
 }
 
-/// The kind of a failed request. The worker continues.
+/// The kind of a failure of one request. The worker continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub(super) enum FailureReason {
@@ -155,38 +156,38 @@ pub struct ModelFacts {
     /// `bert`, `qwen2`, …
     #[n(0)]
     pub architecture: String,
-    /// The dimension of its vectors or hidden states.
+    /// The dimension of the vectors or hidden states.
     #[n(1)]
     pub dimension: u32,
-    /// Names of its classes, in the order of its outputs; empty if it is not a classifier.
+    /// The names of the classes, in the order of the outputs; empty if the model is not a classifier.
     #[n(2)]
     pub classes: Vec<String>,
-    /// The longest text that it was trained for, in tokens.
+    /// The maximum length of a text that the model was trained for, in tokens; 0 if unknown.
     #[n(3)]
     pub context: u32,
     /// The number of parameters.
     #[n(4)]
     pub parameters: u64,
-    /// The size of its weights in bytes.
+    /// The size of the weights in bytes.
     #[n(5)]
     pub bytes: u64,
-    /// Where it computes: `CPU`, or a device's name.
+    /// The device that computes the model: `CPU`, or the names of GPUs.
     #[n(6)]
     pub computes: String,
-    /// Layers that are computed there and not by the processor.
+    /// The number of layers that this device computes instead of the processor.
     #[n(7)]
     pub gpu_layers: u32,
-    /// Whether it has a chat template that llama.cpp knows; otherwise ChatML is used.
+    /// Whether the model has a chat template that llama.cpp supports; otherwise ChatML is used.
     #[n(8)]
     pub chat_template: bool,
 }
 
-/// Encodes a vector.
+/// Encodes a vector as little-endian 32-bit floats.
 pub(super) fn pack(vector: &[f32]) -> ByteVec {
     vector.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>().into()
 }
 
-/// Decodes a vector; `None` if the bytes are not whole numbers.
+/// Decodes a vector; `None` if the number of bytes is not a multiple of four.
 pub(super) fn unpack(bytes: &ByteVec) -> Option<Vec<f32>> {
     let (numbers, rest) = bytes.as_chunks::<4>();
     rest.is_empty().then(|| numbers.iter().map(|number| f32::from_le_bytes(*number)).collect())
@@ -195,7 +196,7 @@ pub(super) fn unpack(bytes: &ByteVec) -> Option<Vec<f32>> {
 /// Writes a message as one frame and flushes.
 ///
 /// # Errors
-/// If the other end is gone, or the message is longer than [`MAX_FRAME`].
+/// If the other end is closed, or the message is longer than [`MAX_FRAME`].
 pub(super) fn write(to: &mut impl Write, message: &impl Encode<()>) -> io::Result<()> {
     frame::write(to, MAX_FRAME, message)
 }

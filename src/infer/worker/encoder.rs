@@ -1,4 +1,4 @@
-//! Turns texts into vectors and pairs of texts into classes: several sequences in one pass.
+//! The encoders: turn texts into vectors, and classify pairs of texts. A pass evaluates several sequences.
 
 use std::num::NonZeroU32;
 
@@ -19,42 +19,41 @@ use super::{
 };
 use crate::infer::{Classification, types::GATE_LABEL, wire::ModelFacts};
 
-/// The most tokens of one text or pair; the rest is cut off. The models are trained on 128 to 512, and a
-/// statement has 10 to 40. llama.cpp reserves a row as long as the vocabulary for each token of a pass, 120 KB,
-/// so that this costs memory.
+/// The maximum number of tokens of one text or pair; the rest is cut off. The models are trained on 128 to 512, and a
+/// statement has 10 to 40. A larger maximum costs memory: for each token of a pass, llama.cpp reserves a row as long as the
+/// vocabulary, 120 KB.
 const MAX_TOKENS: usize = 256;
 
-/// Tokens of one pass of several sequences. Attention costs the square of it, each pass a fixed time.
-const PASS: usize = 128;
+/// The maximum number of tokens of a pass with several sequences. The cost of attention grows with its square, and each
+/// pass has a fixed cost.
+const TOKENS_PER_PASS: usize = 128;
 
-/// Sequences of one pass.
-const SEQUENCES: usize = 32;
+/// The maximum number of sequences of a pass.
+const SEQUENCES_PER_PASS: usize = 32;
 
-/// The classes of language inference, in the order of the answer.
+/// The classes of natural language inference, in the order of [`Classification::logits`].
 const CLASSES: [&str; 3] = ["entailment", "neutral", "contradiction"];
 
-/// A model that reads whole sequences.
+/// An embedder or a classifier.
 pub(super) struct Encoder {
     model: &'static LlamaModel,
     context: LlamaContext<'static>,
     batch: LlamaBatch<'static>,
-    /// The most tokens of one sequence.
-    longest: usize,
-    /// Where the model's output has what a pair is asked for.
+    /// The maximum number of tokens of one sequence.
+    max_tokens: usize,
     outputs: Outputs,
-    /// Whether a pair is joined as BERT does, rather than as RoBERTa does.
+    /// Whether a pair is joined in the form of BERT, and not of RoBERTa (see [`Encoder::pair`]).
     bert: bool,
 }
 
 impl Encoder {
-    /// Loads a model that turns a text into a vector: by the mean of its tokens, unless the file says
-    /// otherwise.
+    /// Loads an embedder. It uses mean pooling unless the file says otherwise.
     pub(super) fn embedder(
         backend: &LlamaBackend,
         hello: &InferHello,
         path: &str,
     ) -> Result<(Self, ModelFacts), RequestError> {
-        let (model, facts) = load::load(backend, path, &Placement::processor())?;
+        let (model, facts) = load::load(backend, path, &Placement::cpu())?;
         let pooling = model.meta_val_str(&format!("{}.pooling_type", facts.architecture)).unwrap_or_default();
         let pooling = match &*pooling {
             "2" => LlamaPoolingType::Cls,
@@ -65,13 +64,13 @@ impl Encoder {
         Ok((Self::new(backend, hello, model, &facts, pooling)?, facts))
     }
 
-    /// Loads a model that distinguishes entailment, neutral and contradiction.
+    /// Loads a classifier of [`CLASSES`].
     pub(super) fn classifier(
         backend: &LlamaBackend,
         hello: &InferHello,
         path: &str,
     ) -> Result<(Self, ModelFacts), RequestError> {
-        let (model, facts) = load::load(backend, path, &Placement::processor())?;
+        let (model, facts) = load::load(backend, path, &Placement::cpu())?;
         let outputs = Outputs::of(&facts.classes)?;
         let encoder = Self::new(backend, hello, model, &facts, LlamaPoolingType::Rank)?;
         Ok((Self { outputs, ..encoder }, facts))
@@ -89,34 +88,34 @@ impl Encoder {
             .with_n_ctx(NonZeroU32::new(MAX_TOKENS as u32))
             .with_n_batch(MAX_TOKENS as u32)
             .with_n_ubatch(MAX_TOKENS as u32)
-            .with_n_seq_max(SEQUENCES as u32)
+            .with_n_seq_max(SEQUENCES_PER_PASS as u32)
             .with_kv_unified(true)
             .with_n_threads(threads)
             .with_n_threads_batch(threads)
             .with_embeddings(true)
             .with_pooling_type(pooling)
             .with_no_perf(true);
-        let context = model.new_context(backend, params).map_err(|error| load::complaint(&error.to_string()))?;
+        let context = model.new_context(backend, params).map_err(|error| load::load_error(&error.to_string()))?;
         let trained = if facts.context == 0 { MAX_TOKENS } else { facts.context as usize };
-        let longest = trained.min(MAX_TOKENS).min(context.n_ubatch() as usize).max(8);
+        let max_tokens = trained.min(MAX_TOKENS).min(context.n_ubatch() as usize).max(8);
         // The binding's own `vocab_type` panics on a word-piece vocabulary.
         let bert = model.meta_val_str("tokenizer.ggml.model").is_ok_and(|kind| kind == "bert");
-        Ok(Self { model, context, batch: LlamaBatch::new(MAX_TOKENS, 1), longest, outputs: Outputs::default(), bert })
+        Ok(Self { model, context, batch: LlamaBatch::new(MAX_TOKENS, 1), max_tokens, outputs: Outputs::default(), bert })
     }
 
-    /// Returns a vector of length 1 for each text, and the tokens that were read for all of them.
+    /// Returns a vector of length 1 for each text, and the total number of tokens read.
     pub(super) fn embed(
         &mut self,
         texts: &[String],
         cancel: &CancelFlag,
     ) -> Result<(Vec<Vec<f32>>, u64), RequestError> {
-        let sequences: Vec<_> = texts.iter().map(|text| cut(self.tokens(text), self.longest)).collect();
+        let sequences: Vec<_> = texts.iter().map(|text| cut(self.tokens(text), self.max_tokens)).collect();
         let tokens = sequences.iter().map(Vec::len).sum::<usize>() as u64;
         let vectors = self.pass_all(&sequences, cancel)?;
         Ok((vectors.into_iter().map(normalised).collect::<Result<_, _>>()?, tokens))
     }
 
-    /// Returns the logits of each pair, those of the classes in the order of [`CLASSES`].
+    /// Returns the logits of each pair.
     pub(super) fn classify(
         &mut self,
         pairs: &[(String, String)],
@@ -136,18 +135,17 @@ impl Encoder {
         logits.collect()
     }
 
-    /// Returns the tokens of a text with those that mark its beginning and end; control tokens in the text are
-    /// plain text.
+    /// Returns the tokens of a text, with those that mark its beginning and end. Control tokens in the text are plain text.
     fn tokens(&self, text: &str) -> Vec<LlamaToken> {
         self.model.vocab().tokenize(text.as_bytes(), true, false)
     }
 
     /// Joins two texts into one sequence: BERT's `[CLS] A [SEP] B [SEP]`, RoBERTa's `<s> A </s></s> B </s>`.
-    /// llama.cpp gives every token the type 0, and the models are trained that way.
+    /// llama.cpp gives every token the token type 0, and the models are trained that way.
     fn pair(&self, first: Vec<LlamaToken>, second: Vec<LlamaToken>) -> Vec<LlamaToken> {
-        let room = self.longest;
+        let room = self.max_tokens;
         let half = room / 2;
-        // Shorten the longer one first, down to half of the room.
+        // Cut only texts that are longer than half of the maximum.
         let (a, b) = match (first.len() > half, second.len() > half) {
             _ if first.len() + second.len() <= room => (first.len(), second.len()),
             (true, true) => (half, room - half),
@@ -163,7 +161,7 @@ impl Encoder {
         cut(tokens, room)
     }
 
-    /// Evaluates the sequences, as many together as fit into a pass.
+    /// Evaluates the sequences, in passes of as many as fit.
     fn pass_all(&mut self, sequences: &[Vec<LlamaToken>], cancel: &CancelFlag) -> Result<Vec<Vec<f32>>, RequestError> {
         let mut out = Vec::with_capacity(sequences.len());
         let mut rest = sequences;
@@ -172,9 +170,9 @@ impl Encoder {
             let mut tokens = 0;
             let fits = |sequence: &&Vec<LlamaToken>| {
                 tokens += sequence.len();
-                tokens <= PASS
+                tokens <= TOKENS_PER_PASS
             };
-            let many = rest.iter().take(SEQUENCES).take_while(fits).count().max(1);
+            let many = rest.iter().take(SEQUENCES_PER_PASS).take_while(fits).count().max(1);
             let (now, later) = rest.split_at(many);
             self.pass(now, &mut out)?;
             rest = later;
@@ -195,7 +193,7 @@ impl Encoder {
                 self.batch.add(*token, position, &[sequence], true).map_err(|error| failed(&error))?;
             }
         }
-        // This also encodes with models that have no cache.
+        // For models without a KV cache, `decode` encodes.
         self.context.decode(&mut self.batch).map_err(|error| failed(&error))?;
         for sequence in 0..sequences.len() as i32 {
             out.push(self.context.embeddings_seq_ith(sequence).map_err(|error| failed(&error))?.to_vec());
@@ -204,7 +202,7 @@ impl Encoder {
     }
 }
 
-/// Cuts a sequence to a length, keeping its last token, which marks its end.
+/// Cuts a sequence to a length, but keeps its last token, which marks its end.
 fn cut(mut tokens: Vec<LlamaToken>, length: usize) -> Vec<LlamaToken> {
     if let (true, Some(last)) = (tokens.len() > length, tokens.last().copied()) {
         tokens.truncate(length.saturating_sub(1));
@@ -221,12 +219,12 @@ fn normalised(vector: Vec<f32>) -> Result<Vec<f32>, RequestError> {
     Ok(vector.into_iter().map(|number| number / length).collect())
 }
 
-/// The indices of the numbers that a model gives for a pair.
+/// The indices of a classifier's outputs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Outputs {
-    /// Of each of [`CLASSES`].
+    /// The outputs of [`CLASSES`], in that order.
     classes: [usize; 3],
-    /// Of [`GATE_LABEL`].
+    /// The output [`GATE_LABEL`], if the model has it.
     gate: Option<usize>,
 }
 
@@ -237,8 +235,8 @@ impl Default for Outputs {
 }
 
 impl Outputs {
-    /// Finds them by the names of the model's outputs. A model whose outputs have no names has the classes alone, in
-    /// the order of [`CLASSES`].
+    /// Finds the outputs by their names. A model whose outputs have no names must have exactly the outputs of [`CLASSES`],
+    /// in that order.
     fn of(names: &[String]) -> Result<Self, RequestError> {
         let at = |name: &str| names.iter().position(|other| other == name);
         match (CLASSES.map(at), at(GATE_LABEL), names.len()) {

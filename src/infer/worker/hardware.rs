@@ -1,21 +1,21 @@
-//! The hardware to compute with.
+//! The GPUs and processor cores of this machine.
 
 use std::{collections::BTreeSet, fs, num::NonZeroUsize, path::Path, thread};
 
 use llama_cpp_2::{LlamaBackendDeviceType, list_llama_ggml_backend_devices};
 
-/// A device that llama.cpp can compute on besides the processor.
+/// A GPU that llama.cpp can use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Its index in llama.cpp's list.
+    /// The index in llama.cpp's list of devices.
     pub(super) index: usize,
-    /// Its name in the settings: `CUDA0`, `Vulkan1`, …
+    /// The name in the settings: `CUDA0`, `Vulkan1`, …
     pub name: String,
-    /// Its description by the maker.
+    /// The manufacturer's description.
     pub description: String,
 }
 
-/// Returns the devices that this build of ergo can use; none in a build without a GPU feature.
+/// Returns the GPUs that this build of ergo can use; none in a build without a GPU feature.
 pub fn devices() -> Vec<Device> {
     list_llama_ggml_backend_devices()
         .into_iter()
@@ -32,7 +32,8 @@ pub fn physical_cores() -> usize {
     cores_in(Path::new("/sys/devices/system/cpu")).map_or(allowed, |cores| cores.clamp(1, allowed))
 }
 
-/// Counts cores by the sets of threads that share one, as Linux lists them; `None` if there is no such list.
+/// Returns the number of physical cores, counted by Linux's lists of the threads that share a core; `None` if there are no
+/// such lists in `folder`.
 fn cores_in(folder: &Path) -> Option<usize> {
     let cores: BTreeSet<String> = fs::read_dir(folder)
         .ok()?

@@ -1,5 +1,5 @@
-//! llama.cpp's log: goes to standard error, which the daemon logs, and the last complaints are kept for
-//! answers.
+//! llama.cpp's log. Warnings and errors go to standard error, which the daemon logs. The last ones are kept, to explain
+//! why a model cannot be loaded.
 
 use std::{
     collections::VecDeque,
@@ -9,17 +9,17 @@ use std::{
 
 use tracing::Level;
 
-/// The number of complaints that are kept.
-const MAX_COMPLAINTS: usize = 8;
+/// The number of messages that are kept.
+const MAX_MESSAGES: usize = 8;
 
-static COMPLAINTS: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
+static MESSAGES: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
 
 fn lock() -> MutexGuard<'static, VecDeque<String>> {
-    COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner)
+    MESSAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sends warnings and errors to standard error, each as one line.
-pub(super) fn begin() {
+/// Installs a subscriber that keeps warnings and errors and writes them to standard error, each as one line.
+pub(super) fn init() {
     let begun = tracing_subscriber::fmt()
         .with_max_level(Level::WARN)
         .with_ansi(false)
@@ -32,13 +32,13 @@ pub(super) fn begin() {
     drop(begun);
 }
 
-/// Clears the complaints.
-pub(super) fn forget() {
+/// Removes the kept messages.
+pub(super) fn clear() {
     lock().clear();
 }
 
-/// Returns the complaints since [`forget`], for people.
-pub(super) fn complaints() -> Vec<String> {
+/// Returns the last warnings and errors since [`clear`], without level and function name.
+pub(super) fn messages() -> Vec<String> {
     lock().iter().cloned().collect()
 }
 
@@ -49,7 +49,7 @@ impl Write for Tee {
         let text = String::from_utf8_lossy(bytes);
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let mut kept = lock();
-            if kept.len() == MAX_COMPLAINTS {
+            if kept.len() == MAX_MESSAGES {
                 kept.pop_front();
             }
             kept.push_back(plain(line));
@@ -64,7 +64,7 @@ impl Write for Tee {
     }
 }
 
-/// Strips the level, the function's name and the fields of a line: `ERROR f: bad magic module="ggml"` is `bad
+/// Strips the level, the function's name and the fields from a line: `ERROR f: bad magic module="ggml"` becomes `bad
 /// magic`.
 fn plain(line: &str) -> String {
     let line = line.trim();

@@ -1,5 +1,5 @@
-//! The language model: generates under a grammar, and weighs answers. It keeps the prefixes of prompts in its
-//! cache.
+//! The language model: generates text under a grammar and scores given answers. The prefixes of prompts stay in the
+//! model's KV cache.
 
 use std::num::NonZeroU32;
 
@@ -20,26 +20,27 @@ use super::{
 };
 use crate::infer::{Prompt, Speaker, wire::ModelFacts};
 
-/// Tokens of the cache, for all prompts together: four prefixes of about 500 tokens and one statement. A 1.5B
-/// model takes 28 KiB for each.
+/// The size of the KV cache in tokens, for all prompts together: four prefixes of about 500 tokens and one statement. A
+/// 1.5B model takes 28 KiB per token.
 const CONTEXT: u32 = 4096;
 
-/// Prefixes that are kept.
+/// The number of prefixes in the KV cache.
 const SLOTS: usize = 4;
 
-/// Tokens that are evaluated between two checks for cancellation: about a second on one slow core.
+/// The number of tokens that are evaluated between two checks for cancellation: about a second on one slow core.
 const STEP: usize = 128;
 
-/// Candidates that the grammar is asked about before all tokens are.
-const FEW: usize = 48;
+/// The number of likeliest tokens that the grammar checks before the whole vocabulary.
+const TOP_CANDIDATES: usize = 48;
 
-/// Stands for the text in the rendered conversation. A private-use character that no template contains.
-const PLACE: &str = "\u{e0e0}";
+/// The placeholder of the question in the rendered conversation: a private-use character that no template contains.
+const PLACEHOLDER: &str = "\u{e0e0}";
 
-/// A kept prefix, or the first tokens of one: sequence `index` of the cache begins with it.
+/// A prefix in the KV cache, or the first tokens of one. The cache's sequence with the slot's index begins with it.
 #[derive(Default)]
 struct PrefixSlot {
     prefix: Vec<LlamaToken>,
+    /// [`Llm::clock`] at the last use.
     used: u64,
 }
 
@@ -50,10 +51,11 @@ pub(super) struct Llm {
     batch: LlamaBatch<'static>,
     template: LlamaChatTemplate,
     slots: [PrefixSlot; SLOTS],
+    /// The number of requests so far.
     clock: u64,
-    /// Whether the model can remove tokens from its cache, as drafting requires.
-    drafts: bool,
-    kept: Option<PrefixCache>,
+    /// Whether tokens can be drafted, which requires a model that can remove tokens from its cache.
+    can_draft: bool,
+    prefix_files: Option<PrefixCache>,
 }
 
 /// A prompt in tokens.
@@ -63,13 +65,13 @@ struct PromptTokens {
 }
 
 impl Llm {
-    /// Loads a model that continues text.
+    /// Loads a language model.
     pub(super) fn load(
         backend: &LlamaBackend,
         hello: &InferHello,
         path: &str,
     ) -> Result<(Self, ModelFacts), RequestError> {
-        let (model, mut facts) = load::load(backend, path, &Placement::chosen(hello)?)?;
+        let (model, mut facts) = load::load(backend, path, &Placement::from_settings(hello)?)?;
         if !facts.classes.is_empty() || model.meta_val_str(&format!("{}.pooling_type", facts.architecture)).is_ok() {
             return Err(RequestError::bad_model(
                 "it can only encode texts, not generate them: it is not a language model",
@@ -86,18 +88,17 @@ impl Llm {
             .with_n_threads(threads)
             .with_n_threads_batch(threads)
             .with_no_perf(true);
-        let context = model.new_context(backend, params).map_err(|error| load::complaint(&error.to_string()))?;
+        let context = model.new_context(backend, params).map_err(|error| load::load_error(&error.to_string()))?;
         let (template, own) = template(model)?;
         facts.chat_template = own;
         let slots = Default::default();
-        let drafts = !(model.is_recurrent() || model.is_hybrid());
-        let kept = hello.prefixes.as_deref().and_then(|folder| PrefixCache::new(folder, path));
+        let can_draft = !(model.is_recurrent() || model.is_hybrid());
+        let prefix_files = hello.prefixes.as_deref().and_then(|folder| PrefixCache::new(folder, path));
         let batch = LlamaBatch::new(STEP, 1);
-        Ok((Self { model, context, batch, template, slots, clock: 0, drafts, kept }, facts))
+        Ok((Self { model, context, batch, template, slots, clock: 0, can_draft, prefix_files }, facts))
     }
 
-    /// Returns the likeliest continuation that the grammar allows, until the model ends it or it has `max`
-    /// tokens.
+    /// Returns the likeliest continuation that the grammar allows: up to the model's end token, or `max` tokens.
     pub(super) fn generate(
         &mut self,
         prompt: &Prompt,
@@ -108,9 +109,9 @@ impl Llm {
         let mut grammar = LlamaSampler::grammar(self.model, grammar, "root")
             .map_err(|error| RequestError::refused(format!("the grammar cannot be read: {error}")))?;
         let tokens = self.tokens(prompt)?;
-        let slot = self.enter(&tokens, max, cancel)?;
-        let generated = self.continued(slot, &tokens, &mut grammar, max, cancel);
-        self.leave(slot);
+        let slot = self.prepare_slot(&tokens, max, cancel)?;
+        let generated = self.continuation(slot, &tokens, &mut grammar, max, cancel);
+        self.reset_slot(slot);
         generated.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -121,18 +122,18 @@ impl Llm {
         answers: &[String],
         cancel: &CancelFlag,
     ) -> Result<Vec<f32>, RequestError> {
-        let firsts = self.firsts(answers)?;
+        let first_tokens = self.first_tokens(answers)?;
         let tokens = self.tokens(prompt)?;
-        let slot = self.enter(&tokens, 0, cancel)?;
+        let slot = self.prepare_slot(&tokens, 0, cancel)?;
         let weights = self.evaluate(slot, tokens.prefix.len(), &tokens.rest, cancel).map(|at| {
             let logits = self.context.get_logits_ith(at);
             let scale = log_sum_exp(logits);
-            firsts
+            first_tokens
                 .iter()
                 .map(|token| logits.get(index(*token)).map_or(f32::NEG_INFINITY, |logit| logit - scale))
                 .collect()
         });
-        self.leave(slot);
+        self.reset_slot(slot);
         weights
     }
 
@@ -149,42 +150,42 @@ impl Llm {
         };
         let mut tokens = self.tokens(prompt)?;
         let asked = tokens.rest.len();
-        // The last token is weighed by what precedes it, and need not be evaluated itself.
+        // The last token is scored by the tokens before it, and need not be evaluated itself.
         tokens.rest.extend_from_slice(before);
-        let slot = self.enter(&tokens, 0, cancel)?;
+        let slot = self.prepare_slot(&tokens, 0, cancel)?;
         let mut weights = Vec::with_capacity(answer_tokens.len());
-        let read = self.read(slot, tokens.prefix.len(), &tokens.rest, asked - 1, cancel, |logits| {
+        let read = self.evaluate_each(slot, tokens.prefix.len(), &tokens.rest, asked - 1, cancel, |logits| {
             let weight = answer_tokens.get(weights.len()).and_then(|token| logits.get(index(*token)));
             weights.push(weight.map_or(f32::NEG_INFINITY, |logit| logit - log_sum_exp(logits)));
         });
-        self.leave(slot);
+        self.reset_slot(slot);
         read.map(|()| weights)
     }
 
-    fn firsts(&self, answers: &[String]) -> Result<Vec<LlamaToken>, RequestError> {
+    fn first_tokens(&self, answers: &[String]) -> Result<Vec<LlamaToken>, RequestError> {
         let vocab = self.model.vocab();
-        let mut firsts: Vec<LlamaToken> = Vec::with_capacity(answers.len());
+        let mut first_tokens: Vec<LlamaToken> = Vec::with_capacity(answers.len());
         for answer in answers {
             let Some(first) = vocab.tokenize(answer.as_bytes(), false, false).first().copied() else {
                 return Err(RequestError::refused("an empty answer has no probability"));
             };
-            if let Some(same) = firsts.iter().position(|other| *other == first) {
+            if let Some(same) = first_tokens.iter().position(|other| *other == first) {
                 let other = answers.get(same).map_or("", |other| other);
                 return Err(RequestError::refused(format!(
                     "the answers “{other}” and “{answer}” begin with the same token for this model"
                 )));
             }
-            firsts.push(first);
+            first_tokens.push(first);
         }
-        Ok(firsts)
+        Ok(first_tokens)
     }
 
-    /// Returns the conversation as the model's template formats it, in tokens. The question is tokenised
-    /// separately, so that control tokens in it are plain text.
+    /// Formats the conversation with the model's template and returns its tokens. The question is tokenised separately, so
+    /// that control tokens in it are plain text.
     fn tokens(&self, prompt: &Prompt) -> Result<PromptTokens, RequestError> {
         let turns = prompt.prefix.iter().map(|turn| (turn.speaker.word(), &*turn.text));
         let messages = turns
-            .chain([(Speaker::User.word(), PLACE)])
+            .chain([(Speaker::User.word(), PLACEHOLDER)])
             .map(|(word, text)| LlamaChatMessage::new(word.to_owned(), text.to_owned()))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|_| RequestError::refused("the prompt contains a NUL character"))?;
@@ -193,7 +194,7 @@ impl Llm {
             .apply_chat_template(&self.template, &messages, true)
             .map_err(|error| RequestError::refused(format!("the model's chat template rejects the prompt: {error}")))?;
         let (before, after) = rendered
-            .split_once(PLACE)
+            .split_once(PLACEHOLDER)
             .ok_or_else(|| RequestError::refused("the model's chat template loses the last message"))?;
         let vocab = self.model.vocab();
         let mut rest = vocab.tokenize(prompt.text.as_bytes(), false, false);
@@ -204,8 +205,9 @@ impl Llm {
         Ok(PromptTokens { prefix: vocab.tokenize(before.as_bytes(), true, true), rest })
     }
 
-    /// Makes sure that a slot holds the prefix.
-    fn enter(&mut self, tokens: &PromptTokens, more: usize, cancel: &CancelFlag) -> Result<usize, RequestError> {
+    /// Ensures that a slot holds the evaluated prefix, and returns the slot. `more`: the number of tokens that may be
+    /// generated after the prompt.
+    fn prepare_slot(&mut self, tokens: &PromptTokens, more: usize, cancel: &CancelFlag) -> Result<usize, RequestError> {
         let needed = tokens.prefix.len() + tokens.rest.len() + more;
         let room = self.context.n_ctx() as usize;
         if needed > room {
@@ -219,12 +221,12 @@ impl Llm {
             slot.used = self.clock;
         }
         self.make_room(slot, room.saturating_sub(needed));
-        self.warm(slot, &tokens.prefix, cancel)?;
+        self.evaluate_prefix(slot, &tokens.prefix, cancel)?;
         Ok(slot)
     }
 
-    /// Returns the slot that holds most of this prefix; if none holds any, the least recently used one,
-    /// emptied.
+    /// Returns the slot that holds most of this prefix. If none holds any of it, empties the least recently used slot and
+    /// returns that.
     fn slot_for(&mut self, prefix: &[LlamaToken]) -> usize {
         let begins = |slot: &PrefixSlot| !slot.prefix.is_empty() && prefix.starts_with(&slot.prefix);
         let held = self.slots.iter().enumerate().filter(|(_, slot)| begins(slot));
@@ -236,16 +238,16 @@ impl Llm {
         oldest
     }
 
-    /// Evaluates what the slot lacks of the prefix. What is done when the request is cancelled stays, so that
-    /// on a slow machine the next one continues from there.
-    fn warm(&mut self, slot: usize, prefix: &[LlamaToken], cancel: &CancelFlag) -> Result<(), RequestError> {
+    /// Evaluates the part of the prefix that the slot lacks. If the request is cancelled, the evaluated tokens stay in the
+    /// slot, so that on a slow machine the next request continues from there.
+    fn evaluate_prefix(&mut self, slot: usize, prefix: &[LlamaToken], cancel: &CancelFlag) -> Result<(), RequestError> {
         let held = |llm: &Self| llm.slots.get(slot).map_or(0, |slot| slot.prefix.len());
         if held(self) == prefix.len() {
             return Ok(());
         }
         if held(self) == 0
-            && let Some(kept) = &self.kept
-            && kept.load(&mut self.context, slot, prefix)
+            && let Some(files) = &self.prefix_files
+            && files.load(&mut self.context, slot, prefix)
         {
             if let Some(slot) = self.slots.get_mut(slot) {
                 slot.prefix = prefix.to_vec();
@@ -255,15 +257,15 @@ impl Llm {
         loop {
             let held = held(self);
             let Some(step) = prefix.get(held..).and_then(|lacking| lacking.chunks(STEP).next()) else {
-                if let Some(kept) = &self.kept {
-                    kept.save(&self.context, slot, prefix);
+                if let Some(files) = &self.prefix_files {
+                    files.save(&self.context, slot, prefix);
                 }
                 return Ok(());
             };
             cancel.check()?;
-            if let Err(trouble) = self.evaluate(slot, held, step, cancel) {
+            if let Err(error) = self.evaluate(slot, held, step, cancel) {
                 self.empty(slot);
-                return Err(trouble);
+                return Err(error);
             }
             if let Some(slot) = self.slots.get_mut(slot) {
                 slot.prefix.extend_from_slice(step);
@@ -271,7 +273,7 @@ impl Llm {
         }
     }
 
-    /// Empties other slots, the oldest first, until they take up no more than this many tokens.
+    /// Empties slots other than `keep`, the least recently used first, until they hold at most `most` tokens.
     fn make_room(&mut self, keep: usize, most: usize) {
         loop {
             let others = || self.slots.iter().enumerate().filter(|(at, slot)| *at != keep && !slot.prefix.is_empty());
@@ -284,25 +286,24 @@ impl Llm {
     }
 
     fn empty(&mut self, slot: usize) {
-        // Removing a whole sequence always succeeds.
+        // Removing a whole sequence cannot fail.
         let _whole = self.context.clear_kv_cache_seq(Some(slot as u32), None, None);
         if let Some(slot) = self.slots.get_mut(slot) {
             *slot = PrefixSlot::default();
         }
     }
 
-    /// Removes what followed the prefix.
-    fn leave(&mut self, slot: usize) {
+    /// Removes the tokens after the prefix from a slot.
+    fn reset_slot(&mut self, slot: usize) {
         let kept = self.slots.get(slot).map_or(0, |slot| slot.prefix.len());
-        // A recurrent model cannot remove a part: its prefix is evaluated again next time.
+        // A recurrent model cannot remove part of a sequence: its prefix is evaluated again next time.
         if kept == 0 || !matches!(self.context.clear_kv_cache_seq(Some(slot as u32), Some(kept as u32), None), Ok(true))
         {
             self.empty(slot);
         }
     }
 
-    /// Evaluates tokens that follow `past` others, in steps; returns the index of the last token in the last
-    /// step.
+    /// Evaluates tokens that follow `past` others, in steps. Returns the index of the last token in the last step.
     fn evaluate(
         &mut self,
         slot: usize,
@@ -310,13 +311,13 @@ impl Llm {
         tokens: &[LlamaToken],
         cancel: &CancelFlag,
     ) -> Result<i32, RequestError> {
-        self.read(slot, past, tokens, tokens.len().saturating_sub(1), cancel, |_| {})?;
+        self.evaluate_each(slot, past, tokens, tokens.len().saturating_sub(1), cancel, |_| {})?;
         Ok((tokens.len().saturating_sub(1) % STEP) as i32)
     }
 
-    /// Evaluates tokens that follow `past` others, in steps, and passes on what the model expects after each
-    /// one from `from` on.
-    fn read(
+    /// Evaluates tokens that follow `past` others, in steps, and passes the logits after each token from index `from` on
+    /// to `show`.
+    fn evaluate_each(
         &mut self,
         slot: usize,
         past: usize,
@@ -342,10 +343,10 @@ impl Llm {
         Ok(())
     }
 
-    /// Returns the likeliest continuation. Each evaluation reads the whole model, so the tokens that
-    /// [`prompt_lookup::after`] guesses are evaluated together and kept as far as the model agrees: the result is that
-    /// of one token at a time.
-    fn continued(
+    /// Returns the likeliest continuation. Each evaluation reads the whole model from memory, so the tokens that
+    /// [`prompt_lookup::guess_next`] drafts are evaluated together, and kept as far as the model agrees. The result is the
+    /// same as with one token at a time.
+    fn continuation(
         &mut self,
         slot: usize,
         tokens: &PromptTokens,
@@ -365,7 +366,7 @@ impl Llm {
             if vocab.is_eog(token) {
                 break;
             }
-            // Only a token that the grammar has just allowed: another one would end the process.
+            // Accepting a token that the grammar does not allow would end the process.
             grammar.accept(token);
             vocab.token_to_piece_into(token, &mut out, false, None);
             text.push(token);
@@ -376,19 +377,19 @@ impl Llm {
             // Removes the drafted tokens that were wrong.
             let right = text.len() - 1;
             if right < read + drafted.len() {
-                self.take_back(slot, right)?;
+                self.truncate_slot(slot, right)?;
             }
             read = text.len();
-            drafted = if self.drafts { prompt_lookup::after(&text, full - read) } else { Vec::new() };
+            drafted = if self.can_draft { prompt_lookup::guess_next(&text, full - read) } else { Vec::new() };
             let step: Vec<LlamaToken> = std::iter::once(token).chain(drafted.iter().copied()).collect();
-            self.read(slot, right, &step, 0, cancel, |_| {})?;
+            self.evaluate_each(slot, right, &step, 0, cancel, |_| {})?;
             row = 0;
         }
         Ok(out)
     }
 
-    /// Removes what follows the first `kept` tokens of a slot.
-    fn take_back(&mut self, slot: usize, kept: usize) -> Result<(), RequestError> {
+    /// Removes all tokens of a slot after the first `kept`.
+    fn truncate_slot(&mut self, slot: usize, kept: usize) -> Result<(), RequestError> {
         match self.context.clear_kv_cache_seq(Some(slot as u32), Some(kept as u32), None) {
             Ok(true) => Ok(()),
             _ => Err(RequestError::refused("this model cannot remove tokens from its cache")),
@@ -396,13 +397,13 @@ impl Llm {
     }
 }
 
-/// Returns the model's own template if llama.cpp knows its form, otherwise ChatML, which the Qwen and SmolLM
-/// families use; and whether it is the model's own.
+/// Returns the model's own chat template if llama.cpp supports it, otherwise ChatML, which the Qwen and SmolLM families
+/// use; and whether it is the model's own.
 fn template(model: &LlamaModel) -> Result<(LlamaChatTemplate, bool), RequestError> {
-    let probe = LlamaChatMessage::new("user".to_owned(), PLACE.to_owned()).ok();
+    let probe = LlamaChatMessage::new("user".to_owned(), PLACEHOLDER.to_owned()).ok();
     let own = model.chat_template(None).ok().zip(probe).and_then(|(own, probe)| {
         let rendered = model.apply_chat_template(&own, &[probe], true).ok()?;
-        (rendered.matches(PLACE).count() == 1).then_some(own)
+        (rendered.matches(PLACEHOLDER).count() == 1).then_some(own)
     });
     if let Some(own) = own {
         return Ok((own, true));
@@ -415,17 +416,17 @@ fn index(token: LlamaToken) -> usize {
     usize::try_from(token.0).unwrap_or(usize::MAX)
 }
 
-/// Returns the likeliest token that the grammar allows; `None` if it allows none. The grammar is slow on a
-/// whole vocabulary, and nearly always allows one of the first few.
+/// Returns the likeliest token that the grammar allows, or `None` if it allows none. Checking the whole vocabulary is
+/// slow, and the grammar nearly always allows one of the [`TOP_CANDIDATES`].
 fn likeliest(logits: &[f32], grammar: &mut LlamaSampler) -> Option<LlamaToken> {
     let mut order: Vec<usize> = (0..logits.len()).collect();
     let logit = |at: &usize| logits.get(*at).copied().unwrap_or(f32::NEG_INFINITY);
     let likelier = |a: &usize, b: &usize| logit(b).total_cmp(&logit(a));
-    let few = FEW.min(order.len());
-    if few < order.len() {
-        order.select_nth_unstable_by(few, likelier);
+    let top = TOP_CANDIDATES.min(order.len());
+    if top < order.len() {
+        order.select_nth_unstable_by(top, likelier);
     }
-    let (first, rest) = order.split_at_mut(few);
+    let (first, rest) = order.split_at_mut(top);
     first.sort_unstable_by(likelier);
     let mut allowed = |candidates: &[usize]| {
         let data = candidates.iter().map(|at| LlamaTokenData::new(LlamaToken(*at as i32), logit(at), 0.0));
@@ -434,7 +435,7 @@ fn likeliest(logits: &[f32], grammar: &mut LlamaSampler) -> Option<LlamaToken> {
         let best = candidates.data.iter().filter(|candidate| candidate.logit().is_finite());
         best.max_by(|a, b| a.logit().total_cmp(&b.logit())).map(LlamaTokenData::id)
     };
-    let (best, next) = first.split_at_mut(1.min(few));
+    let (best, next) = first.split_at_mut(1.min(top));
     allowed(best).or_else(|| allowed(next)).or_else(|| allowed(rest))
 }
 

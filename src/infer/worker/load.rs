@@ -1,4 +1,4 @@
-//! Loads a model file safely: checks beforehand whatever llama.cpp checks only by an assertion.
+//! Loads a model file. Checks beforehand what llama.cpp checks only by an assertion, which would end the process.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::infer::{catalogue::gguf::GgufHeader, wire::ModelFacts};
 /// The first four bytes of every model file.
 const MAGIC: &[u8; 4] = b"GGUF";
 
-/// Where a model computes.
+/// The devices that compute a model.
 pub(super) struct Placement {
     devices: Vec<usize>,
     gpu_layers: u32,
@@ -21,19 +21,19 @@ pub(super) struct Placement {
 }
 
 impl Placement {
-    /// On the processor alone.
-    pub(super) fn processor() -> Self {
+    /// The processor alone.
+    pub(super) fn cpu() -> Self {
         Self { devices: Vec::new(), gpu_layers: 0, name: "CPU".to_owned() }
     }
 
-    /// As the settings say; by default everything on the GPUs.
-    pub(super) fn chosen(hello: &InferHello) -> Result<Self, RequestError> {
-        let there = devices();
+    /// The devices that the settings name; by default the GPUs for all layers.
+    pub(super) fn from_settings(hello: &InferHello) -> Result<Self, RequestError> {
+        let available = devices();
         let devices = match &hello.device {
-            None => there,
+            None => available,
             Some(name) => {
                 let (chosen, rest): (Vec<_>, Vec<_>) =
-                    there.into_iter().partition(|device| device.name.eq_ignore_ascii_case(name));
+                    available.into_iter().partition(|device| device.name.eq_ignore_ascii_case(name));
                 if chosen.is_empty() && !name.eq_ignore_ascii_case("cpu") {
                     let names: Vec<_> = rest.iter().map(|device| &*device.name).chain(["CPU"]).collect();
                     let why = format!(
@@ -47,14 +47,14 @@ impl Placement {
         };
         let gpu_layers = if devices.is_empty() { 0 } else { hello.gpu_layers.unwrap_or(u32::MAX) };
         if gpu_layers == 0 {
-            return Ok(Self::processor());
+            return Ok(Self::cpu());
         }
         let names: Vec<_> = devices.iter().map(|device| format!("{} ({})", device.name, device.description)).collect();
         Ok(Self { devices: devices.iter().map(|device| device.index).collect(), gpu_layers, name: names.join(", ") })
     }
 }
 
-/// Loads a file. The model is never freed: the process ends instead.
+/// Loads a file. The model is never freed, since the process ends instead.
 pub(super) fn load(
     backend: &LlamaBackend,
     path: &str,
@@ -66,7 +66,7 @@ pub(super) fn load(
         .with_n_gpu_layers(placement.gpu_layers)
         .with_devices(&placement.devices)
         .map_err(|error| RequestError::bad_model(error.to_string()))?;
-    let model = LlamaModel::load_from_file(backend, path, &params).map_err(|error| complaint(&error.to_string()))?;
+    let model = LlamaModel::load_from_file(backend, path, &params).map_err(|error| load_error(&error.to_string()))?;
     let model: &'static LlamaModel = Box::leak(Box::new(model));
     let text = |key: &str| model.meta_val_str(key).unwrap_or_default();
     let architecture = text("general.architecture");
@@ -105,18 +105,19 @@ fn check_magic(path: &Path) -> Result<(), RequestError> {
     }
 }
 
-/// Returns llama.cpp's complaint as the reason of a failed load.
-pub(super) fn complaint(otherwise: &str) -> RequestError {
-    let complaints = llama_log::complaints();
+/// Returns the error of a failed load, with the reason from llama.cpp's log; `otherwise` if the log has none.
+pub(super) fn load_error(otherwise: &str) -> RequestError {
+    let logged = llama_log::messages();
     let memory = ["allocate", "out of memory", "bad_alloc", "Cannot allocate", "mmap failed"];
-    if let Some(line) = complaints.iter().find(|line| memory.iter().any(|word| line.contains(word))) {
+    if let Some(line) = logged.iter().find(|line| memory.iter().any(|word| line.contains(word))) {
         return RequestError { failure: FailureReason::OutOfMemory, why: line.clone() };
     }
-    // The first complaint is the cause; the later ones follow from it.
-    RequestError::bad_model(complaints.first().cloned().unwrap_or_else(|| otherwise.to_owned()))
+    // The first message is the cause; the later ones follow from it.
+    RequestError::bad_model(logged.first().cloned().unwrap_or_else(|| otherwise.to_owned()))
 }
 
-/// Returns the names of the classes as the file's header has them, since llama.cpp gives no lists; if their number is wrong, returns `0`, `1`, ….
+/// Returns the names of a classifier's classes in lower case. They are read from the file's header, because llama.cpp
+/// returns no values that are lists. If their number is wrong, returns `0`, `1`, ….
 fn labels(names: Vec<String>, many: usize) -> Vec<String> {
     if names.len() == many {
         names.iter().map(|name| name.trim().to_lowercase()).collect()

@@ -1,7 +1,7 @@
 //! The inference worker: the only code that calls llama.cpp.
 //!
-//! It reads requests from standard input, answers on standard output, and exits when its input ends. It may be
-//! killed at any time: it owns nothing but memory.
+//! The process reads requests from standard input, answers on standard output, and exits at the end of its input. It may
+//! be killed at any time: all its state is in memory and can be computed again.
 
 mod encoder;
 mod hardware;
@@ -52,10 +52,11 @@ impl RequestError {
     }
 }
 
-/// Whether the current request is still wanted.
+/// Tells whether the current request was cancelled.
 #[derive(Clone)]
 struct CancelFlag {
     id: u64,
+    /// The id of the request that was cancelled last.
     cancelled: Arc<AtomicU64>,
 }
 
@@ -65,13 +66,13 @@ impl CancelFlag {
     }
 }
 
-/// Serves the daemon over standard input and output until it closes them.
+/// Serves the daemon over standard input and output until the daemon closes them.
 ///
 /// # Errors
 /// If the daemon has another version, sends invalid frames, or llama.cpp cannot be started.
 pub fn serve() -> io::Result<()> {
     let mut output = host::enter()?;
-    llama_log::begin();
+    llama_log::init();
     let cancelled = Arc::new(AtomicU64::new(0));
     let cancels = Arc::clone(&cancelled);
     let requests = host::listen(wire::MAX_FRAME, move |request: InferRequest| match request.command {
@@ -102,7 +103,7 @@ pub fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// Limits this process. A limit that the system refuses does not stop it.
+/// Sets the memory limit and priority of this process. If the system refuses one, the process works without it.
 fn limit(hello: &InferHello) {
     if let Some(bytes) = hello.memory {
         host::set_limit(Resource::Data, bytes);
@@ -147,7 +148,7 @@ impl ModelHost {
     }
 
     fn load(&mut self, role: ModelRole, path: &str) -> Result<wire::ModelFacts, RequestError> {
-        llama_log::forget();
+        llama_log::clear();
         let Self { backend, hello, .. } = self;
         match role {
             ModelRole::Embedder => {

@@ -1,9 +1,9 @@
-//! The prefix cache: the evaluated prefixes of prompts, in files that outlive the process.
+//! The prefix cache: files with the evaluated prefixes of prompts.
 //!
-//! Evaluating a prompt's examples takes a slow core ten seconds and more, and a process ends after some idle
-//! minutes. A file's name holds a key (the prefix, the model's file, this program's version) and the hash of
-//! the content, so that a truncated or damaged file is detected. Prefixes are ergo's own instructions and
-//! examples: they contain no claims. What cannot be cached is evaluated again.
+//! Evaluating a prompt's examples takes ten seconds and more on a slow core, and a process ends after some idle minutes.
+//! A file's name contains a key (a hash of the prefix, the model's file and this program's version) and a hash of the
+//! content, so that a truncated or damaged file is detected. Prefixes are ergo's own instructions and examples: they
+//! contain no claims. If a prefix cannot be cached, it is evaluated again.
 
 use std::{
     fs, io,
@@ -13,20 +13,23 @@ use std::{
 
 use llama_cpp_2::{context::LlamaContext, token::LlamaToken};
 
-/// The most files of a folder; the least recently used one is removed first. About 15 MiB each with a 1.5B
-/// model.
+/// The maximum number of files in the folder; the least recently used ones are removed. A file has about 15 MiB with a
+/// 1.5B model.
 const MAX_FILES: usize = 8;
 
-/// Shorter prefixes are not cached: this many tokens take a slow core a few seconds.
+/// The length in tokens from which prefixes are cached: a slow core evaluates as many in a few seconds.
 const MIN_TOKENS: usize = 128;
 
-/// The suffixes of a file, and of one that is being written.
+/// The suffix of a complete file.
 const SUFFIX: &str = ".prefix";
+
+/// The suffix of a file that is being written.
 const PART_SUFFIX: &str = ".part";
 
-/// The files of one model.
+/// The cache of one model.
 pub(super) struct PrefixCache {
     folder: PathBuf,
+    /// The path, size and modification time of the model's file.
     model: String,
 }
 
@@ -46,8 +49,8 @@ impl PrefixCache {
         }
         let key = self.key(prefix);
         for path in files(&self.folder).into_iter().filter(|path| name(path).starts_with(&key)) {
-            let whole = fs::read(&path).is_ok_and(|bytes| name(&path) == named(&key, &bytes));
-            let loaded = whole.then(|| context.state_seq_load_file(&path, sequence as i32, prefix.len()));
+            let intact = fs::read(&path).is_ok_and(|bytes| name(&path) == name_of(&key, &bytes));
+            let loaded = intact.then(|| context.state_seq_load_file(&path, sequence as i32, prefix.len()));
             if loaded.is_some_and(|loaded| loaded.is_ok_and(|(tokens, _)| tokens == prefix)) {
                 let _unknown =
                     fs::File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
@@ -59,7 +62,7 @@ impl PrefixCache {
         false
     }
 
-    /// Caches what a sequence holds: a prefix and nothing else.
+    /// Writes the state of a sequence that consists of exactly this prefix.
     pub(super) fn save(&self, context: &LlamaContext<'_>, sequence: usize, prefix: &[LlamaToken]) {
         if prefix.len() < MIN_TOKENS {
             return;
@@ -72,7 +75,7 @@ impl PrefixCache {
             if bytes.len() != written {
                 return Err(io::Error::other("the file was truncated"));
             }
-            fs::rename(&part, self.folder.join(named(&key, &bytes)))
+            fs::rename(&part, self.folder.join(name_of(&key, &bytes)))
         });
         if let Err(error) = saved {
             tracing::debug!(%error, folder = %self.folder.display(), "cannot cache a prefix");
@@ -103,8 +106,8 @@ fn short(hash: &blake3::Hash) -> String {
     hash.to_hex().chars().take(24).collect()
 }
 
-/// Returns the name of a file with this content.
-fn named(key: &str, bytes: &[u8]) -> String {
+/// Returns the name of a file with this key and content.
+fn name_of(key: &str, bytes: &[u8]) -> String {
     format!("{key}-{}{SUFFIX}", short(&blake3::hash(bytes)))
 }
 
@@ -112,7 +115,7 @@ fn name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Returns the complete files of a folder; none if there is no folder.
+/// Returns the complete files of a folder; none if the folder cannot be read.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| name(path).ends_with(SUFFIX)).collect()

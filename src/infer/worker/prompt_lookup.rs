@@ -1,29 +1,30 @@
-//! Prompt lookup decoding (Saxena 2023): guesses the next tokens from earlier text, which costs nothing.
+//! Prompt lookup decoding (Saxena 2023): guesses the next tokens from earlier text, at almost no cost.
 //!
-//! Answers follow the form of the prompt's examples and repeat words of the question. Where the last tokens
-//! occurred before, the tokens after them are drafted; if they occurred several times, as far as those agree.
+//! Answers follow the form of the prompt's examples and repeat words of the question. If the last tokens occurred before,
+//! the tokens that followed them are drafted. If they occurred several times, only tokens that followed each occurrence
+//! are drafted.
 
 use llama_cpp_2::token::LlamaToken;
 
-/// The most tokens that are drafted: those of a key with its quotes, and some.
-const MOST: usize = 8;
+/// The maximum number of drafted tokens: those of a JSON key with its quotes, and a few more.
+const MAX_DRAFT: usize = 8;
 
-/// The most tokens that are drafted if the last ones occurred once only: one word of the question.
-const ONCE: usize = 3;
+/// The maximum number of drafted tokens if the last tokens occurred only once before: one word of the question.
+const MAX_DRAFT_FROM_ONE: usize = 3;
 
-/// Tokens that must agree before anything is drafted, the longest first.
-const CONTEXT: [usize; 2] = [3, 2];
+/// The numbers of last tokens that are looked up, in this order.
+const CONTEXT_LENGTHS: [usize; 2] = [3, 2];
 
-/// Returns what likely follows `text`, at most `room` tokens; often nothing.
-pub(super) fn after(text: &[LlamaToken], room: usize) -> Vec<LlamaToken> {
-    CONTEXT
+/// Returns the tokens that likely follow `text`, at most `room` of them; often none.
+pub(super) fn guess_next(text: &[LlamaToken], room: usize) -> Vec<LlamaToken> {
+    CONTEXT_LENGTHS
         .iter()
-        .map(|context| following(text, *context, room.min(MOST)))
+        .map(|context| following(text, *context, room.min(MAX_DRAFT)))
         .find(|draft| !draft.is_empty())
         .unwrap_or_default()
 }
 
-/// Returns what followed the last `context` tokens at earlier occurrences, as far as those agree.
+/// Returns the tokens that followed every earlier occurrence of the last `context` tokens, at most `most` of them.
 fn following(text: &[LlamaToken], context: usize, most: usize) -> Vec<LlamaToken> {
     let Some((before, last)) = text.len().checked_sub(context).map(|at| text.split_at(at)) else { return Vec::new() };
     let mut places = text
@@ -37,7 +38,7 @@ fn following(text: &[LlamaToken], context: usize, most: usize) -> Vec<LlamaToken
         first.iter().zip(next).take(agreed).take_while(|(one, other)| one == other).count()
     };
     let agreed = match places.next() {
-        None => first.len().min(ONCE),
+        None => first.len().min(MAX_DRAFT_FROM_ONE),
         Some(second) => places.fold(alike(first.len(), second), alike),
     };
     first.iter().take(agreed.min(most)).copied().collect()
@@ -52,7 +53,7 @@ mod tests {
     }
 
     fn draft(text: &str) -> String {
-        after(&tokens(text), 100).iter().map(|token| token.0 as u8 as char).collect()
+        guess_next(&tokens(text), 100).iter().map(|token| token.0 as u8 as char).collect()
     }
 
     #[test]
@@ -70,7 +71,7 @@ mod tests {
         for text in ["", "a", "ab", "abc", "abcdef"] {
             assert_eq!(draft(text), "", "{text}");
         }
-        assert_eq!(after(&tokens("abc abc"), 0), Vec::new());
+        assert_eq!(guess_next(&tokens("abc abc"), 0), Vec::new());
         assert_eq!(draft("aaaa"), "a", "a run goes on as far as it is known");
     }
 }
