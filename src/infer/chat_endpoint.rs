@@ -1,7 +1,7 @@
-//! A language model at an address: any server with the chat completions of the `OpenAI` API.
+//! A language model on a server that has the chat completions of the `OpenAI` API.
 //!
-//! Architecture Invariant: it is called only if the settings name it and there is a key. So no text leaves this
-//! process without the user's consent.
+//! Architecture Invariant: the server is called only if the settings name it and there is a key. So no text leaves ergo
+//! without the user's consent.
 
 use std::{fmt, time::Duration};
 
@@ -10,14 +10,16 @@ use ureq::{Agent, Error};
 
 use super::Prompt;
 
-/// The longest answer that is read, in bytes.
+/// The maximum size of an answer in bytes.
 const MAX_ANSWER_BYTES: u64 = 256 * 1024;
 
-/// What [`Endpoint::answers`] asks, and the most tokens of the answer.
+/// The prompt of [`Endpoint::answers`].
 const PROBE: &str = "Answer with the word yes.";
+
+/// The maximum number of tokens of the answer to [`PROBE`].
 const PROBE_TOKENS: usize = 8;
 
-/// A language model at an address.
+/// A language model on a server.
 #[derive(Clone)]
 pub struct Endpoint {
     /// The base URL, without `/chat/completions`.
@@ -32,10 +34,11 @@ pub enum EndpointError {
     /// The server cannot be reached, or did not answer in time.
     #[error("{0}")]
     Unreachable(String),
-    /// The server rejected the request, and would reject others: the key, the model's name or the address is wrong.
+    /// The server rejected the request and would reject any other: the key, the model's name or the address is wrong.
     #[error("{0}")]
     Refused(String),
-    /// The server rejected the prompt: it is too long for the model, or the server rejects all ([`Endpoint::answers`]).
+    /// The server rejected the prompt: it is too long for the model, or the server rejects every prompt, which
+    /// [`Endpoint::answers`] finds out.
     #[error("{0}")]
     PromptRefused(String),
     /// The answer is not a chat completion.
@@ -104,16 +107,17 @@ impl Endpoint {
         &self.address
     }
 
-    /// Whether it answers a prompt that no model is too small for: if not, a refusal says nothing about the prompt. Blocks.
+    /// Whether the server answers a tiny prompt. If it does not, the refusal of another prompt had nothing to do with that
+    /// prompt. Blocks.
     pub fn answers(&self, timeout: Duration) -> bool {
         let prompt = Prompt { prefix: Vec::new(), text: PROBE.to_owned() };
         self.complete(&prompt, PROBE_TOKENS, timeout).is_ok()
     }
 
-    /// Returns the model's answer, choosing the likeliest token each time. Blocks.
+    /// Returns the model's answer, at temperature 0. Blocks.
     ///
     /// # Errors
-    /// [`EndpointError`]; a redirection counts as a rejection, so that the key is sent nowhere else.
+    /// [`EndpointError`]. A redirection counts as a rejection, so that the key is sent to no other server.
     pub fn complete(&self, prompt: &Prompt, max_tokens: usize, timeout: Duration) -> Result<String, EndpointError> {
         let turns = prompt.prefix.iter().map(|turn| ChatMessage { role: turn.speaker.word(), content: &turn.text });
         let messages = turns.chain([ChatMessage { role: "user", content: &prompt.text }]).collect();
@@ -174,7 +178,8 @@ mod tests {
     use super::*;
     use crate::infer::{Speaker, Turn};
 
-    /// Answers one request with these bytes; returns the request.
+    /// Starts a server that answers one request with these bytes. Returns its address, and the thread, which returns the
+    /// request.
     fn server(answer: &str) -> (String, thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/v1/", listener.local_addr().unwrap());

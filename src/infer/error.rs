@@ -1,4 +1,4 @@
-//! The errors of models, for people.
+//! The errors of models, with messages for people.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub enum InferError {
         /// The deadline.
         after: Duration,
     },
-    /// Other calls hold the model.
+    /// Too many other calls wait for the model.
     #[error("the {role} model is busy with other requests")]
     Busy {
         /// The role.
@@ -35,7 +35,7 @@ pub enum InferError {
         /// What happened, to follow "the process …".
         why: String,
     },
-    /// The file is missing, damaged, or not a model for this role. Not tried again until the file changes.
+    /// The file is missing, damaged, or not a model for this role. It is not tried again until the file changes.
     #[error("the model {name} cannot be used as {role}: {why}")]
     BadModel {
         /// The role.
@@ -59,7 +59,7 @@ pub enum InferError {
 }
 
 impl InferError {
-    /// Returns the kind, for counting: one snake-case word.
+    /// Returns the kind of the error in snake case, for statistics.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NoModel { .. } => "no_model",

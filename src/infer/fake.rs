@@ -1,4 +1,4 @@
-//! Fake models with given answers, for tests.
+//! Fake models for tests.
 
 use std::{
     fmt,
@@ -14,7 +14,7 @@ type Generate = Box<dyn Fn(&Prompt) -> Result<String, InferError> + Send + Sync>
 type Answers = Box<dyn Fn(&Prompt, &[String]) -> Result<Vec<f32>, InferError> + Send + Sync>;
 type Likelihood = Box<dyn Fn(&Prompt, &str) -> Result<Vec<f32>, InferError> + Send + Sync>;
 
-/// Models whose answers are given by functions. A role without a function has no model.
+/// Models whose answers come from functions. A role without a function has no model.
 #[derive(Default)]
 pub struct FakeModels {
     embed: Option<Embed>,
@@ -58,21 +58,21 @@ impl FakeModels {
         self
     }
 
-    /// Gives the cross-encoder a gate: the logit of whether both texts speak of the same decision.
+    /// Adds the gate of the cross-encoder: the logit that both texts are about the same decision.
     #[must_use]
     pub fn gating(mut self, with: impl Fn(&str, &str) -> f32 + Send + Sync + 'static) -> Self {
         self.gate = Some(Box::new(with));
         self
     }
 
-    /// Adds a language model that generates.
+    /// Adds a language model that generates text.
     #[must_use]
     pub fn generating(mut self, with: impl Fn(&Prompt) -> Result<String, InferError> + Send + Sync + 'static) -> Self {
         self.generate = Some(Box::new(with));
         self
     }
 
-    /// Adds a language model that weighs answers.
+    /// Adds a language model that scores answers.
     #[must_use]
     pub fn answering(
         mut self,
@@ -82,7 +82,7 @@ impl FakeModels {
         self
     }
 
-    /// Adds a language model that weighs each token of an answer.
+    /// Adds a language model that scores each token of an answer.
     #[must_use]
     pub fn expecting(
         mut self,
@@ -92,8 +92,7 @@ impl FakeModels {
         self
     }
 
-    /// Returns a vector of length 1 from the words of a text: the more words two texts share, the closer they
-    /// are.
+    /// Returns a vector of length 1 from the words of a text: the more words two texts share, the closer their vectors are.
     pub fn bag_of_words(text: &str) -> Vec<f32> {
         let mut vector = vec![0.0_f32; Self::DIMENSION];
         for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {

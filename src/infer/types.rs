@@ -22,16 +22,15 @@ pub enum ModelRole {
     /// The cross-encoder: judges a pair of texts.
     #[n(1)]
     Nli,
-    /// The language model: refines norms and judges deeply.
+    /// The language model: refines norms and judges pairs in the deep stage.
     #[n(2)]
     Llm,
 }
 
 impl ModelRole {
-    /// All roles.
     pub const ALL: [Self; 3] = [Self::Embedder, Self::Nli, Self::Llm];
 
-    /// Returns its name in commands, settings and answers.
+    /// Returns the role's name in commands, settings and answers.
     pub fn name(self) -> &'static str {
         match self {
             Self::Embedder => "embedder",
@@ -41,16 +40,16 @@ impl ModelRole {
     }
 }
 
-/// The name of a cross-encoder's fourth output, besides the three classes.
+/// The name of the fourth output that a cross-encoder may have besides the three classes.
 pub(super) const GATE_LABEL: &str = "same decision";
 
-/// What the cross-encoder says of a pair in one order.
+/// The cross-encoder's scores of a pair of texts in one order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Encode, Decode)]
 pub struct Classification {
     /// The raw logits of entailment, neutral and contradiction.
     #[n(0)]
     pub logits: [f32; 3],
-    /// The raw logit of whether both texts speak of the same decision; `None` if the model has no such output.
+    /// The raw logit that both texts are about the same decision; `None` if the model has no such output.
     #[n(1)]
     pub gate: Option<f32>,
 }
@@ -64,24 +63,24 @@ impl fmt::Display for ModelRole {
 /// The priority of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// A read waits, or a hook: overtakes all else, between two passes of a model.
+    /// A read or a hook waits for the call. It is served before all others, between two passes of a running call.
     Interactive,
-    /// A write waits: overtakes everything in the background.
+    /// A write waits for the call. It is served before background calls.
     Foreground,
-    /// Nobody waits.
+    /// Nobody waits for the call.
     Background,
 }
 
-/// The priority of a call, and how long its caller waits in all, queueing and loading included.
+/// How a model is called: the priority, and how long the caller waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The priority.
     pub priority: Priority,
-    /// After this, the call fails with [`super::InferError::Timeout`].
+    /// The time after which the call fails with [`super::InferError::Timeout`], including queueing and loading.
     pub deadline: Duration,
-    /// If it still queues after this, with several others, the call fails with [`super::InferError::Busy`]; `None` waits for the deadline.
+    /// The time after which the call fails with [`super::InferError::Busy`] if it is still queued together with several
+    /// others. `None`: it is queued until the deadline.
     pub longest_queue: Option<Duration>,
-    /// It goes on with a call that was served: before others of its priority.
+    /// Whether the call continues an earlier one that was served. Then it is queued before others of its priority.
     pub resumes: bool,
 }
 
@@ -96,13 +95,13 @@ impl Call {
         Self { priority: Priority::Foreground, deadline, longest_queue: None, resumes: false }
     }
 
-    /// The same call, which gives up if it has to queue for longer than this with others.
+    /// The same call with a limit on the time in a crowded queue (see [`Call::longest_queue`]).
     #[must_use]
     pub const fn queueing_at_most(self, longest: Duration) -> Self {
         Self { longest_queue: Some(longest), ..self }
     }
 
-    /// The same call, whose caller has waited this long for another answer.
+    /// The same call with a shorter [`Call::longest_queue`], because an earlier call of the caller already waited this long.
     #[must_use]
     pub fn having_queued(self, waited: Duration) -> Self {
         Self { longest_queue: self.longest_queue.map(|longest| longest.saturating_sub(waited)), ..self }
@@ -119,10 +118,9 @@ impl Call {
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
 pub enum Speaker {
-    /// The instruction at the beginning.
+    /// The author of the instruction at the beginning.
     #[n(0)]
     System,
-    /// The user.
     #[n(1)]
     User,
     /// The model.
@@ -131,7 +129,7 @@ pub enum Speaker {
 }
 
 impl Speaker {
-    /// Returns its name in chat templates.
+    /// Returns the speaker's name in chat templates.
     pub fn word(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -144,10 +142,9 @@ impl Speaker {
 /// A message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode)]
 pub struct Turn {
-    /// The author.
     #[n(0)]
     pub speaker: Speaker,
-    /// The text. It is trusted: control tokens in it are recognised.
+    /// The text. It is trusted: control tokens in it have their effect.
     #[n(1)]
     pub text: String,
 }
@@ -155,7 +152,7 @@ pub struct Turn {
 /// A conversation that the model continues, formatted by the model's own chat template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
 pub struct Prompt {
-    /// Instruction and examples, the same in each call: evaluated once and kept in the model's cache.
+    /// The instruction and examples, which are the same in each call. They are evaluated once and kept in the model's cache.
     #[n(0)]
     pub prefix: Vec<Turn>,
     /// The question, as the last message of the user. Not trusted: control tokens in it are plain text.
@@ -164,28 +161,28 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Creates a prompt of an instruction, examples of question and answer, and the question.
+    /// Creates a prompt of an instruction, examples (question, answer), and the question.
     pub fn few_shot<Q: Into<String>, A: Into<String>>(
         system: &str,
         examples: impl IntoIterator<Item = (Q, A)>,
         text: String,
     ) -> Self {
         let mut prefix = vec![Turn { speaker: Speaker::System, text: system.to_owned() }];
-        for (asked, answer) in examples {
-            prefix.push(Turn { speaker: Speaker::User, text: asked.into() });
+        for (question, answer) in examples {
+            prefix.push(Turn { speaker: Speaker::User, text: question.into() });
             prefix.push(Turn { speaker: Speaker::Assistant, text: answer.into() });
         }
         Self { prefix, text }
     }
 }
 
-/// The window with which the built-in models are compressed, as a power of two: the size of a model and its base.
+/// The base-2 logarithm of zstd's window for the built-in models: the window holds a model and its base.
 const WINDOW_LOG: u32 = 26;
 
 /// A model file that is built into the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct EmbeddedModel {
-    /// Its name, for people; also the stem of the file that is written.
+    /// The display name. The name of the file on disk begins with it.
     pub name: &'static str,
     /// SHA-256 of the GGUF file, 64 lower-case hexadecimal digits.
     pub sha256: &'static str,
@@ -193,8 +190,8 @@ pub struct EmbeddedModel {
     pub size: u64,
     /// The GGUF file, compressed with zstd.
     pub compressed: &'static [u8],
-    /// The model whose file was the compressor's prefix (`zstd --patch-from`), because this model was trained from it
-    /// and the two share their token embeddings.
+    /// The model whose file was the reference of the compression (`zstd --patch-from`): this model was fine-tuned from it,
+    /// and both have the same token embeddings.
     pub base: Option<&'static EmbeddedModel>,
 }
 
@@ -202,7 +199,7 @@ impl EmbeddedModel {
     /// Decompresses the GGUF file.
     ///
     /// # Errors
-    /// If the data are damaged, which a test rules out.
+    /// If the data are damaged. A test ensures that they are not.
     pub fn unpack(&self) -> io::Result<Vec<u8>> {
         let base = self.base.map(Self::unpack).transpose()?.unwrap_or_default();
         let mut decoder = zstd::Decoder::with_ref_prefix(self.compressed, &base)?;
@@ -215,7 +212,7 @@ impl EmbeddedModel {
 
 impl fmt::Debug for EmbeddedModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the megabytes.
+        // Omits the compressed data.
         f.debug_struct("EmbeddedModel")
             .field("name", &self.name)
             .field("sha256", &self.sha256)
@@ -227,26 +224,23 @@ impl fmt::Debug for EmbeddedModel {
 /// A model file on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelFile {
-    /// Its name, for people.
+    /// The display name.
     pub name: String,
-    /// SHA-256 of the file as it was accepted; empty if unknown.
+    /// SHA-256 of the file when it was installed; empty if unknown.
     pub sha256: String,
-    /// Its path.
     pub path: PathBuf,
 }
 
 /// Where a model comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelSource {
-    /// Built into the program; written to the data directory before its first use, since llama.cpp loads from a
-    /// path.
+    /// The program. The file is written to the data directory before its first use, since llama.cpp loads from a path.
     Embedded(&'static EmbeddedModel),
-    /// A file.
     File(ModelFile),
 }
 
 impl ModelSource {
-    /// Returns the model's name, for people.
+    /// Returns the display name.
     pub fn name(&self) -> &str {
         match self {
             Self::Embedded(model) => model.name,
@@ -254,7 +248,7 @@ impl ModelSource {
         }
     }
 
-    /// Returns its SHA-256 in hexadecimal digits; empty if unknown.
+    /// Returns the file's SHA-256 in hexadecimal digits; empty if unknown.
     pub fn sha256(&self) -> &str {
         match self {
             Self::Embedded(model) => model.sha256,
@@ -263,19 +257,15 @@ impl ModelSource {
     }
 }
 
-/// The model of each role; a role may be empty.
+/// The model of each role; `None` if a role has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelSet {
-    /// The embedder.
     pub embedder: Option<ModelSource>,
-    /// The cross-encoder.
     pub nli: Option<ModelSource>,
-    /// The language model.
     pub llm: Option<ModelSource>,
 }
 
 impl ModelSet {
-    /// Returns the model of a role.
     pub fn role(&self, role: ModelRole) -> Option<&ModelSource> {
         match role {
             ModelRole::Embedder => self.embedder.as_ref(),
@@ -290,9 +280,9 @@ impl ModelSet {
 pub struct ModelsInfo {
     /// The roles that have a model.
     pub roles: Vec<RoleInfo>,
-    /// Calls that failed since the daemon started, by [`super::InferError::kind`].
+    /// The number of calls that failed since the daemon started, by [`super::InferError::kind`].
     pub failures: BTreeMap<&'static str, u64>,
-    /// Tokens that the embedder read since the daemon started.
+    /// The number of tokens that the embedder read since the daemon started.
     pub embedded_tokens: u64,
 }
 
@@ -306,35 +296,34 @@ impl ModelsInfo {
 /// The state of a role that has a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoleInfo {
-    /// The role.
     pub role: ModelRole,
     /// The model's name.
     pub name: String,
-    /// SHA-256 of its file; empty if unknown.
+    /// SHA-256 of the model's file; empty if unknown.
     pub sha256: String,
-    /// Whether it is in memory now.
+    /// Whether the model is in memory now.
     pub loaded: bool,
-    /// The dimension of its vectors, once it was loaded; for the embedder only.
+    /// The dimension of the vectors. Only for an embedder that was loaded.
     pub dimension: Option<usize>,
-    /// Where it computes, once it was loaded: `CPU`, or a device's name.
+    /// The device that computes the model: `CPU`, or the names of GPUs. `None` until the model is loaded.
     pub computes: Option<String>,
-    /// Layers that are computed there and not by the processor.
+    /// The number of layers that this device computes instead of the processor.
     pub gpu_layers: u32,
-    /// Why it cannot be used until its file changes.
+    /// Why the model cannot be used until its file changes.
     pub problem: Option<String>,
 }
 
 /// A worker process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerInfo {
-    /// The roles that it serves.
+    /// The roles that the process serves.
     pub roles: Vec<ModelRole>,
-    /// Its process id; `None` while it does not run.
+    /// The process id; `None` while the process does not run.
     pub pid: Option<u32>,
-    /// Its resident memory in bytes, mapped files included; 0 if it does not run or the system does not tell.
+    /// The resident memory in bytes, mapped files included; 0 if the process does not run or the value is not available.
     pub rss_bytes: u64,
-    /// The processor time that it has used, all threads together; `None` if the system does not tell.
+    /// The processor time of all threads of the process; `None` if the value is not available.
     pub cpu: Option<Duration>,
-    /// How often it was restarted after it had died.
+    /// The number of restarts after the process had died.
     pub restarts: u64,
 }

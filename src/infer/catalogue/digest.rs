@@ -1,4 +1,4 @@
-//! SHA-256 of files: how ergo verifies a file.
+//! SHA-256 hashes, by which ergo verifies model files.
 
 use std::{
     fmt,
@@ -11,10 +11,10 @@ use crate::files;
 use serde::{Deserialize, Serialize};
 use sha2::Digest;
 
-/// Bytes that are read at a time.
+/// The number of bytes that are read at a time.
 const CHUNK: usize = 1 << 20;
 
-/// A SHA-256 hash; as text 64 lower-case hexadecimal digits.
+/// A SHA-256 hash. As text it has 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Sha256([u8; 32]);
@@ -59,15 +59,11 @@ impl From<Sha256> for String {
     }
 }
 
-/// Hashes bytes in memory.
 pub fn of_bytes(bytes: &[u8]) -> Sha256 {
     Sha256(sha2::Sha256::digest(bytes).into())
 }
 
-/// Hashes a file; `progress` is called with the bytes read so far.
-///
-/// # Errors
-/// If the file cannot be read.
+/// Hashes a file. `progress` is called with the number of bytes read so far.
 pub fn of_file(path: &Path, progress: &mut dyn FnMut(u64)) -> io::Result<Sha256> {
     let mut file = files::open(path)?;
     let (mut hash, mut buffer, mut done) = (sha2::Sha256::new(), vec![0; CHUNK], 0);

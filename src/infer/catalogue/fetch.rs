@@ -1,9 +1,8 @@
-//! Downloads a model file: an interrupted download is resumed, and the file gets its name only if its hash is
-//! right.
+//! Downloads a model file. An interrupted download is resumed, and the file gets its name only if its hash is right.
 //!
-//! The part file is a prefix of the file. Beside it is the entity tag under which the server sent it: a server
-//! whose file has changed since is asked to start over. If the prefix still belongs to another file, the hash
-//! detects it, and the file is downloaded once more.
+//! The part file is a prefix of the file. Another file beside it holds the entity tag that the server sent with it, so that
+//! the server starts over if its file has changed since. If the part nevertheless belongs to another file, the hash reveals
+//! it, and the file is downloaded once more.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -20,10 +19,10 @@ use super::{
 };
 use crate::files::write_private;
 
-/// Bytes that are read at a time.
+/// The number of bytes that are read at a time.
 const CHUNK: usize = 1 << 17;
 
-/// What to download.
+/// The file to download.
 #[derive(Clone, Debug)]
 pub struct FetchTarget {
     /// The expected size in bytes.
@@ -40,7 +39,7 @@ impl FetchTarget {
         with_suffix(&self.target, ".part")
     }
 
-    /// Returns the path of the part's entity tag.
+    /// Returns the path of the file with the part's entity tag.
     fn tag(&self) -> PathBuf {
         with_suffix(&self.target, ".part.json")
     }
@@ -52,20 +51,19 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// How often, and after which delay, an interrupted download is retried. The count starts over when bytes
-/// arrive.
+/// How often, and after which delay, an interrupted download is retried. The count starts over when bytes arrive.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
-    /// Attempts in a row without any bytes before it fails.
+    /// The number of consecutive attempts without any bytes after which the download fails.
     pub attempts: u32,
-    /// The delay after the first; it doubles with each next one.
+    /// The delay after the first attempt. It doubles with each further one.
     pub first: Duration,
-    /// The longest delay.
+    /// The maximum delay.
     pub longest: Duration,
 }
 
 impl RetryPolicy {
-    /// Returns the delay after this many attempts in a row without bytes, from 1.
+    /// Returns the delay after this many consecutive attempts without bytes, counted from 1.
     pub fn pause(&self, attempt: u32) -> Duration {
         let factor = 2_u32.saturating_pow(attempt.saturating_sub(1));
         self.first.saturating_mul(factor).min(self.longest)
@@ -84,28 +82,20 @@ impl Default for RetryPolicy {
 pub enum FetchProgress {
     /// Bytes have arrived.
     Downloaded {
-        /// Bytes downloaded.
+        /// The number of bytes downloaded so far.
         bytes: u64,
-        /// Expected size in bytes.
+        /// The expected size in bytes.
         total_bytes: u64,
     },
     /// An earlier part is resumed.
     Resumed {
-        /// Bytes downloaded before.
+        /// The size of the part in bytes.
         from: u64,
     },
     /// The download starts over although there was a part.
-    Restarted {
-        /// The reason.
-        why: String,
-    },
-    /// It was interrupted, and is retried after a delay.
-    Retrying {
-        /// The reason.
-        why: String,
-        /// The delay.
-        after: Duration,
-    },
+    Restarted { why: String },
+    /// The download was interrupted, and is retried after a delay.
+    Retrying { why: String, after: Duration },
     /// All bytes have arrived; the hash is being computed.
     Checking,
 }
@@ -119,12 +109,11 @@ pub enum FetchError {
     /// The server cannot be reached.
     #[error("{0}")]
     Unreachable(String),
-    /// It was interrupted too often.
+    /// The download was interrupted too often.
     #[error("{why} ({attempts} attempts); {kept} bytes are kept")]
     GaveUp {
-        /// The last reason.
+        /// The reason of the last interruption.
         why: String,
-        /// The number of attempts.
         attempts: u32,
         /// The size of the part in bytes.
         kept: u64,
@@ -152,12 +141,12 @@ pub enum FetchError {
         "the disk is full after {done} of {total} bytes; the partial download was deleted, so that the store still has room"
     )]
     DiskFull {
-        /// Bytes downloaded.
+        /// The number of bytes downloaded.
         done: u64,
-        /// Expected size in bytes.
+        /// The expected size in bytes.
         total: u64,
     },
-    /// Another command downloads the same file.
+    /// Another command is downloading the same file.
     #[error("another command is downloading this file: wait for it to finish")]
     Busy,
     /// A file cannot be used.
@@ -165,14 +154,13 @@ pub enum FetchError {
     File {
         /// `write`, …
         act: &'static str,
-        /// The path.
         path: PathBuf,
-        /// The system's error.
+        /// The system's error message.
         cause: String,
     },
 }
 
-/// Where to resume.
+/// The position at which a download is resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumeFrom {
     /// The first byte to send.
@@ -183,47 +171,43 @@ pub struct ResumeFrom {
 
 /// A server's response.
 pub struct SourceResponse {
-    /// The first byte that it sends: the requested one, or 0.
+    /// The offset of the first byte of the body: the requested one, or 0.
     pub offset: u64,
-    /// The size of the whole file, if it says so.
+    /// The size of the whole file, if the response has it.
     pub total: Option<u64>,
-    /// A strong entity tag.
+    /// A strong entity tag, if the response has one.
     pub tag: Option<String>,
-    /// The body.
     pub body: Box<dyn Read>,
 }
 
 /// Why a server's response cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceError {
-    /// A retry may help; with the delay that the server asks for, if any.
+    /// A retry may succeed. With the delay that the server asks for, if any.
     Transient(String, Option<Duration>),
-    /// The server cannot resume from that byte.
+    /// The server cannot resume at the requested byte.
     CannotResume,
-    /// A retry does not help.
+    /// A retry would fail, too.
     Final(FetchError),
 }
 
 /// The source of a download.
 pub trait FileSource {
     /// Requests the file, from a byte on or from its beginning.
-    ///
-    /// # Errors
-    /// If there is no response with the bytes.
     fn open(&mut self, from: Option<&ResumeFrom>) -> Result<SourceResponse, SourceError>;
 
-    /// Returns its address; an entity tag is valid only for the address that sent it.
+    /// Returns the address of the file. An entity tag is valid only for the address that sent it.
     fn address(&self) -> &str;
 }
 
-/// The stored entity tag of a part.
+/// The entity tag of a part, as it is stored beside it.
 #[derive(Debug, Serialize, Deserialize)]
 struct PartTag {
     address: String,
     tag: Option<String>,
 }
 
-/// Downloads a file. `pause` waits; `hear` receives the progress.
+/// Downloads a file. `pause` is called to wait between attempts, and `report` with the progress.
 ///
 /// # Errors
 /// [`FetchError`]. The part is kept for the next attempt, unless the error says that it was deleted.
@@ -232,7 +216,7 @@ pub fn fetch(
     source: &mut dyn FileSource,
     retry: RetryPolicy,
     pause: &dyn Fn(Duration),
-    hear: &mut dyn FnMut(FetchProgress),
+    report: &mut dyn FnMut(FetchProgress),
 ) -> Result<(), FetchError> {
     let path = wanted.part();
     let mut part = open_private(&path).map_err(file_error("open", &path))?;
@@ -241,39 +225,39 @@ pub fn fetch(
         Err(TryLockError::WouldBlock) => return Err(FetchError::Busy),
         Err(TryLockError::Error(error)) => return Err(file_error("lock", &path)(error)),
     }
-    // Only a part from before this run may belong to another file without being noticed.
-    let mut suspect = length(&part, &path)? > 0;
+    // A part that an earlier run downloaded may belong to another file.
+    let mut may_be_other_file = length(&part, &path)? > 0;
     loop {
-        if let Err(error) = complete(wanted, source, retry, &mut part, pause, hear) {
+        if let Err(error) = complete(wanted, source, retry, &mut part, pause, report) {
             if length(&part, &path).is_ok_and(|length| length == 0) {
                 discard_part(wanted);
             }
             return Err(error);
         }
-        hear(FetchProgress::Checking);
+        report(FetchProgress::Checking);
         part.sync_all().map_err(file_error("write", &path))?;
         let came = digest::of_file(&path, &mut |_| {}).map_err(file_error("read", &path))?;
         if came == wanted.sha256 {
             break;
         }
-        if !suspect {
+        if !may_be_other_file {
             discard(wanted, &part)?;
             return Err(FetchError::OtherHash { came, wanted: wanted.sha256 });
         }
-        suspect = false;
+        may_be_other_file = false;
         empty(&mut part, &path)?;
-        hear(FetchProgress::Restarted { why: "the earlier part belongs to another file".to_owned() });
+        report(FetchProgress::Restarted { why: "the earlier part belongs to another file".to_owned() });
     }
     fs::rename(&path, &wanted.target).map_err(file_error("write", &wanted.target))?;
     drop(fs::remove_file(wanted.tag()));
-    // The rename must survive a power failure, too.
+    // Sync the folder, so that the rename survives a power failure, too.
     if let Some(folder) = wanted.target.parent() {
         drop(File::open(folder).and_then(|folder| folder.sync_all()));
     }
     Ok(())
 }
 
-/// Removes the part and its tag; returns whether there was one.
+/// Removes the part and its tag. Returns whether there was a part.
 pub fn discard_part(wanted: &FetchTarget) -> bool {
     drop(fs::remove_file(wanted.tag()));
     fs::remove_file(wanted.part()).is_ok()
@@ -286,7 +270,7 @@ fn complete(
     retry: RetryPolicy,
     part: &mut File,
     pause: &dyn Fn(Duration),
-    hear: &mut dyn FnMut(FetchProgress),
+    report: &mut dyn FnMut(FetchProgress),
 ) -> Result<(), FetchError> {
     let path = wanted.part();
     let mut attempt = 0;
@@ -294,17 +278,17 @@ fn complete(
         let before = length(part, &path)?;
         if before > wanted.bytes {
             empty(part, &path)?;
-            hear(FetchProgress::Restarted { why: "the earlier part is longer than the file".to_owned() });
+            report(FetchProgress::Restarted { why: "the earlier part is longer than the file".to_owned() });
             continue;
         }
         if before == wanted.bytes {
             return Ok(());
         }
-        let cut = match transfer(wanted, source, part, before, hear) {
+        let interruption = match transfer(wanted, source, part, before, report) {
             Ok(()) => continue,
-            Err(cut) => cut,
+            Err(error) => error,
         };
-        let (why, asked) = match cut {
+        let (why, requested_delay) = match interruption {
             SourceError::Final(error @ FetchError::DiskFull { .. }) => {
                 discard(wanted, part)?;
                 return Err(error);
@@ -312,29 +296,29 @@ fn complete(
             SourceError::Final(error) => return Err(error),
             SourceError::CannotResume => {
                 empty(part, &path)?;
-                hear(FetchProgress::Restarted { why: "the server does not continue the earlier part".to_owned() });
+                report(FetchProgress::Restarted { why: "the server does not continue the earlier part".to_owned() });
                 ("the server does not continue".to_owned(), Some(Duration::ZERO))
             }
-            SourceError::Transient(why, asked) => (why, asked),
+            SourceError::Transient(why, delay) => (why, delay),
         };
         let kept = length(part, &path)?;
         attempt = if kept > before { 1 } else { attempt + 1 };
         if attempt >= retry.attempts {
             return Err(FetchError::GaveUp { why, attempts: attempt, kept });
         }
-        let after = asked.unwrap_or_else(|| retry.pause(attempt)).min(retry.longest);
-        hear(FetchProgress::Retrying { why, after });
+        let after = requested_delay.unwrap_or_else(|| retry.pause(attempt)).min(retry.longest);
+        report(FetchProgress::Retrying { why, after });
         pause(after);
     }
 }
 
-/// Copies one response, as far as it goes.
+/// Requests the rest of the file once, and appends what arrives to the part.
 fn transfer(
     wanted: &FetchTarget,
     source: &mut dyn FileSource,
     part: &mut File,
     before: u64,
-    hear: &mut dyn FnMut(FetchProgress),
+    report: &mut dyn FnMut(FetchProgress),
 ) -> Result<(), SourceError> {
     let path = wanted.part();
     let failed = |act: &'static str| {
@@ -349,22 +333,22 @@ fn transfer(
         return Err(SourceError::Final(FetchError::OtherSize { there, wanted: wanted.bytes }));
     }
     if opened.offset == before && before > 0 {
-        hear(FetchProgress::Resumed { from: before });
+        report(FetchProgress::Resumed { from: before });
     } else if opened.offset != before {
         if opened.offset != 0 {
             return Err(SourceError::CannotResume);
         }
         part.set_len(0).map_err(failed("write"))?;
-        hear(FetchProgress::Restarted { why: "the server sends the file from its beginning".to_owned() });
+        report(FetchProgress::Restarted { why: "the server sends the file from its beginning".to_owned() });
     }
     let tag = PartTag { address: source.address().to_owned(), tag: opened.tag };
     let text = serde_json::to_vec(&tag).unwrap_or_default();
-    write_private(&wanted.tag(), &text).map_err(|error| at_write(&wanted.tag(), error, opened.offset, wanted.bytes))?;
+    write_private(&wanted.tag(), &text).map_err(|error| write_error(&wanted.tag(), error, opened.offset, wanted.bytes))?;
     part.seek(SeekFrom::Start(opened.offset)).map_err(failed("write"))?;
     let mut done = opened.offset;
     let copied = copy(&mut *opened.body, part, wanted.bytes - done, &mut |more| {
         done += more;
-        hear(FetchProgress::Downloaded { bytes: done, total_bytes: wanted.bytes });
+        report(FetchProgress::Downloaded { bytes: done, total_bytes: wanted.bytes });
     });
     match copied {
         Ok(()) if done == wanted.bytes => Ok(()),
@@ -372,7 +356,7 @@ fn transfer(
             Err(SourceError::Transient(format!("the transfer ended after {done} of {} bytes", wanted.bytes), None))
         }
         Err(CopyError::Read(error)) => Err(SourceError::Transient(format!("the transfer was cut off: {error}"), None)),
-        Err(CopyError::Write(error)) => Err(at_write(&path, error, done, wanted.bytes)),
+        Err(CopyError::Write(error)) => Err(write_error(&path, error, done, wanted.bytes)),
     }
 }
 
@@ -383,8 +367,8 @@ enum CopyError {
     Write(io::Error),
 }
 
-/// Copies at most `limit` bytes; `hear` is called for each piece that was written.
-fn copy(from: &mut dyn Read, to: &mut dyn Write, limit: u64, hear: &mut dyn FnMut(u64)) -> Result<(), CopyError> {
+/// Copies at most `limit` bytes. `report` is called with the number of bytes of each piece that was written.
+fn copy(from: &mut dyn Read, to: &mut dyn Write, limit: u64, report: &mut dyn FnMut(u64)) -> Result<(), CopyError> {
     let mut from = from.take(limit);
     let mut buffer = vec![0; CHUNK];
     loop {
@@ -395,11 +379,11 @@ fn copy(from: &mut dyn Read, to: &mut dyn Write, limit: u64, hear: &mut dyn FnMu
             Err(error) => return Err(CopyError::Read(error)),
         };
         to.write_all(buffer.get(..read).unwrap_or_default()).map_err(CopyError::Write)?;
-        hear(read as u64);
+        report(read as u64);
     }
 }
 
-fn at_write(path: &Path, error: io::Error, done: u64, total: u64) -> SourceError {
+fn write_error(path: &Path, error: io::Error, done: u64, total: u64) -> SourceError {
     SourceError::Final(match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FetchError::DiskFull { done, total },
         _ => file_error("write", path)(error),
@@ -419,9 +403,9 @@ fn empty(part: &mut File, path: &Path) -> Result<(), FetchError> {
     part.set_len(0).and_then(|()| part.rewind()).map_err(file_error("write", path))
 }
 
-/// Removes the part that is open and locked.
+/// Removes the part, which is open and locked.
 fn discard(wanted: &FetchTarget, part: &File) -> Result<(), FetchError> {
-    // This frees the space at once, even if the name cannot be removed.
+    // Truncating frees the space even if the file cannot be removed.
     let freed = part.set_len(0);
     discard_part(wanted);
     freed.map_err(file_error("empty", &wanted.part()))

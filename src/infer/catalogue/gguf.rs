@@ -1,7 +1,6 @@
-//! The header of a GGUF file, read far enough to tell what the model is: architecture, pooling, labels,
-//! dimension.
+//! Reads from the header of a GGUF file what kind of model it is: architecture, pooling, labels, dimension.
 //!
-//! Architecture Invariant: every length in a file is checked before it is used, since a file may hold anything.
+//! Architecture Invariant: every length in a file is checked before it is used, since a file may contain anything.
 
 use std::{
     io::{self, BufReader, Read},
@@ -15,16 +14,23 @@ use crate::{
 
 /// The versions of the format that llama.cpp reads and that have this header.
 const VERSIONS: std::ops::RangeInclusive<u32> = 2..=3;
-/// The longest text that is kept; a longer one (a chat template) is only measured.
-const MAX_KEPT: u64 = 1 << 10;
-/// The longest header, in bytes: vocabularies have some megabytes.
+
+/// The maximum length of a text value in bytes. Longer ones, such as chat templates, are skipped.
+const MAX_TEXT: u64 = 1 << 10;
+
+/// The maximum size of a header in bytes. Vocabularies have some megabytes.
 const MAX_HEADER: u64 = 256 << 20;
-/// The most keys, and the most labels, of a file.
+
+/// The maximum number of keys of a file.
 const MAX_KEYS: u64 = 10_000;
+
+/// The maximum number of labels of a classifier.
 const MAX_LABELS: u64 = 64;
-/// `pooling_type` of a sequence classifier, in llama.cpp's numbers.
+
+/// llama.cpp's number of the `pooling_type` of a sequence classifier.
 const POOLING_RANK: u64 = 4;
-/// Architectures whose models read a text as a whole, and do not generate.
+
+/// Architectures of encoders, which do not generate text.
 const ENCODERS: &[&str] =
     &["bert", "modern-bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "neo-bert"];
 
@@ -33,21 +39,19 @@ const ENCODERS: &[&str] =
 pub struct GgufHeader {
     /// `bert`, `qwen2`, …
     pub architecture: String,
-    /// The model's name, by its maker.
+    /// The publisher's name of the model.
     pub name: Option<String>,
-    /// Its licence, by its maker.
     pub licence: Option<String>,
-    /// The dimension of its vectors.
+    /// The dimension of the vectors.
     pub dimension: Option<u64>,
-    /// The pooling of token vectors: llama.cpp's number.
+    /// llama.cpp's number of the pooling of token vectors.
     pub pooling: Option<u64>,
     /// The labels of a classifier.
     pub labels: Vec<String>,
-    /// Whether it has a chat template.
     pub chat_template: bool,
 }
 
-/// A value, as far as it is needed.
+/// A value of a key. [`Value::Other`] stands for all values that are not needed.
 enum Value {
     Text(String),
     Number(u64),
@@ -78,12 +82,12 @@ impl GgufHeader {
         })
     }
 
-    /// Returns the number of labels that are classes: all but the gate's.
+    /// Returns the number of labels without [`GATE_LABEL`], which is not a class.
     fn classes(&self) -> usize {
         self.labels.iter().filter(|label| !label.eq_ignore_ascii_case(GATE_LABEL)).count()
     }
 
-    /// Returns the role that such a model can serve.
+    /// Returns the role that the model can serve.
     ///
     /// # Errors
     /// A message for people, if ergo cannot use it.
@@ -116,7 +120,7 @@ fn wrong(what: impl Into<String>) -> io::Error {
 impl Reader<'_> {
     fn header(&mut self) -> io::Result<GgufHeader> {
         let mut magic = [0; 4];
-        // A shorter file is not a GGUF file either.
+        // If reading fails, the file is shorter than the magic number.
         let begins = self.input.read_exact(&mut magic).is_ok() && magic == *b"GGUF";
         if !begins {
             return Err(wrong("it is not a GGUF file: it does not begin with `GGUF`"));
@@ -175,7 +179,7 @@ impl Reader<'_> {
                 let size = size_of(kind).ok_or_else(|| wrong("its header is damaged: an unknown type"))?;
                 let mut bytes = [0; 8];
                 self.input.read_exact(bytes.get_mut(..size as usize).unwrap_or_default())?;
-                // 6 and 12 are floating-point numbers.
+                // Types 6 and 12 are floating-point numbers.
                 if matches!(kind, 6 | 12) { Value::Other } else { Value::Number(u64::from_le_bytes(bytes)) }
             }
         })
@@ -193,10 +197,10 @@ impl Reader<'_> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Reads a text; `None` if it is too long to be kept.
+    /// Reads a text; `None` if it is longer than [`MAX_TEXT`].
     fn text(&mut self) -> io::Result<Option<String>> {
         let length = self.u64()?;
-        if length > MAX_KEPT {
+        if length > MAX_TEXT {
             self.skip(length)?;
             return Ok(None);
         }
@@ -231,7 +235,7 @@ impl GgufHeader {
     }
 }
 
-/// Returns the size in bytes of a value of a GGUF type that is neither a text nor a list.
+/// Returns the size in bytes of the values of a GGUF type; `None` for texts, lists and unknown types.
 fn size_of(kind: u32) -> Option<u64> {
     match kind {
         0 | 1 | 7 => Some(1),
@@ -264,7 +268,7 @@ pub(crate) mod written {
         [head, (values.len() as u64).to_le_bytes().to_vec(), items].concat()
     }
 
-    /// A file with these keys, that says to have one tensor.
+    /// A file with these keys that declares one tensor.
     pub(crate) fn file(keys: &[Vec<u8>]) -> Vec<u8> {
         let head = [&b"GGUF"[..], &3_u32.to_le_bytes(), &1_u64.to_le_bytes(), &(keys.len() as u64).to_le_bytes()];
         [head.concat(), keys.concat()].concat()

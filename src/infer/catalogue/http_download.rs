@@ -6,21 +6,20 @@ use ureq::{Agent, Error, http::Response};
 
 use super::fetch::{FetchError, FileSource, ResumeFrom, SourceError, SourceResponse};
 
-/// The timeout of a connection.
-const CONNECT: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A file at an address. Redirections are followed, and `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` apply.
+/// A file at an HTTP address. Redirections are followed, and `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` apply.
 pub struct HttpSource {
     agent: Agent,
     address: String,
 }
 
 impl HttpSource {
-    /// Creates the source of a file at `address`. A transfer without bytes for `silence` counts as interrupted.
+    /// Creates the source of a file. A transfer without bytes for the time `silence` counts as interrupted.
     pub fn new(address: impl Into<String>, silence: Duration) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_connect(Some(CONNECT))
+            .timeout_connect(Some(CONNECT_TIMEOUT))
             .timeout_recv_response(Some(silence))
             .timeout_per_read(Some(silence))
             .timeout_per_write(Some(silence))
@@ -32,7 +31,7 @@ impl HttpSource {
 
 impl FileSource for HttpSource {
     fn open(&mut self, from: Option<&ResumeFrom>) -> Result<SourceResponse, SourceError> {
-        // Uncompressed: a compressed response could not be resumed.
+        // A compressed response could not be resumed.
         let mut request = self.agent.get(&self.address).header("accept-encoding", "identity");
         if let Some(ResumeFrom { offset, tag }) = from {
             request = request.header("range", format!("bytes={offset}-"));
@@ -61,7 +60,7 @@ impl FileSource for HttpSource {
     }
 }
 
-/// Parses the first byte and the size of the whole from `bytes 10-35/36`.
+/// Parses `bytes 10-35/36` into the offset of the first byte and the size of the whole file.
 fn content_range(text: &str) -> Option<(u64, Option<u64>)> {
     let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
     let (first, _last) = range.split_once('-')?;

@@ -1,4 +1,4 @@
-//! Measures the speed of this machine's models: what `ergo models bench` shows.
+//! Measures the speed of this machine's models, for `ergo models bench`.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,13 @@ use crate::infer::{Call, InferError, ModelRole, Models, Prompt};
 /// The timeout of one call.
 const DEADLINE: Duration = Duration::from_mins(5);
 
-/// Pairs in one call of a classifier: about those of a guarded write.
+/// The number of texts or pairs in one call: about as time_calls pairs as a guarded write has.
 const BATCH: usize = 8;
 
-/// Tokens that a language model is made to write.
-const TOKENS: usize = 32;
+/// The number of tokens that a language model generates in one call.
+const GENERATED_TOKENS: usize = 32;
 
-/// Sentences of usual length, used in turns.
+/// Sentences of typical length, used in turn.
 const SENTENCES: [&str; 8] = [
     "Every service writes its logs to standard output, one JSON object a line.",
     "The public API is versioned in its path, and a version is kept for a year.",
@@ -30,19 +30,19 @@ const SENTENCES: [&str; 8] = [
 /// The timing of one kind of call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModelTiming {
-    /// What was timed: `load`, `sentence`, `pair`, …
+    /// What was timed: `sentence`, `pair`, …
     pub what: &'static str,
-    /// Items of one call: a call's time is divided by it.
+    /// The number of items (sentences, pairs, tokens) of one call, by which its time is divided.
     pub per_call: usize,
-    /// Calls that were timed.
+    /// The number of timed calls.
     pub calls: usize,
-    /// The median, in milliseconds for one item.
+    /// The median time of one item, in milliseconds.
     pub p50_ms: f64,
-    /// The 95th percentile, in milliseconds for one item.
+    /// The 95th percentile of the time of one item, in milliseconds.
     pub p95_ms: f64,
 }
 
-/// Times the model of a role with `calls` calls of each kind, after one that loads it.
+/// Times the model of a role with `calls` calls of each kind, after a first call that loads the model.
 ///
 /// # Errors
 /// The first [`InferError`].
@@ -56,39 +56,39 @@ pub fn measure(role: ModelRole, models: &dyn Models, calls: usize) -> Result<Vec
         ModelRole::Embedder => {
             let texts = |at: usize, count: usize| (at..at + count).map(sentence).collect::<Vec<_>>();
             Ok(vec![
-                once(&mut || models.embed(&texts(0, 1), call).map(drop))?,
-                many("sentence", 1, calls, &mut |at| models.embed(&texts(at, 1), call).map(drop))?,
-                many("per sentence, 8 per call", BATCH, calls, &mut |at| {
+                time_first_call(&mut || models.embed(&texts(0, 1), call).map(drop))?,
+                time_calls("sentence", 1, calls, &mut |at| models.embed(&texts(at, 1), call).map(drop))?,
+                time_calls("per sentence, 8 per call", BATCH, calls, &mut |at| {
                     models.embed(&texts(at, BATCH), call).map(drop)
                 })?,
             ])
         }
         ModelRole::Nli => Ok(vec![
-            once(&mut || models.classify(&pairs(0, 1), call).map(drop))?,
-            many("pair", 1, calls, &mut |at| models.classify(&pairs(at, 1), call).map(drop))?,
-            many("per pair, 8 per call", BATCH, calls, &mut |at| models.classify(&pairs(at, BATCH), call).map(drop))?,
+            time_first_call(&mut || models.classify(&pairs(0, 1), call).map(drop))?,
+            time_calls("pair", 1, calls, &mut |at| models.classify(&pairs(at, 1), call).map(drop))?,
+            time_calls("per pair, 8 per call", BATCH, calls, &mut |at| models.classify(&pairs(at, BATCH), call).map(drop))?,
         ]),
         ModelRole::Llm => {
             let examples = || [(sentence(1), sentence(2))];
             let prompt = |at: usize| Prompt::few_shot("Repeat what is said, in other words.", examples(), sentence(at));
-            // A grammar without an end: exactly this many tokens are written.
+            // The grammar never allows the end, so that exactly `GENERATED_TOKENS` are generated.
             let letters = "root ::= [a-z ]+ \"\\x00\"";
-            let weigh = |at: usize| models.answers(&prompt(at), &["yes".to_owned(), "no".to_owned()], call).map(drop);
-            let write = |at: usize| models.generate(&prompt(at), letters, TOKENS, call).map(drop);
+            let score = |at: usize| models.answers(&prompt(at), &["yes".to_owned(), "no".to_owned()], call).map(drop);
+            let write = |at: usize| models.generate(&prompt(at), letters, GENERATED_TOKENS, call).map(drop);
             Ok(vec![
-                once(&mut || weigh(0))?,
-                many("per answer scored", 1, calls, &mut |at| weigh(at))?,
-                many("per token generated", TOKENS, calls.div_ceil(4), &mut |at| write(at))?,
+                time_first_call(&mut || score(0))?,
+                time_calls("per answer scored", 1, calls, &mut |at| score(at))?,
+                time_calls("per token generated", GENERATED_TOKENS, calls.div_ceil(4), &mut |at| write(at))?,
             ])
         }
     }
 }
 
-fn once(work: &mut dyn FnMut() -> Result<(), InferError>) -> Result<ModelTiming, InferError> {
-    many("loading and first call", 1, 1, &mut |_| work())
+fn time_first_call(work: &mut dyn FnMut() -> Result<(), InferError>) -> Result<ModelTiming, InferError> {
+    time_calls("loading and first call", 1, 1, &mut |_| work())
 }
 
-fn many(
+fn time_calls(
     what: &'static str,
     per_call: usize,
     calls: usize,

@@ -1,7 +1,7 @@
-//! The models that ergo knows (`assets/models.toml`), and those of this machine.
+//! The models that ergo knows (`assets/models.toml`), and the model files of this machine.
 //!
-//! The catalogue is built in and gives the size and hash of each file. The [`ModelStore`] is a folder of this
-//! machine with the files, and the record of which one serves which role. Nothing here loads a model.
+//! The built-in catalogue has the size and hash of each file. The [`ModelStore`] is a folder of this machine with the files,
+//! and a record of which one serves which role. Nothing in this module loads a model.
 
 pub mod digest;
 pub mod fetch;
@@ -50,43 +50,41 @@ pub fn embedded(role: ModelRole) -> Option<&'static EmbeddedModel> {
     EMBEDDED.iter().find(|(serves, _)| *serves == role).map(|(_, model)| *model)
 }
 
-/// A model that ergo knows.
+/// A model of the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CatalogueEntry {
-    /// Its name in commands and settings.
+    /// The name in commands and settings.
     pub name: String,
-    /// Its role.
     pub role: ModelRole,
-    /// The name of its file.
+    /// The name of the file.
     pub file: String,
-    /// The size of its file in bytes.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// The hash of its file.
+    /// The hash of the file.
     pub sha256: Sha256,
     /// The licence of the weights, as an SPDX expression.
     pub licence: String,
-    /// The publisher.
     pub publisher: String,
-    /// The publisher's page about it.
+    /// The address of the publisher's page about the model.
     pub page: String,
     /// The address of the file; `None` if it cannot be downloaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Whether it is built into the program.
+    /// Whether the model is built into the program.
     #[serde(default)]
     pub embedded: bool,
-    /// What it is for, in a few words.
+    /// The purpose of the model, in a few words.
     pub about: String,
-    /// Its measured quality.
+    /// The measured quality, as text.
     pub quality: String,
-    /// Its measured time.
+    /// The measured time, as text.
     pub time: String,
-    /// How, and on what, both were measured.
+    /// How, and on which data and machine, quality and time were measured.
     pub measured: String,
 }
 
-/// All models that ergo knows.
+/// The models that ergo knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
@@ -98,7 +96,7 @@ impl Catalogue {
     /// Parses a catalogue.
     ///
     /// # Errors
-    /// What is wrong, if it is invalid or contradicts itself.
+    /// A message for people, if the text is invalid, or two models have the same name, file or hash.
     pub fn parse(text: &str) -> Result<Self, String> {
         let catalogue: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         catalogue.check().map(|()| catalogue)
@@ -138,7 +136,7 @@ impl Catalogue {
         BUILTIN.get_or_init(|| Self::parse(TEXT).unwrap_or_default())
     }
 
-    /// Returns the built-in catalogue, followed by an organisation's own from a file of the same format.
+    /// Returns the built-in catalogue, extended by an organisation's own, which is a file in the same format.
     ///
     /// # Errors
     /// A message for people, if the file cannot be read, is invalid, or repeats a built-in name.
@@ -158,7 +156,7 @@ impl Catalogue {
         Ok(all)
     }
 
-    /// Returns the models, in the catalogue's order.
+    /// Returns the models in the order of the files.
     pub fn models(&self) -> &[CatalogueEntry] {
         &self.models
     }
@@ -174,7 +172,7 @@ impl Catalogue {
     }
 }
 
-/// Whether a text can be the name of a model or of its file: it is used in paths, settings and commands.
+/// Whether a text is valid as the name of a model or of its file, which is used in paths, settings and commands.
 pub fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
     let first = text.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());

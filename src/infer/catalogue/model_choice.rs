@@ -1,5 +1,5 @@
-//! Decides which model serves which role: what `config.toml` names, otherwise this machine's choice, otherwise
-//! the built-in default.
+//! Decides which model serves which role: the one that `config.toml` names, otherwise the one chosen with `ergo models use`,
+//! otherwise the built-in default.
 
 use std::path::Path;
 
@@ -12,35 +12,33 @@ use super::{
 };
 use crate::infer::{ModelFile, ModelRole, ModelSet, ModelSource};
 
-/// Who chose the model of a role.
+/// How the model of a role was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChosenBy {
-    /// Nobody: it is the default.
+    /// Not at all: it is the default.
     Default,
-    /// `ergo models use`, on this machine.
+    /// With `ergo models use` on this machine.
     Machine,
-    /// `[models]` in `config.toml`, which overrides the machine's choice.
+    /// With `[models]` in `config.toml`, which overrides the machine's choice.
     Settings,
 }
 
 /// The model that serves a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServingModel {
-    /// The role.
     pub role: ModelRole,
-    /// Who chose it.
     pub by: ChosenBy,
-    /// The choice as it was written; `default` if there is none.
+    /// The chosen name or path as it was written; `default` if nothing was chosen.
     pub wanted: String,
-    /// The model; `None` if the role is empty.
+    /// The model; `None` if the role has none.
     pub model: Option<ModelSource>,
-    /// Why it is not what was chosen, and what to do.
+    /// Why the chosen model is not used, and what to do.
     pub problem: Option<String>,
 }
 
-/// Returns what serves each role. Never fails: an unusable choice falls back to the default and is reported.
-/// `settings` returns what `config.toml` names for a role.
+/// Returns the model of each role. Never fails: if a chosen model cannot be used, the default is used instead, and
+/// [`ServingModel::problem`] says why. `settings` returns the model that `config.toml` names for a role.
 pub fn resolve(
     model_store: &ModelStore,
     catalogue: &Catalogue,
@@ -73,21 +71,21 @@ pub fn resolve(
     ModelRole::ALL.into_iter().map(serve).collect()
 }
 
-/// Returns the serving models, for the worker.
+/// Returns the serving models in the form that the pool takes.
 pub fn model_set(serving: &[ServingModel]) -> ModelSet {
     let of = |role| serving.iter().find(|serving| serving.role == role).and_then(|serving| serving.model.clone());
     ModelSet { embedder: of(ModelRole::Embedder), nli: of(ModelRole::Nli), llm: of(ModelRole::Llm) }
 }
 
-/// Whether a choice is a path rather than a name.
+/// Whether a chosen model is given by its path and not by its name.
 pub fn is_path(wanted: &str) -> bool {
     wanted.contains('/') || Path::new(wanted).extension().is_some_and(|extension| extension == "gguf")
 }
 
-/// Returns the model of a choice.
+/// Returns the model with this name or path; `None` for [`NONE`].
 ///
 /// # Errors
-/// Why it cannot serve and what to do, to follow its name.
+/// A text that says why the model cannot be used and what to do, to be appended to its name.
 pub fn find(
     model_store: &ModelStore,
     catalogue: &Catalogue,
@@ -130,7 +128,7 @@ fn installed(
     }
     let path = model_store.path_of(&model.file);
     let place = path.display();
-    let again = match catalogue.hashed(&model.sha256) {
+    let remedy = match catalogue.hashed(&model.sha256) {
         Some(entry) if entry.url.is_some() => format!("`ergo models pull {}` downloads it again", model.name),
         _ => "`ergo models import FILE` adds it from a file".to_owned(),
     };
@@ -138,12 +136,12 @@ fn installed(
         FileCondition::Good => {
             Ok(ModelSource::File(ModelFile { name: model.name.clone(), sha256: model.sha256.to_string(), path }))
         }
-        FileCondition::Gone => Err(format!("its file {place} is missing ({again})")),
-        FileCondition::Damaged(how) => Err(format!("its file {place} is damaged: {how} ({again})")),
+        FileCondition::Gone => Err(format!("its file {place} is missing ({remedy})")),
+        FileCondition::Damaged(how) => Err(format!("its file {place} is damaged: {how} ({remedy})")),
     }
 }
 
-/// Returns a file that is named by its path: one of the store's, or an unknown one.
+/// Returns the model in the file at a path, which may be an installed or an unknown one.
 fn at_path(
     model_store: &ModelStore,
     catalogue: &Catalogue,

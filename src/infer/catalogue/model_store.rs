@@ -1,7 +1,7 @@
-//! The models of this machine: a folder with their files, and a record of them and of the model of each role.
+//! The models of this machine: a folder with their files, and a record of the files and of the model of each role.
 //!
-//! It belongs to this machine and never syncs. The record is replaced atomically under a lock, so that
-//! concurrent commands lose nothing and a reader never sees half of it.
+//! The folder never syncs. The record is replaced atomically under a lock, so that concurrent commands lose no changes and a
+//! reader never sees an incomplete record.
 
 use std::{
     collections::BTreeMap,
@@ -16,12 +16,13 @@ use serde::{Deserialize, Serialize};
 use super::digest::{self, Sha256};
 use crate::{files::write_private, infer::ModelRole};
 
-/// The version of the record.
+/// The format version of the record.
 const VERSION: u32 = 1;
 
-/// The word for the default model, in place of a name.
+/// The word that stands for the default model.
 pub const DEFAULT: &str = "default";
-/// The word for no model.
+
+/// The word that stands for no model.
 pub const NONE: &str = "none";
 
 /// Why the folder or its record cannot be used.
@@ -32,9 +33,7 @@ pub enum ModelStoreError {
     Io {
         /// `read`, `write`, …
         act: &'static str,
-        /// The path.
         path: PathBuf,
-        /// The system's error.
         cause: io::Error,
     },
     /// The record is invalid.
@@ -58,18 +57,17 @@ impl ModelStoreError {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InstalledModel {
-    /// Its name in commands and settings.
+    /// The name in commands and settings.
     pub name: String,
-    /// Its role.
     pub role: ModelRole,
-    /// The file: a name in the folder, or the absolute path of a file elsewhere that stays there.
+    /// The file: a name in the folder, or the absolute path of a file elsewhere that is used from there.
     pub file: PathBuf,
     /// The size of the file in bytes.
     pub bytes: u64,
-    /// The hash of the file when it was accepted.
+    /// The hash of the file when it was installed.
     pub sha256: Sha256,
-    /// When the file was last changed, in nanoseconds since the Unix epoch: if size and time are unchanged, so
-    /// is the hash.
+    /// The modification time of the file, in nanoseconds since the Unix epoch. If size and time are unchanged, the file
+    /// counts as unchanged, and its hash is not computed again.
     pub modified: u64,
     /// The licence, if the catalogue or the file names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,10 +79,9 @@ pub struct InstalledModel {
 #[serde(deny_unknown_fields)]
 pub struct ModelRecords {
     version: u32,
-    /// The model of a role: its name, or [`NONE`]; the default if absent.
+    /// The chosen model of a role: its name, or [`NONE`]. A role without an entry has the default.
     #[serde(default)]
     pub chosen: BTreeMap<ModelRole, String>,
-    /// The installed files.
     #[serde(default)]
     pub installed: Vec<InstalledModel>,
 }
@@ -96,7 +93,6 @@ impl Default for ModelRecords {
 }
 
 impl ModelRecords {
-    /// Returns the installed model with this name.
     pub fn named(&self, name: &str) -> Option<&InstalledModel> {
         self.installed.iter().find(|model| model.name == name)
     }
@@ -117,11 +113,11 @@ impl ModelRecords {
 /// The condition of an installed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileCondition {
-    /// Unchanged.
+    /// The file is unchanged.
     Good,
-    /// Missing.
+    /// The file is missing.
     Gone,
-    /// Changed; the text says how.
+    /// The file has changed or cannot be read. The text says how or why.
     Damaged(String),
 }
 
@@ -137,12 +133,11 @@ impl ModelStore {
         Self { folder: folder.into() }
     }
 
-    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the path of a file: in the folder, unless its path is absolute.
+    /// Returns the absolute path of a model's file, whose path may be relative to the folder.
     pub fn path_of(&self, file: &Path) -> PathBuf {
         self.folder.join(file)
     }
@@ -152,10 +147,7 @@ impl ModelStore {
         self.folder.join("models.json")
     }
 
-    /// Reads the record; it is empty if there is none.
-    ///
-    /// # Errors
-    /// If it cannot be read, or is invalid.
+    /// Reads the record. A missing record counts as empty.
     pub fn load(&self) -> Result<ModelRecords, ModelStoreError> {
         let path = self.record();
         let bytes = match crate::files::bytes(&path, crate::files::MAX_SETTINGS) {
@@ -175,19 +167,14 @@ impl ModelStore {
     }
 
     /// Creates the folder, accessible by this user only.
-    ///
-    /// # Errors
-    /// If it cannot be created.
     pub fn make(&self) -> Result<(), ModelStoreError> {
         use std::os::unix::fs::DirBuilderExt;
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.map_err(ModelStoreError::io("make the folder", &self.folder))
     }
 
-    /// Changes the record under a lock: reads it, calls `change`, and replaces it.
-    ///
-    /// # Errors
-    /// If the record cannot be read or replaced; then it is unchanged.
+    /// Changes the record under a lock: reads it, calls `change`, and replaces it. If an error is returned, the record is
+    /// unchanged.
     pub fn change<T>(&self, change: impl FnOnce(&mut ModelRecords) -> T) -> Result<T, ModelStoreError> {
         self.make()?;
         let lock = self.folder.join("models.lock");
@@ -203,7 +190,7 @@ impl ModelStore {
         Ok(value)
     }
 
-    /// Returns the condition of an installed file. It is only read if its size or time has changed.
+    /// Returns the condition of an installed file. The file is read only if its size or modification time has changed.
     pub fn condition(&self, model: &InstalledModel) -> FileCondition {
         let path = self.path_of(&model.file);
         match fs::metadata(&path) {
@@ -213,7 +200,7 @@ impl ModelStore {
             Ok(_) => {
                 let (condition, modified) = self.examine(model, &mut |_| {});
                 if condition == FileCondition::Good {
-                    self.note_time(model, modified);
+                    self.record_time(model, modified);
                 }
                 condition
             }
@@ -222,8 +209,8 @@ impl ModelStore {
         }
     }
 
-    /// Records the new time of a file that was touched but not changed, so that it is not read in full again.
-    fn note_time(&self, model: &InstalledModel, modified: u64) {
+    /// Records the new modification time of a file whose content is unchanged, so that it is not read again.
+    fn record_time(&self, model: &InstalledModel, modified: u64) {
         let noted = self.change(|records| {
             if let Some(known) = records.installed.iter_mut().find(|known| *known == model) {
                 known.modified = modified;
@@ -234,7 +221,7 @@ impl ModelStore {
         }
     }
 
-    /// Returns the condition of an installed file by its content, and when it was last changed.
+    /// Reads an installed file, and returns its condition and modification time.
     pub fn examine(&self, model: &InstalledModel, progress: &mut dyn FnMut(u64)) -> (FileCondition, u64) {
         let path = self.path_of(&model.file);
         let unreadable = |error: io::Error| FileCondition::Damaged(format!("it cannot be read: {error}"));
@@ -258,13 +245,13 @@ impl ModelStore {
     }
 }
 
-/// Returns when a file was last changed, in nanoseconds since the Unix epoch.
+/// Returns the modification time of a file, in nanoseconds since the Unix epoch.
 pub fn modified(meta: &fs::Metadata) -> u64 {
     let nanos = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
     u64::try_from(nanos).unwrap_or(0)
 }
 
-/// Opens a file that only this user may read, and creates it if it is absent.
+/// Opens a file, or creates it with access for this user only.
 pub(super) fn open_private(path: &Path) -> io::Result<File> {
     fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
@@ -273,7 +260,7 @@ pub(super) fn open_private(path: &Path) -> io::Result<File> {
 pub(crate) mod testing {
     use super::*;
 
-    /// Puts a file with these bytes on a shelf, as an import does.
+    /// Installs a file with these bytes, as an import does.
     pub(crate) fn install(model_store: &ModelStore, name: &str, role: ModelRole, bytes: &[u8]) -> InstalledModel {
         model_store.make().unwrap();
         let file = PathBuf::from(format!("{name}.gguf"));

@@ -7,7 +7,7 @@ use crate::infer::{Call, InferError, ModelRole, Models, Prompt};
 /// The timeout of one question, loading included: a slow disk, a large model, a busy machine.
 const DEADLINE: Duration = Duration::from_mins(3);
 
-/// Two sentences of one meaning, and an unrelated one.
+/// Two sentences with the same meaning, and an unrelated one.
 const SENTENCES: [&str; 3] = [
     "Release notes are written in English.",
     "We write the notes of each release in English.",
@@ -22,7 +22,7 @@ const CONTRADICTIONS: [(&str, &str); 4] = [
     ("Backups are encrypted.", "Backups are not encrypted."),
 ];
 
-/// Pairs that do not: paraphrases and unrelated sentences.
+/// Pairs that do not contradict each other: paraphrases and unrelated sentences.
 const COMPATIBLE: [(&str, &str); 4] = [
     ("Indent the code with tabs.", "The code is indented with tabs."),
     ("Release notes must be written in English.", "English is the language of the release notes."),
@@ -30,35 +30,34 @@ const COMPATIBLE: [(&str, &str); 4] = [
     ("Backups are encrypted.", "Indent the code with tabs."),
 ];
 
-/// How many of the sixteen comparisons of a contradiction with a compatible pair a classifier must get right: a
+/// The number of comparisons of a contradiction with a compatible pair, of sixteen, that a classifier must get right. A
 /// model with other labels, or one that guesses, does not.
-const ENOUGH: usize = 12;
+const MIN_CORRECT: usize = 12;
 
-/// The grammar of the question to a language model. It is finite, so that a model that would never stop is cut
-/// off.
+/// The grammar of a language model's answer. It is finite, so that the answer of a model that would never stop is cut off.
 const GRAMMAR: &str = r#"root ::= "{\"limit\": " [1-9] [0-9]? [0-9]? ", \"unit\": \"" [a-z] [a-z]{0,11} "\"}""#;
 
-/// The most tokens of an answer, which has at most 38 letters.
-const TOKENS: usize = 48;
+/// The maximum number of tokens of an answer. [`GRAMMAR`] allows at most 38 characters.
+const MAX_TOKENS: usize = 48;
 
 /// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeResult {
-    /// The dimension of its vectors; for an embedder.
+    /// The dimension of an embedder's vectors.
     pub dimension: Option<usize>,
-    /// What was asked and answered, in one sentence.
+    /// The result as one sentence for people.
     pub summary: String,
 }
 
 /// Probes the model of a role.
 ///
 /// # Errors
-/// A message for people, to follow the model's name: why it cannot serve.
+/// A text that says why the model cannot serve, to be appended to its name.
 pub fn probe(role: ModelRole, models: &dyn Models) -> Result<ProbeResult, String> {
     match role {
         ModelRole::Embedder => embedder(models),
         ModelRole::Nli => classifier(models),
-        ModelRole::Llm => writer(models),
+        ModelRole::Llm => language_model(models),
     }
 }
 
@@ -98,7 +97,7 @@ fn embedder(models: &dyn Models) -> Result<ProbeResult, String> {
     Ok(ProbeResult { dimension: Some(dimension), summary })
 }
 
-/// Returns by how much each pair is a contradiction rather than anything else, over both orders.
+/// Returns for each pair the log-odds of a contradiction against the other classes, summed over both orders.
 fn margins(models: &dyn Models, pairs: &[(&str, &str)]) -> Result<Vec<f32>, String> {
     let both: Vec<(String, String)> = pairs
         .iter()
@@ -119,28 +118,28 @@ fn margins(models: &dyn Models, pairs: &[(&str, &str)]) -> Result<Vec<f32>, Stri
 }
 
 fn classifier(models: &dyn Models) -> Result<ProbeResult, String> {
-    let against = margins(models, &CONTRADICTIONS)?;
-    let beside = margins(models, &COMPATIBLE)?;
-    let right = against.iter().flat_map(|a| beside.iter().filter(move |b| a > *b)).count();
-    let all = against.len() * beside.len();
-    if right < ENOUGH {
+    let contradictions = margins(models, &CONTRADICTIONS)?;
+    let compatible = margins(models, &COMPATIBLE)?;
+    let right = contradictions.iter().flat_map(|a| compatible.iter().filter(move |b| a > *b)).count();
+    let all = contradictions.len() * compatible.len();
+    if right < MIN_CORRECT {
         return Err(format!(
-            "it recognises contradictions in only {right} of {all} comparisons; at least {ENOUGH} are required. Its \
+            "it recognises contradictions in only {right} of {all} comparisons; at least {MIN_CORRECT} are required. Its \
                 labels must mean entailment, neutral and contradiction"
         ));
     }
     Ok(ProbeResult { dimension: None, summary: format!("recognises contradictions in {right} of {all} comparisons") })
 }
 
-fn writer(models: &dyn Models) -> Result<ProbeResult, String> {
+fn language_model(models: &dyn Models) -> Result<ProbeResult, String> {
     let prompt = Prompt {
         prefix: Vec::new(),
         text: "Answer as JSON with the keys limit and unit. Uploads are limited to 16 megabytes.".to_owned(),
     };
-    let answer = models.generate(&prompt, GRAMMAR, TOKENS, call()).map_err(failed)?;
+    let answer = models.generate(&prompt, GRAMMAR, MAX_TOKENS, call()).map_err(failed)?;
     let read = serde_json::from_str::<serde_json::Value>(&answer).ok();
-    let held = read.as_ref().is_some_and(|value| value["limit"].is_number() && value["unit"].is_string());
-    if !held {
+    let valid = read.as_ref().is_some_and(|value| value["limit"].is_number() && value["unit"].is_string());
+    if !valid {
         return Err(format!("it does not follow a grammar: it answered {:?}", shown(&answer)));
     }
     Ok(ProbeResult { dimension: None, summary: format!("answered {}", shown(&answer)) })

@@ -1,6 +1,7 @@
-//! A command as a judge: it reads a prompt on standard input and answers on standard output.
+//! A command as a judge: a program that reads a prompt on standard input and answers on standard output.
 //!
-//! It runs in a process group of its own and without a shell, in an empty folder. What it starts is killed with it.
+//! The program runs in a process group of its own, without a shell, in an empty folder. Its child processes are killed
+//! with it.
 
 use std::{
     io::{self, Read, Write},
@@ -20,26 +21,26 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{super::Prompt, JudgeError};
 
-/// The longest answer, in bytes.
+/// The maximum size of an answer in bytes.
 const MAX_ANSWER_BYTES: u64 = 256 * 1024;
 
-/// The most bytes of its standard error that explain a failure.
+/// The maximum number of bytes of standard error that are read to explain a failure.
 const MAX_ERROR_BYTES: u64 = 2 * 1024;
 
-/// How often a stop is looked for while the output of a command is awaited.
-const STOP_CHECK: Duration = Duration::from_millis(100);
+/// The interval at which [`JudgeCommand::ask`] checks, while it waits for output, whether it was stopped.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often the end of a command that has closed its output is looked for.
-const EXIT_CHECK: Duration = Duration::from_millis(10);
+/// The interval at which [`JudgeCommand::ask`] checks whether a command that has closed its output has exited.
+const EXIT_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A command that answers prompts.
 #[derive(Clone, Debug)]
 pub struct JudgeCommand {
     program: String,
     args: Vec<String>,
-    /// Where it runs: an empty folder, so that it finds no project there whose settings it would follow.
+    /// The working directory: an empty folder, so that the program finds no project whose settings it would follow.
     folder: PathBuf,
-    /// Whether it was stopped: what runs is killed, and nothing is started.
+    /// Set by [`JudgeCommand::stop`].
     stopped: Arc<AtomicBool>,
 }
 
@@ -52,18 +53,18 @@ impl PartialEq for JudgeCommand {
 impl Eq for JudgeCommand {}
 
 /// A running command. Dropping it kills the whole process group.
-struct Running(Child);
+struct RunningCommand(Child);
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         self.kill();
         drop(self.0.wait());
     }
 }
 
-impl Running {
+impl RunningCommand {
     fn kill(&self) {
-        // The group outlives its first process as long as one of its children runs.
+        // The group exists as long as any of its processes runs, even after the first one has exited.
         if let Some(pid) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
             let _gone = kill_process_group(pid, Signal::KILL);
         }
@@ -71,7 +72,8 @@ impl Running {
 }
 
 impl JudgeCommand {
-    /// The command of these words, which runs in `folder`, made if it is absent; `None` if there are no words.
+    /// Creates the command from a program and its arguments; `None` if there is no program. It runs in `folder`, which is
+    /// created if it is absent.
     pub fn new(words: &[String], folder: PathBuf) -> Option<Self> {
         let (program, args) = words.split_first()?;
         (!program.trim().is_empty()).then(|| Self {
@@ -82,20 +84,21 @@ impl JudgeCommand {
         })
     }
 
-    /// Kills what runs, and starts nothing more.
+    /// Kills the running process of the command, and any that is started later.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Its words, for people.
+    /// Returns the program and its arguments as one text, for people.
     pub fn name(&self) -> String {
         std::iter::once(&self.program).chain(&self.args).map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns what it prints when it is given a prompt. Blocks until it ends; after `timeout` it is killed with its children.
+    /// Runs the command with a prompt and returns its output. Blocks until the command ends; after `timeout` it is killed
+    /// with its children.
     ///
     /// # Errors
-    /// [`JudgeError::Unavailable`] if it cannot be started, fails, takes too long or prints too much.
+    /// [`JudgeError::Unavailable`] if the command cannot be started, fails, takes too long or prints too much.
     pub fn ask(&self, prompt: &Prompt, timeout: Duration) -> Result<String, JudgeError> {
         let unavailable = |why: &dyn std::fmt::Display| {
             JudgeError::Unavailable(format!("the command `{}` {why}", crate::domain::text::cut_line(&self.name(), 100)))
@@ -113,19 +116,19 @@ impl JudgeCommand {
             .spawn()
             .map_err(|error| unavailable(&format!("cannot be started: {error}")))?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let mut running = Running(child);
+        let mut running = RunningCommand(child);
         let (Some(mut stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
             return Err(unavailable(&"has no pipes"));
         };
-        let text = text_of(prompt);
+        let text = prompt_text(prompt);
         let writing = thread::Builder::new().name("judge-in".into());
-        // A command that ends without reading all is judged by its answer.
+        // Ignore a failed write: a command may answer without reading the whole prompt.
         drop(writing.spawn(move || drop(stdin.write_all(text.as_bytes()))));
         let answer = reader(stdout, MAX_ANSWER_BYTES + 1).map_err(|error| unavailable(&error))?;
         let complaint = reader(stderr, MAX_ERROR_BYTES).map_err(|error| unavailable(&error))?;
         let time_left = || until.saturating_duration_since(Instant::now());
         let bytes = loop {
-            match answer.recv_timeout(time_left().min(STOP_CHECK)) {
+            match answer.recv_timeout(time_left().min(STOP_CHECK_INTERVAL)) {
                 Ok(bytes) => break bytes,
                 Err(_) if self.stopped.load(Ordering::Relaxed) => {
                     return Err(unavailable(&"was stopped, since the daemon ends"));
@@ -145,13 +148,13 @@ impl JudgeCommand {
                 Ok(None) if time_left().is_zero() => {
                     return Err(unavailable(&format!("did not end within {} s", timeout.as_secs())));
                 }
-                Ok(None) => thread::sleep(EXIT_CHECK),
+                Ok(None) => thread::sleep(EXIT_CHECK_INTERVAL),
                 Err(error) => return Err(unavailable(&error)),
             }
         };
         running.kill();
         if !status.success() {
-            let stderr = complaint.recv_timeout(EXIT_CHECK).unwrap_or_default();
+            let stderr = complaint.recv_timeout(EXIT_CHECK_INTERVAL).unwrap_or_default();
             let complaint = crate::domain::text::cut_line(String::from_utf8_lossy(&stderr).trim(), 200);
             let how = match (status.code(), status.signal()) {
                 (Some(code), _) => format!("failed with exit code {code}"),
@@ -164,20 +167,20 @@ impl JudgeCommand {
     }
 }
 
-/// The whole prompt as one text.
-fn text_of(prompt: &Prompt) -> String {
+/// Joins the parts of a prompt into one text.
+fn prompt_text(prompt: &Prompt) -> String {
     let mut parts: Vec<&str> = prompt.prefix.iter().map(|turn| turn.text.as_str()).collect();
     parts.push(&prompt.text);
     parts.join("\n\n")
 }
 
-/// Reads a pipe on a thread of its own, up to a limit.
+/// Reads at most `most` bytes of a pipe on a thread of its own.
 fn reader(from: impl Read + Send + 'static, most: u64) -> io::Result<mpsc::Receiver<Vec<u8>>> {
     let (done, read) = mpsc::channel();
     thread::Builder::new().name("judge-out".into()).spawn(move || {
         let mut bytes = Vec::new();
         let mut from = from.take(most);
-        // What came before an error is judged as it is.
+        // If reading fails, the bytes read so far are the answer.
         drop(from.read_to_end(&mut bytes));
         drop(done.send(bytes));
     })?;

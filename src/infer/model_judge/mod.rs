@@ -1,7 +1,7 @@
-//! Judges: language models that read a prompt and answer in text or JSON. The local model, one at an address, or a command.
+//! Judges: language models that read a prompt and answer in text or JSON. A judge is the local model, a server, or a command.
 //!
-//! Architecture Invariant: the local model is the only judge that works without a setting. So no text leaves this process without the
-//! user's consent.
+//! Architecture Invariant: the local model is the only judge that is used without a setting. So no text leaves ergo without
+//! the user's consent.
 
 mod judge_command;
 
@@ -14,22 +14,22 @@ pub use judge_command::JudgeCommand;
 use super::{Call, Endpoint, EndpointError, InferError, ModelRole, Models, Prompt};
 use crate::domain::pair_prompt::{self, PairAnswer, PromptPair};
 
-/// Where a judge is.
+/// The kind of a judge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JudgeKind {
     /// The language model of this machine.
     Local,
-    /// A model at an address.
+    /// A language model on a server.
     Endpoint,
-    /// A command.
+    /// A command that reads a prompt on standard input.
     Command,
 }
 
 impl JudgeKind {
-    /// Every kind, in the order in which judges are asked.
+    /// All kinds, in the order in which judges are asked.
     pub const ALL: [Self; 3] = [Self::Local, Self::Endpoint, Self::Command];
 
-    /// The bit by which the queue of doubts notes that a judge of this kind gave no verdict.
+    /// Returns the bit of this kind in the set of judges that gave no verdict on a pair, which the queue of doubts stores.
     pub fn bit(self) -> u32 {
         match self {
             Self::Local => 1,
@@ -39,14 +39,11 @@ impl JudgeKind {
     }
 }
 
-/// A language model that answers prompts. Calls block: make them outside every lock.
+/// A language model that answers prompts. Calls block: never make them under a lock.
 #[derive(Clone)]
 pub enum ModelJudge {
-    /// The language model of this machine.
     Local(Arc<dyn Models>),
-    /// A model at an address.
     Endpoint(Endpoint),
-    /// A command that reads a prompt on standard input.
     Command(JudgeCommand),
 }
 
@@ -59,18 +56,18 @@ impl fmt::Debug for ModelJudge {
 /// Why a judge gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JudgeError {
-    /// It cannot be asked now; later it may.
+    /// The judge cannot be asked now. A later attempt may succeed.
     #[error("{0}")]
     Unavailable(String),
-    /// It works, and cannot answer this question: the prompt is too long for it.
+    /// The judge works, but the prompt is too long for it.
     #[error("{0}")]
     Refused(String),
-    /// It answered, and its answer does not fit the question.
+    /// The answer does not fit the question.
     #[error("{name} gave an unusable answer: {start}")]
     Unusable {
-        /// The judge.
+        /// The judge's name.
         name: String,
-        /// The beginning of its answer.
+        /// The beginning of the answer.
         start: String,
     },
 }
@@ -93,14 +90,13 @@ impl From<EndpointError> for JudgeError {
     }
 }
 
-/// The grammar of the verdict on one pair, for the local model: it is asked about one pair at a time.
-const VERDICT: &str = r#"
+/// The grammar of the local model's verdict. It is asked about one pair at a time.
+const VERDICT_GRAMMAR: &str = r#"
 root ::= "[{\"pair\": 1, \"verdict\": \"" verdict "\", \"because\": \"" [^"\\\x00-\x1f]{0,120} "\"}]"
 verdict ::= "contradicts" | "replaces" | "same" | "compatible"
 "#;
 
 impl ModelJudge {
-    /// Where it is.
     pub fn kind(&self) -> JudgeKind {
         match self {
             Self::Local(_) => JudgeKind::Local,
@@ -109,7 +105,7 @@ impl ModelJudge {
         }
     }
 
-    /// Its name, as the record of its judgements has it: a model, or a command.
+    /// Returns the name that its judgements record: the model's name, or the command.
     pub fn name(&self) -> String {
         match self {
             Self::Local(models) => {
@@ -120,14 +116,14 @@ impl ModelJudge {
         }
     }
 
-    /// Stops it: a command that runs is killed, and none is started again.
+    /// Kills a command that runs or is started later. Has no effect on other judges.
     pub fn stop(&self) {
         if let Self::Command(command) = self {
             command.stop();
         }
     }
 
-    /// Whether it can be asked now: the local model only if one is chosen.
+    /// Whether the judge can be asked: false only for the local judge if no language model is chosen.
     pub fn is_there(&self) -> bool {
         match self {
             Self::Local(models) => models.info().role(ModelRole::Llm).is_some(),
@@ -135,8 +131,8 @@ impl ModelJudge {
         }
     }
 
-    /// Returns its answer to a prompt. `grammar` is GBNF with the rule `root`: it binds the local model; the others are told in the prompt what to
-    /// answer, so read the answer with care.
+    /// Returns the answer to a prompt. `grammar` is GBNF with the rule `root`. It constrains only the local model; the
+    /// others know the expected form only from the prompt, so do not rely on the form of an answer.
     ///
     /// # Errors
     /// [`JudgeError::Unavailable`] and [`JudgeError::Refused`].
@@ -153,10 +149,10 @@ impl ModelJudge {
         })
     }
 
-    /// [`ModelJudge::ask`] for a JSON array; prose around it is ignored.
+    /// Like [`ModelJudge::ask`], for an answer that is a JSON array. Text around the array is ignored.
     ///
     /// # Errors
-    /// Those of [`ModelJudge::ask`], and [`JudgeError::Unusable`].
+    /// Those of [`ModelJudge::ask`], and [`JudgeError::Unusable`] if there is no such array.
     pub fn ask_array<T: DeserializeOwned>(
         &self,
         prompt: &Prompt,
@@ -168,16 +164,14 @@ impl ModelJudge {
         pair_prompt::json_array(&answer).ok_or_else(|| self.unusable(&answer))
     }
 
-    /// Returns what it says of each pair, at most [`pair_prompt::MAX_PROMPT_PAIRS`] of them; `None` for one that it leaves out.
-    ///
-    /// # Errors
-    /// [`JudgeError`].
+    /// Returns the verdict on each pair, of at most [`pair_prompt::MAX_PROMPT_PAIRS`]; `None` for a pair that the answer
+    /// leaves out.
     pub fn verdicts(&self, pairs: &[PromptPair], call: Call) -> Result<Vec<Option<PairAnswer>>, JudgeError> {
         if let Self::Local(models) = self {
             return pairs.iter().map(|pair| local_verdict(&**models, pair, call)).collect();
         }
         let prompt = Prompt::few_shot::<String, String>(pair_prompt::SYSTEM, [], pair_prompt::message(pairs));
-        // No grammar binds the others.
+        // These judges take no grammar.
         let answer = self.ask(&prompt, "", pairs.len() * pair_prompt::ANSWER_TOKENS, call)?;
         pair_prompt::read(&answer, pairs.len()).ok_or_else(|| self.unusable(&answer))
     }
@@ -187,10 +181,11 @@ impl ModelJudge {
     }
 }
 
-/// Returns what the language model of this machine says of one pair. Its answer is bound by a grammar; `None` if it was cut.
+/// Returns the verdict of the language model of this machine on one pair; `None` if the answer was cut off by the limit of
+/// tokens.
 fn local_verdict(models: &dyn Models, pair: &PromptPair, call: Call) -> Result<Option<PairAnswer>, JudgeError> {
     let message = pair_prompt::message(std::slice::from_ref(pair));
     let prompt = Prompt::few_shot(pair_prompt::SYSTEM, pair_prompt::examples(), message);
-    let answer = models.generate(&prompt, VERDICT, pair_prompt::ANSWER_TOKENS, call)?;
+    let answer = models.generate(&prompt, VERDICT_GRAMMAR, pair_prompt::ANSWER_TOKENS, call)?;
     Ok(pair_prompt::read(&answer, 1).and_then(|mut read| read.pop().flatten()))
 }

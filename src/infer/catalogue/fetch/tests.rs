@@ -4,23 +4,23 @@ use super::*;
 
 const FILE: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// What a scripted server does with one request.
+/// The behaviour of a scripted server for one request.
 enum Does {
-    /// Sends these bytes of the file from the asked one on, and then cuts off.
+    /// Sends this many bytes from the requested one on, and then resets the connection.
     Cut(usize),
-    /// Sends everything from the asked byte on.
+    /// Sends everything from the requested byte on.
     Rest,
-    /// Sends the file from its beginning, whatever was asked.
+    /// Sends the file from its beginning, whichever byte was requested.
     Whole,
-    /// Refuses to continue.
+    /// Cannot resume.
     NotFromThere,
-    /// Says that the file has another size.
+    /// Reports another size of the file.
     Size(u64),
-    /// Fails in passing.
+    /// Fails with a transient error.
     Fails,
 }
 
-/// A server by script, and what it was asked.
+/// A scripted server, and the requests that it received.
 struct Script {
     file: &'static [u8],
     tag: Option<&'static str>,
@@ -34,7 +34,7 @@ impl Script {
     }
 }
 
-/// Bytes, and then a connection that is reset.
+/// A body of some bytes, after which the connection is reset.
 struct Reset(&'static [u8]);
 
 impl Read for Reset {
