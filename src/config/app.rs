@@ -11,14 +11,14 @@ use crate::files;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AppMemory {
-    /// The tour was shown.
+    /// Whether the tour was shown.
     pub toured: bool,
-    /// When the app was last left, in milliseconds since the Unix epoch.
+    /// When the app was last closed, in milliseconds since the Unix epoch.
     pub last_here: Option<u64>,
 }
 
 impl AppMemory {
-    /// Reads the state; a missing or invalid file counts as empty.
+    /// Reads the state. A missing or invalid file counts as empty.
     pub fn read(path: &Path) -> Self {
         files::bytes(path, files::MAX_SETTINGS)
             .ok()
@@ -27,9 +27,6 @@ impl AppMemory {
     }
 
     /// Writes the state atomically.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), ConfigError> {
         let text = serde_json::to_vec_pretty(self).map_err(|e| ConfigError::io("write", path, e))?;
         write_private(path, &text)

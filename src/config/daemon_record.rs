@@ -15,9 +15,8 @@ pub struct DaemonRecord {
     /// The TCP address; `None` if TCP is off or the port is in use.
     #[serde(default)]
     pub tcp: Option<String>,
-    /// The process.
     pub pid: u32,
-    /// The program's version.
+    /// The daemon's version of ergo.
     pub version: String,
     /// The store's file.
     pub store: PathBuf,
@@ -32,9 +31,6 @@ impl DaemonRecord {
     }
 
     /// Writes the record atomically.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), ConfigError> {
         let text = serde_json::to_vec_pretty(self).map_err(|e| ConfigError::io("write", path, e))?;
         write_private(path, &text)

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
-/// Below this many free bytes writes fail: a commit writes some pages to the log of the store, and to its index.
+/// The number of free bytes below which writes fail: a commit writes some pages to the store's write-ahead log, and to its
+/// index.
 pub const FULL: u64 = 256 * 1024;
 
-/// Below this many free bytes the user is warned.
+/// The number of free bytes below which the user is warned.
 pub const LOW: u64 = 64 * 1024 * 1024;
 
-/// Returns how many bytes this user may still write to the file system that holds `path`, or would hold it. `None` if the
-/// system does not say.
+/// Returns the number of bytes that this user may still write to the file system of `path`, which need not exist. `None` if
+/// the system does not tell.
 pub fn free_bytes(path: &Path) -> Option<u64> {
-    let there = path.ancestors().find(|place| place.exists())?;
-    let stats = rustix::fs::statvfs(there).ok()?;
+    let existing = path.ancestors().find(|ancestor| ancestor.exists())?;
+    let stats = rustix::fs::statvfs(existing).ok()?;
     Some(stats.f_bavail.saturating_mul(stats.f_frsize))
 }
 

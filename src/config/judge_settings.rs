@@ -9,20 +9,21 @@ use crate::files;
 /// The environment variable that holds the endpoint's key.
 pub const KEY_VARIABLE: &str = "ERGO_LLM_KEY";
 
-/// The default time that a judge has for an answer, in milliseconds.
+/// The default timeout of a judge's answer, in milliseconds.
 pub const ANSWER_TIMEOUT_MS: u64 = 120_000;
 
-/// The allowed times for an answer.
+/// The allowed timeouts of a judge's answer, in milliseconds.
 const ANSWER_TIMEOUTS: std::ops::RangeInclusive<u64> = 1_000..=600_000;
 
-/// The default share of the time in which the background may have pairs judged, in percent.
+/// The default share of the time in which judges may work on the queue of doubts in the background, in percent.
 pub const BUDGET_PERCENT: u8 = 25;
 
-/// The `[judge]` section. Judges are asked in the order local model, endpoint, command; the next one gets what one before it left open.
+/// The `[judge]` section. Judges are asked in the order local model, endpoint, command. Each one gets the pairs on which the
+/// earlier ones gave no verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct JudgeSettings {
-    /// Whether the language model of this machine judges pairs that wait, if one is chosen.
+    /// Whether the language model of this machine judges waiting pairs, if one is chosen.
     pub local: bool,
     /// A server with OpenAI-compatible chat completions, such as `http://127.0.0.1:8080/v1`. Claims and questions are sent to it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,16 +31,16 @@ pub struct JudgeSettings {
     /// The model's name on that server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// A file with the key; [`KEY_VARIABLE`] overrides it. Without a key the server is never called.
+    /// A file with the endpoint's key; [`KEY_VARIABLE`] overrides it. Without a key, the server is never called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_file: Option<PathBuf>,
-    /// A program and its arguments, which reads a prompt on standard input and prints an answer. Claims are given to it.
+    /// A program and its arguments, which reads a prompt on standard input and prints an answer. It receives claims.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// How long an endpoint or a command has for an answer, in milliseconds; by default [`ANSWER_TIMEOUT_MS`].
+    /// The timeout of an answer of the endpoint or the command, in milliseconds; by default [`ANSWER_TIMEOUT_MS`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// The share of the time in which the background may have pairs judged, in percent; 0 for never.
+    /// The share of the time in which judges may work on the queue of doubts in the background, in percent; 0 for never.
     pub budget_percent: u8,
 }
 
@@ -58,7 +59,7 @@ impl Default for JudgeSettings {
 }
 
 impl JudgeSettings {
-    /// Returns how long an endpoint or a command has for an answer.
+    /// Returns the timeout of an answer of the endpoint or the command.
     pub fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms.unwrap_or(ANSWER_TIMEOUT_MS))
     }
@@ -89,7 +90,7 @@ impl JudgeSettings {
             .then(|| ("endpoint", "`endpoint` requires `model`: the model's name on that server".to_owned()))
     }
 
-    /// Returns the key, trimmed; `None` if there is none.
+    /// Returns the endpoint's key, trimmed; `None` if there is none.
     ///
     /// # Errors
     /// A message if the key file cannot be read.

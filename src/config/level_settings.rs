@@ -1,14 +1,14 @@
-//! The section `[levels]`: rules of an organisation.
+//! The section `[levels]`: promotion of rules to the level of the organisation.
 
 use serde::{Deserialize, Serialize};
 
-/// The `[levels]` section: what follows if projects of an organisation say the same.
+/// The `[levels]` section: what happens if several projects of an organisation have the same rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LevelSettings {
-    /// How many projects must say the same before a promotion to the organisation's level is proposed; at least 2.
+    /// The number of projects with the same rule from which it is promoted to the organisation's level; at least 2.
     pub promote_at: usize,
-    /// Whether it is proposed, done, or neither.
+    /// Whether a promotion is proposed or performed.
     pub promote: PromoteSetting,
 }
 
@@ -26,15 +26,15 @@ impl LevelSettings {
     }
 }
 
-/// What follows if enough projects say the same.
+/// What happens if enough projects have the same rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromoteSetting {
     /// A promotion is proposed.
     #[default]
     Ask,
-    /// It becomes a claim of the organisation at once.
+    /// The rule becomes a claim of the organisation at once.
     Auto,
-    /// Nothing.
+    /// Nothing happens.
     Never,
 }

@@ -1,4 +1,5 @@
-//! One owner per store: an advisory lock on a file beside it, which the system releases when the owner ends.
+//! Ensures that a store has only one owner, by an advisory lock on a file beside it. The system releases the lock when the
+//! owner ends.
 
 use std::{
     fmt,
@@ -14,18 +15,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, Paths};
 
-/// How often the lock is tried while only [`StoreLock::owner`] holds it, and the pause in between.
-const TRIES: (usize, Duration) = (100, Duration::from_millis(2));
+/// The number of attempts to lock the store while only calls of [`StoreLock::owner`] hold the lock.
+const MAX_ATTEMPTS: usize = 100;
+
+/// The delay between two attempts.
+const RETRY_DELAY: Duration = Duration::from_millis(2);
 
 /// The owner of a store, as written to the lock file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Owner {
-    /// The process.
     pub pid: u32,
-    /// Its role: `daemon`, `doctor`, …
+    /// What the process does: `daemon`, `doctor`, …
     pub role: String,
-    /// Its version of ergo.
+    /// The version of ergo that the process runs.
     pub version: String,
 }
 
@@ -38,10 +41,10 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Ownership of a store, for as long as this value lives.
+/// The ownership of a store. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct StoreLock {
-    // Held for its lock alone.
+    /// Held for the lock on it.
     _file: File,
     path: PathBuf,
 }
@@ -50,7 +53,7 @@ impl StoreLock {
     /// Locks the store for a `role` such as `daemon`.
     ///
     /// # Errors
-    /// [`ConfigError::Owned`] names the process that owns the store.
+    /// [`ConfigError::Owned`] if another process owns the store.
     pub fn take(paths: &Paths, role: &str) -> Result<Self, ConfigError> {
         let path = paths.lock();
         let io = |act: &'static str| {
@@ -72,9 +75,9 @@ impl StoreLock {
             }
             Err(TryLockError::Error(cause)) => return Err(io("lock")(cause)),
         }
-        let me =
+        let own =
             Owner { pid: std::process::id(), role: role.to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
-        let text = serde_json::to_string(&me).unwrap_or_default();
+        let text = serde_json::to_string(&own).unwrap_or_default();
         file.set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(text.as_bytes()))
@@ -85,7 +88,7 @@ impl StoreLock {
     /// Returns the current owner; `None` if there is none.
     pub fn owner(paths: &Paths) -> Option<Owner> {
         let mut file = fs::OpenOptions::new().read(true).write(true).open(paths.lock()).ok()?;
-        // Shared, so that two processes that look at the same moment do not take each other for the owner.
+        // A shared lock, so that two processes that check at the same moment do not take each other for the owner.
         match file.try_lock_shared() {
             Ok(()) => None,
             Err(_) => Some(owner_in(&mut file)),
@@ -98,16 +101,17 @@ impl StoreLock {
     }
 }
 
-/// Takes the exclusive lock. If others have it shared, they only look who the owner is, and it is tried again.
+/// Takes the exclusive lock. If other processes hold shared locks, they are only checking who the owner is (see
+/// [`StoreLock::owner`]), and the attempt is repeated.
 fn lock(file: &File) -> Result<(), TryLockError> {
-    for _ in 0..TRIES.0 {
+    for _ in 0..MAX_ATTEMPTS {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {}
             other => return other,
         }
         file.try_lock_shared()?;
         file.unlock().map_err(TryLockError::Error)?;
-        thread::sleep(TRIES.1);
+        thread::sleep(RETRY_DELAY);
     }
     Err(TryLockError::WouldBlock)
 }
@@ -149,7 +153,7 @@ mod tests {
         assert_eq!(StoreLock::owner(&paths), None, "nor is it taken for the owner");
         thread::scope(|scope| {
             scope.spawn(|| {
-                thread::sleep(5 * TRIES.1);
+                thread::sleep(5 * RETRY_DELAY);
                 drop(looking);
             });
             StoreLock::take(&paths, "daemon").unwrap();

@@ -44,9 +44,8 @@ pub enum ConfigError {
     /// The configuration file is invalid.
     #[error("{}:{line}: {message}", path.display())]
     Invalid {
-        /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: usize,
         /// What is wrong, and what is expected.
         message: String,
@@ -56,17 +55,15 @@ pub enum ConfigError {
     Io {
         /// `read`, `write`, `create`, …
         act: &'static str,
-        /// The file or folder.
         path: PathBuf,
-        /// The system's message.
+        /// The system's error message.
         cause: String,
     },
     /// A file or folder belongs to another user, or other users may write to it.
     #[error("{} {problem}; ergo stops here, since other users could change the store, key or socket", path.display())]
     NotPrivate {
-        /// The file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file or folder.
         problem: String,
         /// What to do.
         remedy: String,
@@ -76,7 +73,6 @@ pub enum ConfigError {
     Owned {
         /// The store's file.
         store: PathBuf,
-        /// The owner.
         owner: Owner,
     },
     /// The store of this device is missing or empty.
@@ -105,7 +101,7 @@ impl ConfigError {
         Self::Io { act, path: path.into(), cause: cause.to_string() }
     }
 
-    /// Returns what to do next, if anything.
+    /// Returns what the user can do next.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoHome => None,

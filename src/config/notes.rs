@@ -1,25 +1,25 @@
-//! The section `[notes]`: files of rules that are followed.
+//! The section `[notes]`: rule files that ergo follows.
 
 use serde::{Deserialize, Serialize};
 
-/// The longest time between two passes, in minutes: a week.
-const MOST_MINUTES: u32 = 7 * 24 * 60;
+/// The maximum of `every_minutes`: a week.
+const MAX_MINUTES: u32 = 7 * 24 * 60;
 
 /// The `[notes]` section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NotesSettings {
-    /// Whether the daemon watches the files that `ergo notes add` named, and reads them when they are saved.
+    /// Whether the daemon watches the files that were added with `ergo notes add`, and reads them when they are saved.
     pub watch: bool,
-    /// How often all files are looked at besides, for what was missed, in minutes.
+    /// The interval in minutes at which the daemon also checks all files, in case it missed a change.
     pub every_minutes: u32,
-    /// The least similarity of two claims in other words that may say the same, in percent.
+    /// The minimum similarity, in percent, of two differently worded claims that may say the same.
     pub similarity: u8,
-    /// The same for two claims each of which is the other's nearest, in percent; at most `similarity`.
+    /// The minimum similarity, in percent, if each of two claims is the nearest of the other; at most `similarity`.
     pub nearest_similarity: u8,
-    /// The least probability, in each direction, that one follows from the other, in percent.
+    /// The minimum probability, in percent and in each direction, that one claim follows from the other.
     pub entailment: u8,
-    /// The most pairs of claims that the cross-encoder is asked about after a scan.
+    /// The maximum number of pairs of claims that the cross-encoder classifies after a scan.
     pub pairs: usize,
 }
 
@@ -32,8 +32,8 @@ impl Default for NotesSettings {
 impl NotesSettings {
     /// Returns the first invalid setting, and why it is invalid.
     pub(super) fn invalid(&self) -> Option<(&'static str, String)> {
-        if !(1..=MOST_MINUTES).contains(&self.every_minutes) {
-            return Some(("every_minutes", format!("invalid `every_minutes`: expected 1 to {MOST_MINUTES}")));
+        if !(1..=MAX_MINUTES).contains(&self.every_minutes) {
+            return Some(("every_minutes", format!("invalid `every_minutes`: expected 1 to {MAX_MINUTES}")));
         }
         for (name, value) in [
             ("similarity", self.similarity),

@@ -1,4 +1,4 @@
-//! The paths of ergo's files: in `ERGO_HOME`, else in the XDG directories.
+//! The paths of ergo's files: in `ERGO_HOME` if it is set, otherwise in the XDG directories.
 
 use std::{
     ffi::OsString,
@@ -14,10 +14,10 @@ use super::{ConfigError, privacy};
 /// The maximum length of a socket path, in bytes: `sun_path` has 104 on macOS and 108 on Linux.
 pub const MAX_SOCKET_PATH: usize = 100;
 
-/// The paths on this machine, all absolute.
+/// The absolute paths of ergo's files on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
-    /// The configuration file.
+    /// The file of the settings.
     pub config: PathBuf,
     /// The folder of the store.
     pub data: PathBuf,
@@ -25,7 +25,7 @@ pub struct Paths {
     pub state: PathBuf,
     /// The socket on which the daemon listens.
     pub socket: PathBuf,
-    /// `ERGO_HOME` if it is set: passed on to a started daemon.
+    /// `ERGO_HOME`, if it is set. A client passes it on to a daemon that it starts.
     pub home: Option<PathBuf>,
 }
 
@@ -63,12 +63,12 @@ impl Paths {
         }
     }
 
-    /// The user's key bindings of the app.
+    /// The user's key bindings for the app.
     pub fn keys(&self) -> PathBuf {
         self.config.with_file_name("keys.toml")
     }
 
-    /// The user's theme of the app.
+    /// The user's theme for the app.
     pub fn theme(&self) -> PathBuf {
         self.config.with_file_name("theme.toml")
     }
@@ -83,7 +83,7 @@ impl Paths {
         self.data.join("ergo.db.lock")
     }
 
-    /// The folder of model files, and of the record which one serves which role.
+    /// The folder of model files, and of the record of the chosen ones.
     pub fn models(&self) -> PathBuf {
         self.data.join("models")
     }
@@ -113,7 +113,7 @@ impl Paths {
         self.state.join("tui.json")
     }
 
-    /// The files of rules that are followed, and what is known of them.
+    /// The list of followed rule files, and what was last read from them.
     pub fn notes(&self) -> PathBuf {
         self.state.join("notes.json")
     }
@@ -126,8 +126,7 @@ impl Paths {
     /// Creates the folders of store, state and socket, private to this user.
     ///
     /// # Errors
-    /// If a folder cannot be created; [`ConfigError::NotPrivate`] if others own or may write to one, or to the store or a secret
-    /// in it.
+    /// [`ConfigError::NotPrivate`] if another user owns, or may write to, a folder, the store or a secret.
     pub fn make(&self) -> Result<(), ConfigError> {
         for folder in [&self.data, &self.state] {
             make_private(folder)?;
@@ -138,18 +137,18 @@ impl Paths {
         }
         if let Some(folder) = self.socket.parent() {
             make_private(folder)?;
-            keep_private(folder)?;
+            close_folder(folder)?;
         }
         Ok(())
     }
 }
 
-/// Returns an environment variable that is set and not empty.
+/// Returns an environment variable, or `None` if it is unset or empty.
 fn set(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Returns `folder/ergo.sock`, or a short path in the temporary directory if that is too long for a socket address.
+/// Returns `folder/ergo.sock`, or a shorter path in the temporary directory if that is too long for a socket address.
 fn socket_in(folder: &Path) -> PathBuf {
     let usual = folder.join("ergo.sock");
     if usual.as_os_str().len() <= MAX_SOCKET_PATH {
@@ -170,8 +169,9 @@ fn make_private(folder: &Path) -> Result<(), ConfigError> {
         .map_err(|e| ConfigError::io("create the folder", folder, e))
 }
 
-/// Makes the socket's folder private. Refuses one that another user owns or could write to: a socket in it may be someone else's.
-fn keep_private(folder: &Path) -> Result<(), ConfigError> {
+/// Closes the socket's folder to other users. Fails if another user owns it or may write to it, since a socket in it may be
+/// someone else's.
+fn close_folder(folder: &Path) -> Result<(), ConfigError> {
     privacy::check_folder(folder)?;
     let meta = fs::metadata(folder).map_err(|e| ConfigError::io("read the folder", folder, e))?;
     if meta.mode() & 0o077 != 0 {

@@ -1,5 +1,5 @@
-//! Checks that no other user of this machine can change ergo's files. Whoever owns or may write to a folder can replace its content,
-//! including keys and token.
+//! Checks that no other user of this machine can change ergo's files. A user who owns a folder or may write to it can replace
+//! its content, including keys and token.
 
 use std::{
     fs,
@@ -9,59 +9,58 @@ use std::{
 
 use super::ConfigError;
 
-/// Write permission of the group or of everybody.
+/// Mode bits: write permission for the group or for everybody.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Permission of the group or of everybody to enter a folder.
+/// Mode bits: permission for the group or for everybody to enter a folder.
 const OTHERS_ENTER: u32 = 0o011;
 
-/// Checks that a folder belongs to this user and that nobody else may write to it. A missing folder passes.
+/// Checks that a folder check_owner to this user and that nobody else may write to it. A missing folder passes.
 ///
 /// # Errors
 /// [`ConfigError::NotPrivate`] with what to do; [`ConfigError::Io`] if it cannot be checked.
 pub fn check_folder(folder: &Path) -> Result<(), ConfigError> {
-    let Some(meta) = owned(folder)? else { return Ok(()) };
-    writable(folder, &meta)
+    let Some(meta) = owned_by_user(folder)? else { return Ok(()) };
+    refuse_writable(folder, &meta)
 }
 
-/// Checks a file in the same way. Write permission for others only counts if they can enter the folder.
-///
-/// # Errors
-/// As [`check_folder`].
+/// Checks a file in the same way as [`check_folder`]. Write permission for others counts only if they can enter the file's
+/// folder.
 pub fn check_file(file: &Path) -> Result<(), ConfigError> {
-    let Some(meta) = owned(file)? else { return Ok(()) };
+    let Some(meta) = owned_by_user(file)? else { return Ok(()) };
     let folder = file.parent().and_then(|folder| fs::metadata(folder).ok());
     if folder.is_some_and(|folder| folder.mode() & OTHERS_ENTER == 0) {
         return Ok(());
     }
-    writable(file, &meta)
+    refuse_writable(file, &meta)
 }
 
-/// Returns the metadata of a path's target, which must belong to this user; `None` if it does not exist.
-fn owned(path: &Path) -> Result<Option<fs::Metadata>, ConfigError> {
+/// Returns the metadata of a file or folder, following a symbolic link; `None` if it does not exist. Fails if it does not
+/// belong to this user.
+fn owned_by_user(path: &Path) -> Result<Option<fs::Metadata>, ConfigError> {
     let link = match fs::symlink_metadata(path) {
         Ok(link) => link,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(ConfigError::io("read the metadata of", path, error)),
     };
     let meta = if link.is_symlink() {
-        // The link's owner counts, too: they could change its target.
-        belongs(path, link.uid(), &[user(), 0])?;
+        // The link's owner matters, too, since they could change its target.
+        check_owner(path, link.uid(), &[user(), 0])?;
         fs::metadata(path).map_err(|error| ConfigError::io("follow the link", path, error))?
     } else {
         link
     };
-    belongs(path, meta.uid(), &[user()])?;
+    check_owner(path, meta.uid(), &[user()])?;
     Ok(Some(meta))
 }
 
-fn belongs(path: &Path, owner: u32, accepted: &[u32]) -> Result<(), ConfigError> {
+fn check_owner(path: &Path, owner: u32, accepted: &[u32]) -> Result<(), ConfigError> {
     if accepted.contains(&owner) {
         return Ok(());
     }
-    Err(exposed(
+    Err(not_private(
         path,
-        format!("belongs to user {owner} and not to you (user {})", user()),
+        format!("check_owner to user {owner} and not to you (user {})", user()),
         format!(
             "if it is your store, run `sudo chown -R {} {}`; else set ERGO_HOME to a folder of your own",
             user(),
@@ -70,19 +69,19 @@ fn belongs(path: &Path, owner: u32, accepted: &[u32]) -> Result<(), ConfigError>
     ))
 }
 
-fn writable(path: &Path, meta: &fs::Metadata) -> Result<(), ConfigError> {
+fn refuse_writable(path: &Path, meta: &fs::Metadata) -> Result<(), ConfigError> {
     let mode = meta.mode() & 0o7777;
     if mode & OTHERS_WRITE == 0 {
         return Ok(());
     }
-    Err(exposed(
+    Err(not_private(
         path,
         format!("is writable by other users (mode {mode:o})"),
         format!("check that everything in it is yours, then run `chmod go-w {}`", path.display()),
     ))
 }
 
-fn exposed(path: &Path, problem: String, remedy: String) -> ConfigError {
+fn not_private(path: &Path, problem: String, remedy: String) -> ConfigError {
     ConfigError::NotPrivate { path: PathBuf::from(path), problem, remedy }
 }
 
@@ -133,8 +132,8 @@ mod tests {
 
     #[test]
     fn what_another_user_owns_is_refused_with_what_to_do() {
-        let error = belongs(Path::new("/h"), user() + 1, &[user()]).unwrap_err();
-        assert!(error.to_string().contains("/h belongs to user"), "{error}");
+        let error = check_owner(Path::new("/h"), user() + 1, &[user()]).unwrap_err();
+        assert!(error.to_string().contains("/h check_owner to user"), "{error}");
         assert!(error.hint().unwrap().contains("chown"), "{error:?}");
     }
 

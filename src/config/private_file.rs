@@ -5,10 +5,7 @@ use std::path::Path;
 use super::ConfigError;
 use crate::files;
 
-/// Writes a file that only this user may read. It appears whole or not at all, in place of the one that is there.
-///
-/// # Errors
-/// If the file cannot be written.
+/// Writes a file that only this user may read. Replaces an existing file atomically.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
     files::write_private(path, bytes).map_err(|error| ConfigError::io("write", path, error))
 }

@@ -1,4 +1,4 @@
-//! The sections `[recall]`, the language model that filters results, and `[compat]`, the listener for clients of cogito-ergo.
+//! The sections `[recall]` (the filter of recall) and `[compat]` (the listener for clients of cogito-ergo).
 
 use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 /// The default timeout of the language model in `recall --filter`, in milliseconds, including loading it.
 pub const FILTER_TIMEOUT_MS: u64 = 60_000;
 
-/// The allowed timeouts: the daemon cancels a request after ten minutes.
+/// The allowed timeouts in milliseconds. The daemon cancels a request after ten minutes.
 const FILTER_TIMEOUTS: std::ops::RangeInclusive<u64> = 1..=600_000;
 
-/// The `[recall]` section: the language model that filters results. Which one that is, `[judge]` says.
+/// The `[recall]` section: settings of the language model that filters results. The section `[judge]` selects the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecallSettings {
@@ -29,7 +29,7 @@ pub struct RecallSettings {
     key_file: MovedSetting,
 }
 
-/// A setting that has another place now: whether it is set at the old one.
+/// A setting that was moved to another section. True if the file still has it in the old one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct MovedSetting(bool);
 
@@ -61,7 +61,7 @@ impl RecallSettings {
     }
 }
 
-/// The `[compat]` section: listeners that are compatible with other memory tools.
+/// The `[compat]` section: listeners with the APIs of other memory tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CompatSettings {
@@ -73,29 +73,29 @@ pub struct CompatSettings {
 /// The `[compat.cogito]` section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CogitoSettings {
-    /// Its address: a loopback address, since the connection is not encrypted.
+    /// The address on which to listen: a loopback address, since the connection is not encrypted.
     pub listen: SocketAddr,
-    /// The scope that it reads and writes; by default `agent` in the organisation of the settings.
+    /// The project whose claims clients read and write, in the organisation of the settings; by default `agent`.
     #[serde(default = "project")]
     pub project: String,
-    /// A file with the token that clients must send; without it every local user may read and write.
+    /// A file with the token that clients must send. Without it, every local user may read and write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
     /// The default `limit` of `/recall` and `/recall_b`.
     #[serde(default = "recall_limit")]
     pub recall_limit: usize,
-    /// The default `threshold` of `/recall` and `/recall_b`: memories from this distance on are left out.
+    /// The default `threshold` of `/recall` and `/recall_b`: memories at this distance or farther are left out.
     #[serde(default = "recall_threshold")]
     pub recall_threshold: Distance,
     /// The default `threshold` of `/query`.
     #[serde(default = "query_threshold")]
     pub query_threshold: Distance,
-    /// The first unknown setting; [`REPLACED`] explains those of cogito-ergo.
+    /// The first unknown setting. [`REPLACED`] explains those that cogito-ergo has.
     #[serde(flatten, skip_serializing)]
     pub unknown: UnknownSetting,
 }
 
-/// The most memories in an answer.
+/// The maximum number of memories in an answer.
 const MAX_LIMIT: usize = 50;
 
 /// The distance of a memory from a question, from 0 (identical) to 500 (unrelated).
@@ -103,10 +103,10 @@ const MAX_LIMIT: usize = 50;
 #[serde(transparent)]
 pub struct Distance(pub f64);
 
-// Valid settings are finite numbers.
+// `CompatSettings::invalid` accepts only finite numbers.
 impl Eq for Distance {}
 
-/// Settings of cogito-ergo that do not exist here, with their replacement.
+/// Settings of cogito-ergo that do not exist in ergo, and what to use instead.
 const REPLACED: [(&str, &str); 16] = [
     ("collection", "use `project`, which names the scope"),
     ("user_id", "use `project`, which names the scope"),
@@ -219,7 +219,7 @@ impl CompatSettings {
             return Some(("listen", message));
         }
         if let Some(path) = cogito.token_file.as_deref().filter(|path| !path.is_absolute()) {
-            // The daemon has another working directory than the user.
+            // A relative path would be ambiguous: the daemon's working directory is not the user's.
             return Some(("token_file", format!("invalid `token_file` {}: expected an absolute path", path.display())));
         }
         let project = cogito.project.trim();

@@ -22,38 +22,27 @@ pub const DEFAULT_PORT: u16 = 8788;
 /// The default number of idle minutes after which models are unloaded.
 pub const DEFAULT_IDLE_MINUTES: u32 = 5;
 
-/// The maximum number of threads: more must be a typo.
+/// The maximum number of threads. A larger number is probably a typing error.
 const MAX_THREADS: usize = 256;
 
-/// The settings. All have defaults, and the file may be missing.
+/// The settings. Each has a default, and the file may be missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The organisation of every claim, unless a request names another.
+    /// The organisation of claims if a request names none.
     pub org_id: String,
     /// The person who acts; by default the user's login name.
     pub who: String,
-    /// The daemon.
     pub daemon: DaemonSettings,
-    /// The guard.
     pub guard: GuardSettings,
-    /// Projects and their organisation.
     pub levels: LevelSettings,
-    /// How long the store keeps what only this device has.
     pub store: StoreSettings,
-    /// The models.
     pub models: ModelSettings,
-    /// Team sync.
     pub sync: SyncSettings,
-    /// The language models that judge.
     pub judge: JudgeSettings,
-    /// The language model that filters what was found.
     pub recall: RecallSettings,
-    /// Listeners that are compatible with other memory tools.
     pub compat: CompatSettings,
-    /// The review app.
     pub tui: TuiSettings,
-    /// Notes: files of rules that are followed.
     pub notes: NotesSettings,
 }
 
@@ -61,11 +50,10 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TuiSettings {
-    /// The colour theme.
     pub theme: TuiTheme,
-    /// Whether the app uses the mouse; else it is left to the terminal.
+    /// Whether the app handles the mouse; otherwise the terminal does.
     pub mouse: bool,
-    /// Whether to draw with ASCII only; by default outside UTF-8 locales.
+    /// Whether to draw with ASCII characters only; by default if the locale is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ascii: Option<bool>,
 }
@@ -80,7 +68,7 @@ impl Default for TuiSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TuiTheme {
-    /// By the terminal's background.
+    /// Dark or light, depending on the terminal's background.
     #[default]
     Auto,
     /// For a dark background.
@@ -130,7 +118,7 @@ impl SyncModeSetting {
         }
     }
 
-    /// Returns the mode with that word.
+    /// Returns the mode with this word.
     pub fn named(word: &str) -> Option<Self> {
         [Self::Off, Self::Lan, Self::Internet].into_iter().find(|mode| mode.as_str() == word)
     }
@@ -158,19 +146,19 @@ pub struct ModelSettings {
     pub embedder: Option<String>,
     /// The cross-encoder, which classifies a pair of texts.
     pub nli: Option<String>,
-    /// The language model.
     pub llm: Option<String>,
     /// A file with more models, in the format of the built-in catalogue.
     pub catalogue: Option<PathBuf>,
     /// Whether `ergo models pull` is disabled.
     pub offline: bool,
-    /// CPU threads; by default all physical cores but one. More than the free cores make everything slower.
+    /// The number of CPU threads; by default the number of physical cores less one. With more threads than free cores,
+    /// everything is slower.
     pub threads: Option<usize>,
-    /// Layers of the language model on the GPU; by default all, in a build with GPU support.
+    /// The number of layers of the language model on the GPU; by default all, in a build with GPU support.
     pub gpu_layers: Option<u32>,
-    /// The GPU, such as `CUDA0`; by default llama.cpp's choice. `CPU` for none.
+    /// The GPU, such as `CUDA0`; by default llama.cpp's choice. `CPU` for no GPU.
     pub device: Option<String>,
-    /// Idle minutes after which models are unloaded; by default [`DEFAULT_IDLE_MINUTES`].
+    /// The number of idle minutes after which models are unloaded; by default [`DEFAULT_IDLE_MINUTES`].
     pub idle_minutes: Option<u32>,
 }
 
@@ -188,7 +176,7 @@ impl ModelSettings {
         }
     }
 
-    /// Returns the default deep stage: inline only with a GPU, which is fast enough to wait for.
+    /// Returns when the deep stage runs by default: inline only with a GPU, which is fast enough for a write to wait for it.
     pub fn deep(&self) -> DeepStage {
         let gpu = self.gpu_layers.is_some_and(|layers| layers > 0)
             || self.device.as_deref().is_some_and(|device| !device.eq_ignore_ascii_case("cpu"));
@@ -216,9 +204,10 @@ impl ModelSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonSettings {
-    /// Whether to listen on TCP besides the socket.
+    /// Whether to listen on TCP, in addition to the socket.
     pub tcp: bool,
-    /// The TCP address: a loopback address, since the connection is not encrypted. Port 0 chooses a free one.
+    /// The TCP address: a loopback address, since the connection is not encrypted. With port 0, the system chooses a free
+    /// port.
     pub address: SocketAddr,
     /// The log filter: `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `ergo=debug`.
     pub log: String,
@@ -310,7 +299,7 @@ impl Config {
         let config: Self = toml::from_str(text).map_err(|e| {
             let line = line_of(text, e.span().map_or(0, |span| span.start));
             let message = e.message().replace("unknown field", "unknown setting");
-            // What is wrong about a value says nothing of the setting that has it.
+            // Messages about a wrong value do not name the setting.
             let set = text.lines().nth(line - 1).and_then(|line| line.split_once('='));
             match set.filter(|_| message.starts_with("unknown variant") || message.starts_with("invalid type")) {
                 Some((key, _)) => invalid(line, format!("`{}`: {message}", key.trim())),
@@ -365,8 +354,8 @@ fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// Returns the user's login name: `USER`, else `LOGNAME`, else from `/etc/passwd` (containers often set neither), else `user-` and
-/// the numeric id.
+/// Returns the user's login name: `USER`, otherwise `LOGNAME`, otherwise the name in `/etc/passwd` (containers often set
+/// neither variable), otherwise `user-` and the numeric id.
 fn login_name() -> String {
     let id = rustix::process::getuid().as_raw();
     ["USER", "LOGNAME"]
@@ -377,7 +366,7 @@ fn login_name() -> String {
         .unwrap_or_else(|| format!("user-{id}"))
 }
 
-/// Returns the name of a user from the text of `/etc/passwd`.
+/// Returns the name of a user from `list`, the text of `/etc/passwd`.
 fn name_in(list: &str, id: u32) -> Option<String> {
     let id = id.to_string();
     list.lines().find_map(|line| {

@@ -7,19 +7,15 @@ use super::{ConfigError, Paths};
 /// The state of the store's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreFile {
-    /// It does not exist.
     Absent,
-    /// It has 0 bytes. ergo never creates such a file: a new store gets its name once it is complete.
+    /// The file has 0 bytes. ergo never creates such a file: a new store gets its name once it is complete.
     Empty,
-    /// It exists and is not empty.
+    /// The file exists and is not empty.
     Present,
 }
 
 impl StoreFile {
-    /// Checks the file.
-    ///
-    /// # Errors
-    /// If the file's metadata cannot be read.
+    /// Returns the state of the store's file.
     pub fn look(paths: &Paths) -> Result<Self, ConfigError> {
         match fs::metadata(paths.store()) {
             Ok(file) if file.len() == 0 => Ok(Self::Empty),
@@ -29,10 +25,10 @@ impl StoreFile {
         }
     }
 
-    /// Like [`StoreFile::look`], but an error if the store was lost.
+    /// Returns the state of the store's file, like [`StoreFile::look`], but fails if the store was lost.
     ///
     /// # Errors
-    /// [`ConfigError::StoreLost`] if the file is empty, or missing although this device has a key: the key is created after
+    /// [`ConfigError::StoreLost`] if the file is empty, or missing although this device has a key, which is created only after
     /// the first store.
     pub fn look_unless_lost(paths: &Paths) -> Result<Self, ConfigError> {
         let found = Self::look(paths)?;

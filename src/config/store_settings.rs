@@ -1,15 +1,15 @@
-//! The section `[store]`: how long this device keeps what only it uses.
+//! The section `[store]`: how long this device keeps events of the local log.
 
 use serde::{Deserialize, Serialize};
 
-/// The shortest and the longest time, in days: a week, and a hundred years.
-const DAYS: std::ops::RangeInclusive<u32> = 7..=36_500;
+/// The allowed values of `keep_local_days`: a week to a hundred years.
+const ALLOWED_DAYS: std::ops::RangeInclusive<u32> = 7..=36_500;
 
 /// The `[store]` section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreSettings {
-    /// The age in days from which `ergo compact` removes events of the local log that nothing needs any more.
+    /// The age in days from which `ergo compact` removes events of the local log that are no longer needed.
     pub keep_local_days: u32,
 }
 
@@ -20,16 +20,16 @@ impl Default for StoreSettings {
 }
 
 impl StoreSettings {
-    /// Returns the time before which events are old, in milliseconds since the Unix epoch.
+    /// Returns the time before which events count as old. Both times are in milliseconds since the Unix epoch.
     pub fn old_before(self, now: u64) -> u64 {
         now.saturating_sub(u64::from(self.keep_local_days) * 24 * 60 * 60 * 1000)
     }
 
     /// Returns the first invalid setting, and why it is invalid.
     pub(super) fn invalid(self) -> Option<(&'static str, String)> {
-        (!DAYS.contains(&self.keep_local_days)).then(|| {
+        (!ALLOWED_DAYS.contains(&self.keep_local_days)).then(|| {
             let days = self.keep_local_days;
-            let expected = format!("expected {} to {} days", DAYS.start(), DAYS.end());
+            let expected = format!("expected {} to {} days", ALLOWED_DAYS.start(), ALLOWED_DAYS.end());
             ("keep_local_days", format!("invalid `keep_local_days` {days}: {expected}"))
         })
     }

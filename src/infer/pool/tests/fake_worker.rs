@@ -1,4 +1,4 @@
-//! Workers that are closures, and pools of them.
+//! Fake workers, whose behaviour is a closure, and pools of them.
 
 use std::{
     io,
@@ -21,7 +21,8 @@ use crate::{
 
 pub(super) type Sink = process::EventSink<InferResponse>;
 
-/// Handles a message of a worker: called on the sending thread, answers through the sink.
+/// Handles a request to a fake worker. It is called on the sending thread with the worker's number, and answers through the
+/// sink.
 pub(super) type Behave = dyn Fn(u64, &InferRequest, &Arc<Sink>) + Send + Sync;
 
 pub(super) struct Fake {
@@ -47,7 +48,7 @@ impl process::LaunchWorker<InferRequest, InferResponse> for FakeLaunch {
 impl WorkerHandle<InferRequest> for FakeWorker {
     fn send(&mut self, request: InferRequest) {
         match &request.command {
-            InferCommand::Hello(_) => say(&self.sink, request.id, InferReply::Ready(VERSION)),
+            InferCommand::Hello(_) => reply_to(&self.sink, request.id, InferReply::Ready(VERSION)),
             _ => (self.fake.behave)(self.number, &request, &self.sink),
         }
     }
@@ -61,7 +62,7 @@ impl WorkerHandle<InferRequest> for FakeWorker {
     }
 }
 
-pub(super) fn say(sink: &Sink, id: u64, reply: InferReply) {
+pub(super) fn reply_to(sink: &Sink, id: u64, reply: InferReply) {
     sink(Event::Answer(InferResponse { id, reply }));
 }
 
@@ -69,8 +70,8 @@ pub(super) fn classification() -> Classification {
     Classification { logits: [0.0, 1.0, 2.0], gate: Some(0.5) }
 }
 
-/// A worker that succeeds at once.
-pub(super) fn well(request: &InferRequest, sink: &Sink) {
+/// Answers a request successfully and at once.
+pub(super) fn succeed(request: &InferRequest, sink: &Sink) {
     let reply = match &request.command {
         InferCommand::Load { .. } => {
             InferReply::Loaded(ModelFacts { dimension: 2, computes: "CPU".into(), ..ModelFacts::default() })
@@ -85,13 +86,13 @@ pub(super) fn well(request: &InferRequest, sink: &Sink) {
         InferCommand::Likelihood { .. } => InferReply::Weights(vec![-1.0]),
         InferCommand::Hello(_) | InferCommand::Cancel => return,
     };
-    say(sink, request.id, reply);
+    reply_to(sink, request.id, reply);
 }
 
 pub(super) struct Stage {
     pub(super) pool: Arc<Pool>,
     pub(super) fake: Arc<Fake>,
-    // Keeps the files of the models.
+    /// The folder of the models' files.
     pub(super) dir: tempfile::TempDir,
 }
 
@@ -111,14 +112,14 @@ pub(super) fn stage_with(
     };
     let set = ModelSet { embedder: file("e.gguf"), nli: file("n.gguf"), llm: file("l.gguf") };
     let fake = Arc::new(Fake { starts: AtomicU64::new(0), behave: Box::new(behave) });
-    // One process of the small models, however many cores the machine has.
+    // Use one process of the small models, whatever the number of cores.
     let mut options = PoolOptions { small_workers: 1, ..PoolOptions::new(dir.path()) };
     set_up(&mut options);
     let pool = Arc::new(Pool::over(Arc::new(FakeLaunch(Arc::clone(&fake))), options, set));
     Stage { pool, fake, dir }
 }
 
-/// A gate: what waits at it goes on with the next message of the sender.
+/// Returns a gate: each call of the function blocks until the sender sends a message.
 pub(super) fn gate() -> (mpsc::Sender<()>, impl Fn() + Send + Sync + 'static) {
     let (open, opened) = mpsc::channel();
     let opened = Mutex::new(opened);
@@ -143,7 +144,7 @@ pub(super) fn prompt(text: &str) -> Prompt {
     Prompt { text: text.into(), ..Prompt::default() }
 }
 
-/// Waits until something holds, and gives up after a minute.
+/// Waits until `holds` returns true; panics after a minute.
 #[track_caller]
 pub(super) fn until(mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! The queue, its priorities and deadlines, and failing workers; the workers are closures.
+//! Tests of the queues, priorities, deadlines, and failing workers, with fake workers.
 
 mod fake_worker;
 mod several_workers;
@@ -13,7 +13,7 @@ use std::{
 };
 
 use self::fake_worker::{
-    LONG, Sink, classification, gate, later, prompt, say, soon, stage, stage_with, texts, until, well,
+    LONG, Sink, classification, gate, later, prompt, reply_to, soon, stage, stage_with, texts, until, succeed,
 };
 use super::{process::Event, *};
 use crate::infer::wire::{FailureReason, InferRequest};
@@ -24,7 +24,7 @@ fn answers_come_in_order_and_a_model_is_loaded_once() {
     let counted = Arc::clone(&loads);
     let stage = stage(move |_, request, sink| {
         counted.fetch_add(u64::from(matches!(request.command, InferCommand::Load { .. })), Ordering::SeqCst);
-        well(request, sink);
+        succeed(request, sink);
     });
     assert_eq!(stage.pool.workers().len(), 2);
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 0, "nothing starts before the first call");
@@ -56,7 +56,7 @@ fn the_foreground_overtakes_what_waits_in_the_background() {
                 wait();
             }
         }
-        well(request, sink);
+        succeed(request, sink);
     });
     let call = |text: &str, call: Call| {
         let (pool, text) = (Arc::clone(&stage.pool), text.to_owned());
@@ -92,7 +92,7 @@ fn a_read_is_served_between_two_passes_of_a_write() {
             InferCommand::Embed(texts) => seen.lock().unwrap().push(texts.join(" ")),
             _ => {}
         }
-        well(request, sink);
+        succeed(request, sink);
     });
     let pairs = vec![("a".to_owned(), "b".to_owned()); 8];
     let write = {
@@ -124,7 +124,7 @@ fn texts_that_wait_together_share_a_pass_and_each_caller_gets_its_own() {
                 wait();
             }
         }
-        well(request, sink);
+        succeed(request, sink);
     });
     let call = |length: usize| {
         let pool = Arc::clone(&stage.pool);
@@ -158,10 +158,10 @@ fn a_refused_text_fails_only_its_own_caller() {
             }
             if texts.iter().any(|text| text == "bad") {
                 let why = "the text is empty for this model".to_owned();
-                return say(sink, request.id, InferReply::Failed { failure: FailureReason::Refused, why });
+                return reply_to(sink, request.id, InferReply::Failed { failure: FailureReason::Refused, why });
             }
         }
-        well(request, sink);
+        succeed(request, sink);
     });
     let call = |text: &str| {
         let (pool, text) = (Arc::clone(&stage.pool), text.to_owned());
@@ -178,14 +178,14 @@ fn a_refused_text_fails_only_its_own_caller() {
     assert_eq!(better.join().unwrap(), Ok(vec![vec![6.0, 0.0]]));
 }
 
-/// A worker that generates until it is cancelled, unless the prompt is `quick`.
+/// Answers all requests at once, except that it never ends the generation for the prompt `slow` unless it is cancelled.
 fn endless(request: &InferRequest, sink: &Sink) {
     match &request.command {
         InferCommand::Generate { prompt, .. } if prompt.text == "slow" => {}
         InferCommand::Cancel => {
-            say(sink, request.id, InferReply::Failed { failure: FailureReason::Cancelled, why: String::new() });
+            reply_to(sink, request.id, InferReply::Failed { failure: FailureReason::Cancelled, why: String::new() });
         }
-        _ => well(request, sink),
+        _ => succeed(request, sink),
     }
 }
 
@@ -196,7 +196,7 @@ fn a_generation_in_the_background_gives_way_and_is_taken_up_again() {
     let stage = stage(move |_, request, sink| match &request.command {
         InferCommand::Generate { prompt, .. } if prompt.text == "slow" => {
             if counted.fetch_add(1, Ordering::SeqCst) > 0 {
-                well(request, sink);
+                succeed(request, sink);
             }
         }
         _ => endless(request, sink),
@@ -228,13 +228,13 @@ fn a_worker_that_hangs_is_ended_and_another_one_serves() {
     let hang = |options: &mut PoolOptions| options.hang = [Duration::from_millis(500); 2];
     let stage = stage_with(hang, |number, request, sink| {
         if number > 1 || !matches!(request.command, InferCommand::Embed(_) | InferCommand::Cancel) {
-            well(request, sink);
+            succeed(request, sink);
         }
     });
     let brief = Call::foreground(Duration::from_millis(10));
     let error = stage.pool.embed(&texts(1), brief).unwrap_err();
     assert_eq!(error.kind(), "timeout");
-    // The next one waits for the end of the grace, and is served by a new process.
+    // The next call waits until the hung process is killed, and is served by a new one.
     assert!(stage.pool.embed(&texts(1), soon()).is_ok());
     assert_eq!((stage.pool.info().failures.get("hung"), stage.pool.workers()[0].restarts), (Some(&1), 1));
 }
@@ -243,7 +243,7 @@ fn a_worker_that_hangs_is_ended_and_another_one_serves() {
 fn a_worker_that_dies_costs_one_call_and_starts_in_a_row_grow_rarer() {
     let stage = stage(|number, request, sink| match request.command {
         InferCommand::Embed(_) if number != 2 => sink(Event::Exited("ended: boom".into())),
-        _ => well(request, sink),
+        _ => succeed(request, sink),
     });
     let error = stage.pool.embed(&texts(1), soon()).unwrap_err();
     assert_eq!(error, InferError::Crashed { role: ModelRole::Embedder, why: "ended: boom".into() });
@@ -255,7 +255,7 @@ fn a_worker_that_dies_costs_one_call_and_starts_in_a_row_grow_rarer() {
 
     let stage = self::stage(|_, request, sink| match request.command {
         InferCommand::Embed(_) => sink(Event::Exited("ended: boom".into())),
-        _ => well(request, sink),
+        _ => succeed(request, sink),
     });
     let kinds: Vec<_> = (0..4).map(|_| stage.pool.embed(&texts(1), soon()).unwrap_err().to_string()).collect();
     assert!(kinds[0].contains("boom") && kinds[1].contains("boom"), "{kinds:?}");
@@ -267,7 +267,7 @@ fn a_worker_that_dies_costs_one_call_and_starts_in_a_row_grow_rarer() {
 fn a_process_that_runs_out_of_memory_is_told_apart_and_rests() {
     let stage = stage(|_, request, sink| match request.command {
         InferCommand::Load { .. } => sink(Event::Exited("ran out of memory: insufficient memory".into())),
-        _ => well(request, sink),
+        _ => succeed(request, sink),
     });
     for _ in 0..3 {
         let error = stage.pool.embed(&texts(1), soon()).unwrap_err();
@@ -283,7 +283,7 @@ fn a_worker_that_died_between_calls_costs_nothing() {
     let kept = Arc::clone(&sinks);
     let stage = stage(move |_, request, sink| {
         kept.lock().unwrap().push(Arc::clone(sink));
-        well(request, sink);
+        succeed(request, sink);
     });
     stage.pool.embed(&texts(1), soon()).unwrap();
     sinks.lock().unwrap()[0](Event::Exited("was ended by the system".into()));
@@ -302,13 +302,13 @@ fn a_bad_model_is_tried_once_until_its_file_changes() {
     let stage = stage(move |_, request, sink| match &request.command {
         InferCommand::Load { path, .. } if std::fs::read(path).unwrap() != b"good" => {
             counted.fetch_add(1, Ordering::SeqCst);
-            say(
+            reply_to(
                 sink,
                 request.id,
                 InferReply::Failed { failure: FailureReason::BadModel, why: "it is not a GGUF file".into() },
             );
         }
-        _ => well(request, sink),
+        _ => succeed(request, sink),
     });
     std::fs::write(stage.dir.path().join("e.gguf"), "good").unwrap();
     let pair = [("a".to_owned(), "b".to_owned())];
@@ -329,7 +329,7 @@ fn a_bad_model_is_tried_once_until_its_file_changes() {
 
 #[test]
 fn other_models_are_served_from_the_next_call_on() {
-    let stage = stage(|_, request, sink| well(request, sink));
+    let stage = stage(|_, request, sink| succeed(request, sink));
     stage.pool.embed(&texts(1), soon()).unwrap();
     stage.pool.change(stage.pool.set());
     stage.pool.embed(&texts(1), soon()).unwrap();
@@ -345,7 +345,7 @@ fn other_models_are_served_from_the_next_call_on() {
 #[test]
 fn a_process_without_work_ends_and_comes_back() {
     let idle = |options: &mut PoolOptions| options.idle = Duration::from_millis(5);
-    let stage = stage_with(idle, |_, request, sink| well(request, sink));
+    let stage = stage_with(idle, |_, request, sink| succeed(request, sink));
     for starts in 1..4 {
         stage.pool.embed(&texts(1), soon()).unwrap();
         assert_eq!(stage.fake.starts.load(Ordering::SeqCst), starts);
@@ -358,9 +358,9 @@ fn a_process_without_work_ends_and_comes_back() {
 #[test]
 fn an_answer_that_does_not_fit_is_a_failure_and_no_panic() {
     let stage = stage(|_, request, sink| match request.command {
-        InferCommand::Embed(_) => say(sink, request.id, InferReply::Vectors(vec![], 0)),
-        InferCommand::Classify(_) => say(sink, request.id, InferReply::Text("hello".into())),
-        _ => well(request, sink),
+        InferCommand::Embed(_) => reply_to(sink, request.id, InferReply::Vectors(vec![], 0)),
+        InferCommand::Classify(_) => reply_to(sink, request.id, InferReply::Text("hello".into())),
+        _ => succeed(request, sink),
     });
     assert_eq!(stage.pool.embed(&texts(1), soon()).unwrap_err().kind(), "crashed");
     assert_eq!(stage.pool.classify(&[("a".into(), "b".into())], soon()).unwrap_err().kind(), "crashed");
@@ -373,9 +373,9 @@ fn a_call_leaves_a_crowd_after_a_while_waits_where_there_is_none_and_never_queue
         if let InferCommand::Classify(_) = &request.command {
             wait();
         }
-        well(request, sink);
+        succeed(request, sink);
     });
-    // Once, so that the models are loaded.
+    // A first call, so that the models are loaded.
     hold.send(()).unwrap();
     let pair = [("a".to_owned(), "b".to_owned())];
     stage.pool.classify(&pair, soon()).unwrap();
@@ -385,11 +385,11 @@ fn a_call_leaves_a_crowd_after_a_while_waits_where_there_is_none_and_never_queue
         thread::spawn(move || pool.classify(&pair, call))
     };
     let short = soon().queueing_at_most(Duration::from_millis(20));
-    // One is served, and two are no crowd.
+    // One call is served, and two wait, which is not yet a crowd.
     let mut calls = vec![ask(short), ask(short), ask(short)];
     thread::sleep(Duration::from_millis(60));
     until(|| stage.pool.small[0].waiting() == [0, 2, 0]);
-    // With a third that waits, there is one: whichever sees it first leaves, and two wait again.
+    // With a third waiting call there is a crowd: the first call that notices leaves, and two wait again.
     calls.push(ask(short));
     until(|| calls.iter().any(thread::JoinHandle::is_finished));
     assert_eq!(stage.pool.small[0].waiting(), [0, 2, 0]);
@@ -400,7 +400,7 @@ fn a_call_leaves_a_crowd_after_a_while_waits_where_there_is_none_and_never_queue
     assert_eq!(served, vec![Ok(vec![classification()]); 3]);
     assert_eq!(left, [Err(InferError::Busy { role: ModelRole::Nli })]);
 
-    // These took longer than a call may queue, so a third one that comes does not queue at all.
+    // These calls took longer than `short` may queue, so a further call is refused at once.
     let calls = [ask(soon()), ask(soon()), ask(soon())];
     until(|| stage.pool.small[0].waiting() == [0, 2, 0]);
     assert_eq!(stage.pool.classify(&pair, short), Err(InferError::Busy { role: ModelRole::Nli }));

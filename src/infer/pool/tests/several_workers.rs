@@ -1,19 +1,19 @@
-//! Several processes of the small models.
+//! Tests with several processes of the small models.
 
 use super::*;
 
-/// A pool with three processes of small models; each call to embed is sent to the test and answered when it says so.
+/// A pool with three processes of small models. Each call to embed is sent to the test, which answers it.
 fn three_workers() -> (fake_worker::Stage, mpsc::Receiver<(u64, InferRequest, Arc<Sink>)>) {
     let (sent, received) = mpsc::channel();
     let behave = move |number, request: &InferRequest, sink: &Arc<Sink>| match request.command {
         InferCommand::Embed(_) => sent.send((number, request.clone(), Arc::clone(sink))).unwrap(),
-        _ => well(request, sink),
+        _ => succeed(request, sink),
     };
     let stage = stage_with(|options| (options.threads, options.small_workers) = (6, 3), behave);
     (stage, received)
 }
 
-/// Calls on a thread of its own.
+/// Embeds a text on a thread of its own.
 fn embed(pool: &Arc<Pool>, text: &str) -> thread::JoinHandle<Vec<Vec<f32>>> {
     let (pool, text) = (Arc::clone(pool), text.to_owned());
     thread::spawn(move || pool.embed(&[text], soon()).unwrap())
@@ -26,7 +26,7 @@ fn a_second_process_starts_only_when_the_first_has_a_queue() {
     let mut callers = vec![embed(&stage.pool, "a")];
     let first = received.recv().unwrap();
     assert_eq!((first.0, starts()), (1, 1));
-    // Those behind it may share its next pass: a start takes longer.
+    // Further calls queue behind the first one, because starting a process would take longer.
     for text in ["b", "c", "d"] {
         callers.push(embed(&stage.pool, text));
         let queued = callers.len() - 1;
@@ -38,11 +38,11 @@ fn a_second_process_starts_only_when_the_first_has_a_queue() {
     assert_eq!((second.0, starts()), (2, 2), "the first request of the second process");
     assert_eq!(stage.pool.workers().len(), 3, "the two that run, and the language model's");
     for (_, request, sink) in [first, second] {
-        well(&request, &sink);
+        succeed(&request, &sink);
     }
-    // What had queued behind the first.
+    // The calls that were queued behind the first one share a pass.
     let (_, request, sink) = received.recv().unwrap();
-    well(&request, &sink);
+    succeed(&request, &sink);
     for caller in callers {
         assert_eq!(caller.join().unwrap(), [[1.0, 0.0]]);
     }
@@ -54,7 +54,7 @@ fn a_pool_has_no_more_processes_than_threads() {
         let stage = stage_with(
             |options| (options.threads, options.small_workers) = (threads, small_workers),
             |_, request, sink| {
-                well(request, sink);
+                succeed(request, sink);
             },
         );
         assert_eq!(stage.pool.small.len(), expected, "{threads} threads, {small_workers} processes");
