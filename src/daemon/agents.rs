@@ -1,4 +1,4 @@
-//! The connected agents, kept in memory only: each session holds one HTTP response open while it lasts.
+//! The sessions of connected agents, kept only in memory. Each session is an HTTP response that stays open.
 
 use std::{
     collections::BTreeMap,
@@ -8,8 +8,8 @@ use std::{
 use super::bus::Bus;
 use crate::api::{AgentSession, Change};
 
-/// The most sessions that are open at once. Each holds a stream, and those of the socket must not all be taken by agents.
-const MOST: usize = 160;
+/// The maximum number of open sessions. Each occupies a stream, and agents must not take all streams of the socket.
+const MAX_SESSIONS: usize = 160;
 
 /// The open sessions of agents.
 #[derive(Debug)]
@@ -29,10 +29,10 @@ impl ConnectedAgents {
         Self { bus, open: Mutex::default() }
     }
 
-    /// A session begins; it ends when what this returns is dropped. `None` if too many are open.
+    /// Begins a session, which ends when the returned value is dropped. `None` if too many are open.
     pub(super) fn enter(self: &Arc<Self>, session: AgentSession) -> Option<OpenSession> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.sessions.len() >= MOST {
+        if open.sessions.len() >= MAX_SESSIONS {
             return None;
         }
         let n = open.next;
@@ -40,8 +40,8 @@ impl ConnectedAgents {
         let agent = session.agent.clone();
         open.sessions.insert(n, session);
         drop(open);
-        self.tell("agent.came", &agent, "connected");
-        Some(OpenSession { present: Arc::clone(self), n })
+        self.send_change("agent.came", &agent, "connected");
+        Some(OpenSession { agents: Arc::clone(self), n })
     }
 
     /// Returns the open sessions, newest first.
@@ -50,36 +50,36 @@ impl ConnectedAgents {
         open.sessions.values().rev().cloned().collect()
     }
 
-    /// Says that no further session can be opened.
+    /// Returns a message if no further session can be opened.
     pub(super) fn problem(&self) -> Option<String> {
-        let full = self.open.lock().unwrap_or_else(PoisonError::into_inner).sessions.len() >= MOST;
+        let full = self.open.lock().unwrap_or_else(PoisonError::into_inner).sessions.len() >= MAX_SESSIONS;
         full.then(|| {
-            format!("{MOST} agent sessions are open, so `ergo agents` does not show further ones: end some of them")
+            format!("{MAX_SESSIONS} agent sessions are open, so `ergo agents` does not show further ones: end some of them")
         })
     }
 
     fn leave(&self, n: u64) {
         let gone = self.open.lock().unwrap_or_else(PoisonError::into_inner).sessions.remove(&n);
         if let Some(session) = gone {
-            self.tell("agent.left", &session.agent, "disconnected");
+            self.send_change("agent.left", &session.agent, "disconnected");
         }
     }
 
-    fn tell(&self, act: &str, agent: &str, what: &str) {
+    fn send_change(&self, act: &str, agent: &str, what: &str) {
         let summary = format!("{agent} {what}");
         self.bus.send(Change { act: act.into(), who: agent.into(), summary, ..Change::default() });
     }
 }
 
-/// An open session, until this is dropped.
+/// An open session. Dropping it ends the session.
 pub(super) struct OpenSession {
-    present: Arc<ConnectedAgents>,
+    agents: Arc<ConnectedAgents>,
     n: u64,
 }
 
 impl Drop for OpenSession {
     fn drop(&mut self) {
-        self.present.leave(self.n);
+        self.agents.leave(self.n);
     }
 }
 
@@ -95,14 +95,14 @@ mod tests {
     async fn a_session_is_listed_while_it_lasts_and_its_start_and_end_are_reported() {
         let bus = Arc::new(Bus::new());
         let (_, mut changes) = bus.follow();
-        let present = Arc::new(ConnectedAgents::new(bus));
-        let first = present.enter(session("codex"));
-        let second = present.enter(session("codex"));
-        assert_eq!(present.sessions().len(), 2, "an agent may be here twice");
+        let agents = Arc::new(ConnectedAgents::new(bus));
+        let first = agents.enter(session("codex"));
+        let second = agents.enter(session("codex"));
+        assert_eq!(agents.sessions().len(), 2, "an agent may be here twice");
         drop(first);
-        assert_eq!(present.sessions(), [session("codex")]);
+        assert_eq!(agents.sessions(), [session("codex")]);
         drop(second);
-        assert!(present.sessions().is_empty());
+        assert!(agents.sessions().is_empty());
         let mut acts = Vec::new();
         while let Ok(change) = changes.try_recv() {
             acts.push(change.act);
@@ -112,11 +112,11 @@ mod tests {
 
     #[test]
     fn a_flood_of_sessions_is_bounded() {
-        let present = Arc::new(ConnectedAgents::new(Arc::new(Bus::new())));
-        let kept: Vec<_> = (0..MOST).map(|_| present.enter(session("x"))).collect();
-        assert!(kept.iter().all(Option::is_some) && present.enter(session("x")).is_none());
-        assert!(present.problem().is_some());
+        let agents = Arc::new(ConnectedAgents::new(Arc::new(Bus::new())));
+        let kept: Vec<_> = (0..MAX_SESSIONS).map(|_| agents.enter(session("x"))).collect();
+        assert!(kept.iter().all(Option::is_some) && agents.enter(session("x")).is_none());
+        assert!(agents.problem().is_some());
         drop(kept);
-        assert!(present.enter(session("x")).is_some());
+        assert!(agents.enter(session("x")).is_some());
     }
 }

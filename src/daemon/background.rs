@@ -1,5 +1,5 @@
-//! Background work, on one thread that sleeps until something changes: overdue questions, stories, vectors, unrelated
-//! baselines, the deep stage.
+//! Background work on one thread, which sleeps until something changes: storing held writes whose questions were not
+//! answered, stories, vectors, unrelated baselines, the deep stage.
 
 use std::{
     sync::{
@@ -17,44 +17,45 @@ use crate::{
     infer::thread_cpu_time,
 };
 
-/// The thread, as its owner sees it. It ends with its owner, after what it is at.
+/// A handle to the thread. When it is dropped, the thread ends after its current piece of work.
 pub(super) struct Background {
     ending: Arc<AtomicBool>,
     wake: Sender<()>,
-    /// Closed once the thread has let go of the engine.
+    /// Closed once the thread has released the engine.
     over: Receiver<()>,
 }
 
-/// How long the end of the daemon waits for what the thread is at: a batch of vectors is done by then, a language model may not be.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the end of the daemon waits for the thread. A batch of vectors is done by then; an answer of a language model
+/// may not be.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// After so long an embedder that failed is asked again.
-const RETRY: Duration = Duration::from_mins(1);
+/// The delay before an embedder that failed is called again.
+const RETRY_DELAY: Duration = Duration::from_mins(1);
 
-/// The share of one core that the reading of stories uses, and that the background pass over stored claims uses, the processes of the models
-/// included, in percent.
+/// The share of one core, in percent, that the reading of stories uses. The deep stage over stored claims uses the same
+/// share, the processes of the models included.
 const PERCENT: u8 = 50;
 
-/// The same while clients write: they need the processor themselves.
+/// The share of one core, in percent, while clients write and need the processor themselves.
 const PERCENT_BESIDE_WRITES: u8 = 10;
 
-/// After so long without a change it does what can wait for that.
+/// The time without a change after which nobody counts as writing, and deferred work is done.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// The share of one core that the background uses.
+/// Returns the share of one core that the background uses, in percent.
 fn percent(quiet: bool) -> u8 {
     if quiet { PERCENT } else { PERCENT_BESIDE_WRITES }
 }
 
 impl Background {
-    /// Starts it: what waits from earlier is done at once.
+    /// Starts the thread, which begins at once with work from before the start.
     ///
     /// # Errors
-    /// If the system gives no thread.
+    /// If the thread cannot be created.
     pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<Self> {
         let ending = Arc::new(AtomicBool::new(false));
         let (wake, woken) = wake_on_change(engine);
-        // The engine goes when the daemon ends, not when this thread does.
+        // A weak reference, so that the thread does not keep the engine alive after the daemon's end.
         let (engine, stop) = (Arc::downgrade(engine), Arc::clone(&ending));
         let (done, over) = channel::<()>();
         thread::Builder::new().name("background".into()).spawn(move || {
@@ -65,7 +66,7 @@ impl Background {
     }
 }
 
-/// Returns a channel that gets a message with each change.
+/// Returns a channel that receives a message after each change of the store.
 pub(super) fn wake_on_change(engine: &Engine) -> (Sender<()>, Receiver<()>) {
     let (wake, woken) = channel();
     engine.on_change({
@@ -80,57 +81,59 @@ pub(super) fn wake_on_change(engine: &Engine) -> (Sender<()>, Receiver<()>) {
 impl Drop for Background {
     fn drop(&mut self) {
         self.ending.store(true, Ordering::Relaxed);
-        // It may have ended already.
+        // Sending fails if the thread has already ended.
         let _ended = self.wake.send(());
-        // Whoever lets go of the engine last puts the write-ahead log away.
-        let _late = self.over.recv_timeout(PATIENCE);
+        // The last owner of the engine checkpoints the write-ahead log, so the thread should release it before.
+        let _late = self.over.recv_timeout(END_TIMEOUT);
     }
 }
 
-/// What the background pass may use of the processor: after each claim it rests in proportion to the time that it has computed, not waited.
+/// The budget of processor time of the deep stage over stored claims: after each claim, the pass rests in proportion to the
+/// processor time that it used. Time that it waited does not count.
 struct PassBudget {
-    /// When it may go on.
-    from: Instant,
+    /// The end of the rest.
+    resume_at: Instant,
 }
 
 impl PassBudget {
-    /// Returns how long it still rests.
+    /// Returns the rest that remains; `None` if it is over.
     fn rest(&self, now: Instant) -> Option<Duration> {
-        Some(self.from.saturating_duration_since(now)).filter(|rest| !rest.is_zero())
+        Some(self.resume_at.saturating_duration_since(now)).filter(|rest| !rest.is_zero())
     }
 
-    /// Notes processor time that was used.
+    /// Starts a rest for the processor time that was used.
     fn spend(&mut self, used: Duration, percent: u8, now: Instant) {
-        self.from = now + rest_after(used, percent);
+        self.resume_at = now + rest_after(used, percent);
     }
 }
 
-/// Writes that wait for verdicts. All of them are looked at to find the next one that is due, so not after each change.
+/// The schedule of held writes, which are stored when their time for verdicts is over. Finding the next one requires a
+/// check of all of them, so it is not done after each change.
 #[derive(Default)]
 struct HeldWrites {
-    /// When they were looked at.
-    looked: Option<Instant>,
-    /// When the next one was due then, in milliseconds since the Unix epoch.
+    /// The time of the last check.
+    checked: Option<Instant>,
+    /// The time when the next held write is due, as of the last check, in milliseconds since the Unix epoch.
     due: Option<u64>,
 }
 
 impl HeldWrites {
-    /// Stores one whose time is over; whether there was one.
+    /// Stores a held write whose time is over. Returns whether there was one.
     fn store_due(&mut self, engine: &Engine) -> Result<bool, ApiError> {
-        if self.looked.is_some_and(|at| at.elapsed() < QUIET) {
+        if self.checked.is_some_and(|at| at.elapsed() < QUIET) {
             return Ok(false);
         }
         if engine.store_unanswered()? {
             return Ok(true);
         }
-        (self.looked, self.due) = (Some(Instant::now()), engine.next_unanswered()?);
+        (self.checked, self.due) = (Some(Instant::now()), engine.next_unanswered()?);
         Ok(false)
     }
 
-    /// Returns how long nothing is due, at most until they are to be looked at again since something has changed: at least a moment, so that
-    /// what cannot be stored is not tried without pause.
+    /// Returns the time until the next held write is due, or until the next check if something has changed since the last
+    /// one. It is at least [`QUIET`], so that a write that cannot be stored is not tried again and again without a pause.
     fn pause(&self, engine: &Engine, changed: Instant) -> Option<Duration> {
-        if self.looked.is_none_or(|looked| looked < changed) {
+        if self.checked.is_none_or(|checked| checked < changed) {
             return Some(QUIET);
         }
         let now = (engine.config().clock)();
@@ -138,14 +141,15 @@ impl HeldWrites {
     }
 }
 
-/// The processor time that this thread and the processes of the models have used; `None` if the system does not tell.
+/// Returns the processor time that this thread and the processes of the models have used; `None` if the system does not
+/// tell.
 fn cpu_time(engine: &Engine) -> Option<Duration> {
     let of_workers: Option<Duration> = engine.models().workers().iter().map(|worker| worker.cpu).sum();
     Some(thread_cpu_time()? + of_workers?)
 }
 
-/// Reads the newest claim that waits for the background pass, unless the pass rests.
-fn read_claim(engine: &Engine, quiet: bool, budget: &mut PassBudget) -> Result<bool, ApiError> {
+/// Checks the newest claim that waits for the deep stage, unless the pass rests. Returns whether there was one.
+fn deepen_claim(engine: &Engine, quiet: bool, budget: &mut PassBudget) -> Result<bool, ApiError> {
     if budget.rest(Instant::now()).is_some() {
         return Ok(false);
     }
@@ -157,7 +161,8 @@ fn read_claim(engine: &Engine, quiet: bool, budget: &mut PassBudget) -> Result<b
     worked
 }
 
-/// Works, and returns by how much a clock of processor time went on meanwhile; the time that passed, if it does not tell.
+/// Calls `work`, and returns by how much a clock of processor time advanced meanwhile; the elapsed time if the clock is not
+/// available.
 fn measured<T>(clock: impl Fn() -> Option<Duration>, work: impl FnOnce() -> T) -> (T, Duration) {
     let (begun, before) = (Instant::now(), clock());
     let done = work();
@@ -167,12 +172,12 @@ fn measured<T>(clock: impl Fn() -> Option<Duration>, work: impl FnOnce() -> T) -
 
 fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
     let mut changed = Instant::now();
-    let mut budget = PassBudget { from: changed };
+    let mut budget = PassBudget { resume_at: changed };
     let mut held = HeldWrites::default();
     loop {
         let mut quiet = false;
         while !ending.load(Ordering::Relaxed) {
-            // Many changes are one reason to look.
+            // Handle all pending messages as one change.
             while woken.try_recv().is_ok() {
                 changed = Instant::now();
             }
@@ -196,9 +201,9 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
         }) else {
             return;
         };
-        // A model that failed may be well again without anything having changed here, and what waited for quiet and could not be done is not tried
-        // without pause.
-        let pause = if failed || quiet { RETRY } else { QUIET };
+        // A failed model may work again without any change of the store. And deferred work that failed must not be tried
+        // again without a pause.
+        let pause = if failed || quiet { RETRY_DELAY } else { QUIET };
         let pause = (failed || later).then_some(pause).into_iter().chain(due).chain(rest).min();
         let woke = match pause {
             Some(pause) => woken.recv_timeout(pause),
@@ -212,17 +217,18 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
     }
 }
 
-/// One piece of work; whether there was any. `quiet`: nothing has changed for a while, and what can wait for that may be done.
+/// Does one piece of work. Returns whether there was any. `quiet`: nothing has changed for [`QUIET`], so deferred work may
+/// be done.
 fn step(engine: &Engine, quiet: bool, held: &mut HeldWrites, budget: &mut PassBudget) -> Result<bool, ApiError> {
     Ok(held.store_due(engine)?
         || read_stories(engine, quiet)?
         || engine.fill_vectors()? > 0
         || engine.refresh_unrelated_baseline()?
         || (quiet && engine.fill_reasons()?)
-        || read_claim(engine, quiet, budget)?)
+        || deepen_claim(engine, quiet, budget)?)
 }
 
-/// Reads a few claims of stories, then rests: each step takes the write lock, and whoever waits for it must get it in between.
+/// Reads a few claims of stories, then rests: each step takes the write lock, and waiting writers must get it in between.
 fn read_stories(engine: &Engine, quiet: bool) -> Result<bool, ApiError> {
     let (worked, used) = measured(thread_cpu_time, || engine.read_stories());
     let worked = worked?;
@@ -247,7 +253,7 @@ mod tests {
     #[test]
     fn the_pass_rests_as_long_as_it_has_computed() {
         let now = Instant::now();
-        let mut budget = PassBudget { from: now };
+        let mut budget = PassBudget { resume_at: now };
         assert_eq!(budget.rest(now), None);
         budget.spend(Duration::from_secs(3), PERCENT, now);
         assert_eq!(budget.rest(now + Duration::from_secs(1)), Some(Duration::from_secs(2)));

@@ -6,10 +6,10 @@ use tokio::sync::broadcast;
 
 use crate::api::Change;
 
-/// How many changes a slow follower may be behind before it is told that it missed some.
-const BEHIND: usize = 1024;
+/// The number of changes that a slow follower can lag behind. A slower one misses changes and is told so.
+const CAPACITY: usize = 1024;
 
-/// The changes since the daemon started.
+/// The broadcast of changes. They are numbered from the daemon's start.
 #[derive(Debug)]
 pub(super) struct Bus {
     sender: broadcast::Sender<Change>,
@@ -18,21 +18,21 @@ pub(super) struct Bus {
 
 impl Bus {
     pub(super) fn new() -> Self {
-        Self { sender: broadcast::channel(BEHIND).0, seq: Mutex::new(0) }
+        Self { sender: broadcast::channel(CAPACITY).0, seq: Mutex::new(0) }
     }
 
-    /// Numbers a change and sends it on. The number is given and the change sent under one lock, so that followers see
-    /// the numbers in order.
+    /// Numbers a change and sends it to all followers. Both happens under one lock, so that followers receive the numbers in
+    /// order.
     pub(super) fn send(&self, mut change: Change) {
         let mut seq = self.seq.lock().unwrap_or_else(PoisonError::into_inner);
         *seq += 1;
         change.seq = *seq;
         "change".clone_into(&mut change.event);
-        // Nobody follows: nothing to do.
+        // Sending fails if there are no followers.
         drop(self.sender.send(change));
     }
 
-    /// The greeting for a new follower, and what comes after it.
+    /// Returns a greeting for a new follower, with the number of the latest change, and the receiver of later changes.
     pub(super) fn follow(&self) -> (Change, broadcast::Receiver<Change>) {
         let seq = self.seq.lock().unwrap_or_else(PoisonError::into_inner);
         let hello = Change { event: "hello".to_owned(), seq: *seq, ..Change::default() };

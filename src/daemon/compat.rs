@@ -1,8 +1,8 @@
-//! A listener with the API of cogito-ergo, so that its clients work unchanged with ergo's store.
+//! A listener with the API of cogito-ergo ("the original"), so that its clients work unchanged with ergo's store.
 //!
-//! It runs only if the settings name an address, which must be a loopback address. It requires a token only if the
-//! settings name a token file, since the original requires none. Web pages are refused; the content type is not
-//! checked, as in the original. What is stored here becomes a fact under its own id; recalls return active claims,
+//! It runs only if the settings name an address, which must be a loopback address. It requires a token only if the settings
+//! name a token file, since the original requires none. Requests of web pages are refused; the content type is not checked,
+//! as in the original. A stored text becomes a fact with an id of its own. A recall returns the statements of active claims,
 //! word for word.
 
 use std::sync::Arc;
@@ -34,40 +34,39 @@ use crate::{
     engine::{Engine, Extracted, RecallMeans, fact_key_of},
 };
 
-/// The largest body, in bytes: that of the original.
+/// The maximum size of a body in bytes, as in the original.
 const MAX_BODY: usize = 1024 * 1024;
 
-/// The organisation, project and person for whom it speaks.
+/// The scope and person of all requests, and what applies to them.
 #[derive(Clone, Debug)]
 pub(super) struct CompatCaller {
     pub(super) scope: Scope,
     pub(super) who: String,
-    /// What its clients must bear; `None` if it asks for nothing.
+    /// The token that clients must send; `None` if they need none.
     pub(super) token: Option<String>,
-    /// What holds if a client does not say.
     pub(super) limits: Limits,
 }
 
-/// How much is answered with unless a client says so itself.
+/// The default limits of answers. A request can have its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Memories of `/recall` and `/recall_b`.
+    /// The number of memories of `/recall` and `/recall_b`.
     pub(super) recall: usize,
-    /// The distance from which on they leave a memory out.
+    /// The distance from which `/recall` and `/recall_b` leave a memory out.
     pub(super) recall_threshold: f64,
-    /// The same of `/query`.
+    /// The distance from which `/query` leaves a memory out.
     pub(super) query_threshold: f64,
 }
 
 /// The distance of a memory that has nothing in common with a question.
-const FARTHEST: f64 = 500.0;
+const MAX_DISTANCE: f64 = 500.0;
 
-/// Memories of `/query` if the client does not say.
+/// The default number of memories of `/query`.
 const QUERY_LIMIT: usize = 5;
 
-/// How far a memory is from a question, by what it is ranked by: nearness is at most 1. As the original's clients show it, a smaller one is better.
+/// Converts recall's score, which is at most 1, into the distance that the original's clients show: smaller is better.
 fn distance(score: f32) -> f64 {
-    ((1.0 - f64::from(score)).clamp(0.0, 1.0) * FARTHEST * 1000.0).round() / 1000.0
+    ((1.0 - f64::from(score)).clamp(0.0, 1.0) * MAX_DISTANCE * 1000.0).round() / 1000.0
 }
 
 #[derive(Clone)]
@@ -76,7 +75,7 @@ struct Cogito {
     caller: Arc<CompatCaller>,
 }
 
-/// A failure in the original's form.
+/// An error in the original's form.
 struct Refused(StatusCode, String);
 
 impl IntoResponse for Refused {
@@ -98,7 +97,7 @@ impl From<ApiError> for Refused {
 
 type Answer = Result<Json<Value>, Refused>;
 
-/// What answers there.
+/// Returns the router of the listener.
 pub(super) fn router(shared: SharedState, caller: CompatCaller) -> Router {
     let cogito = Cogito { shared, caller: Arc::new(caller) };
     Router::new()
@@ -111,25 +110,25 @@ pub(super) fn router(shared: SharedState, caller: CompatCaller) -> Router {
         .route("/add", post(add))
         .fallback(async || Refused(StatusCode::NOT_FOUND, "not found".to_owned()))
         .layer(CatchPanicLayer::custom(request_checks::panicked))
-        .layer(middleware::from_fn_with_state(cogito.clone(), pass))
+        .layer(middleware::from_fn_with_state(cogito.clone(), check_request))
         .with_state(cogito)
 }
 
-/// Counts the request, refuses web pages and names that were bent to this machine, asks for the token if there is one, and
-/// keeps the time. The body is read here, so that one that never ends holds its connection no longer than [`request_checks::LIMIT`].
-async fn pass(State(cogito): State<Cogito>, request: Request<Body>, next: Next) -> Response {
+/// Middleware: counts the request, checks its origin, host and token, and limits its time. The body is read here, so that one
+/// that never ends occupies its connection no longer than [`request_checks::TIMEOUT`].
+async fn check_request(State(cogito): State<Cogito>, request: Request<Body>, next: Next) -> Response {
     let _busy = RunningRequest::new(&cogito.shared);
     let admitted = request_checks::check_origin(request.headers())
         .and_then(|()| request_checks::check_host(request.headers(), request.uri()))
         .and_then(|()| {
-            cogito.caller.token.as_deref().map_or(Ok(()), |token| request_checks::bearer(request.headers(), token))
+            cogito.caller.token.as_deref().map_or(Ok(()), |token| request_checks::check_bearer(request.headers(), token))
         });
     if let Err(error) = admitted {
         return Refused::from(error).into_response();
     }
     let (parts, body) = request.into_parts();
-    let late = || Refused(StatusCode::REQUEST_TIMEOUT, "the request took too long".to_owned()).into_response();
-    let body = match timeout(request_checks::LIMIT, Limited::new(body, MAX_BODY).collect()).await {
+    let timed_out = || Refused(StatusCode::REQUEST_TIMEOUT, "the request took too long".to_owned()).into_response();
+    let body = match timeout(request_checks::TIMEOUT, Limited::new(body, MAX_BODY).collect()).await {
         Ok(Ok(whole)) => whole.to_bytes(),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             let message = format!("the body is larger than {MAX_BODY} bytes");
@@ -138,14 +137,14 @@ async fn pass(State(cogito): State<Cogito>, request: Request<Body>, next: Next) 
         Ok(Err(error)) => {
             return Refused(StatusCode::BAD_REQUEST, format!("the body ended early: {error}")).into_response();
         }
-        Err(_) => return late(),
+        Err(_) => return timed_out(),
     };
-    timeout(request_checks::LONG_LIMIT, next.run(Request::from_parts(parts, body.into())))
+    timeout(request_checks::LONG_TIMEOUT, next.run(Request::from_parts(parts, body.into())))
         .await
-        .unwrap_or_else(|_| late())
+        .unwrap_or_else(|_| timed_out())
 }
 
-/// The body as a JSON object; one that is none is empty, as in the original, where `lenient`.
+/// Parses the body as a JSON object. If `lenient`, an invalid body counts as an empty object, as in the original.
 fn fields(bytes: &[u8], lenient: bool) -> Result<Map<String, Value>, Refused> {
     match serde_json::from_slice::<Map<String, Value>>(bytes) {
         Ok(fields) => Ok(fields),
@@ -183,23 +182,23 @@ async fn snapshot(State(cogito): State<Cogito>) -> Answer {
 }
 
 async fn recall(State(cogito): State<Cogito>, body: Bytes) -> Answer {
-    cogito.find(&body, Asked { filter: true, ..cogito.caller.limits.into() }).await
+    cogito.find(&body, FindOptions { filter: true, ..cogito.caller.limits.into() }).await
 }
 
 async fn recall_b(State(cogito): State<Cogito>, body: Bytes) -> Answer {
     cogito.find(&body, cogito.caller.limits.into()).await
 }
 
-/// By vectors alone; by words if there is no embedder.
+/// Recalls by vectors alone, or by words if there is no embedder.
 async fn query(State(cogito): State<Cogito>, body: Bytes) -> Answer {
-    let narrow = RecallMeans { words: false, vocabulary: false, meaning: true };
-    let asked =
-        Asked { limit: QUERY_LIMIT, threshold: cogito.caller.limits.query_threshold, filter: false, ways: narrow };
-    let Json(mut answer) = cogito.find(&body, asked).await?;
+    let by_vectors = RecallMeans { words: false, vocabulary: false, meaning: true };
+    let threshold = cogito.caller.limits.query_threshold;
+    let options = FindOptions { limit: QUERY_LIMIT, threshold, filter: false, means: by_vectors };
+    let Json(mut answer) = cogito.find(&body, options).await?;
     let by_meaning = answer.get("by_meaning").and_then(Value::as_bool).unwrap_or_default();
     if !by_meaning {
-        let ways = RecallMeans { meaning: false, ..RecallMeans::default() };
-        Json(answer) = cogito.find(&body, Asked { ways, ..asked }).await?;
+        let means = RecallMeans { meaning: false, ..RecallMeans::default() };
+        Json(answer) = cogito.find(&body, FindOptions { means, ..options }).await?;
     }
     if let Some(fields) = answer.as_object_mut() {
         fields.remove("method");
@@ -215,12 +214,12 @@ async fn store(State(cogito): State<Cogito>, body: Bytes) -> Answer {
         return Err(Refused(StatusCode::BAD_REQUEST, "no text".to_owned()));
     }
     let id = fields.get("id").and_then(Value::as_str).map(str::trim).filter(|id| !id.is_empty()).map(str::to_owned);
-    let id = cogito.keep(&text, id).await?;
+    let id = cogito.store_fact(&text, id).await?;
     Ok(Json(json!({ "id": id, "text": text, "status": "stored", "queued_total": 0 })))
 }
 
-/// Stored as it was written: the sentences that the local language model points at, else the whole text. Nothing puts it into other words, and the
-/// answer says what was done.
+/// Stores the sentences that the local language model selects, or the whole text without one. Nothing is reworded, and the
+/// answer says which method was used.
 async fn add(State(cogito): State<Cogito>, body: Bytes) -> Answer {
     let text = text(&fields(&body, true)?);
     if text.is_empty() {
@@ -228,25 +227,25 @@ async fn add(State(cogito): State<Cogito>, body: Bytes) -> Answer {
     }
     let Extracted { claims, method, note } = cogito.shared.engine(move |engine| Ok(engine.extract(&text))).await?;
     for claim in &claims {
-        // Each is stored under what it says: who sends the text once more doubles nothing.
-        cogito.keep(claim, None).await?;
+        // The id of each follows from its text, so a text that is sent again makes no duplicates.
+        cogito.store_fact(claim, None).await?;
     }
-    // The original says so of a text that holds no fact, too.
+    // Like the original, answer `stored` even if the text has no facts.
     Ok(Json(json!({ "status": "stored", "count": claims.len(), "memories": claims, "method": method, "note": note })))
 }
 
-/// What holds of a question unless the client says otherwise.
+/// How to answer a question. The request may replace `limit` and `threshold`.
 #[derive(Clone, Copy)]
-struct Asked {
+struct FindOptions {
     limit: usize,
     threshold: f64,
     filter: bool,
-    ways: RecallMeans,
+    means: RecallMeans,
 }
 
-impl From<Limits> for Asked {
+impl From<Limits> for FindOptions {
     fn from(limits: Limits) -> Self {
-        Self { limit: limits.recall, threshold: limits.recall_threshold, filter: false, ways: RecallMeans::default() }
+        Self { limit: limits.recall, threshold: limits.recall_threshold, filter: false, means: RecallMeans::default() }
     }
 }
 
@@ -256,27 +255,27 @@ impl Cogito {
         ClaimsQuery { org_id: Some(org_id), project: Some(project), limit: Some(1), ..ClaimsQuery::default() }
     }
 
-    /// Recalls in the original's form. A question of nothing has the original's answer.
-    async fn find(&self, body: &[u8], asked: Asked) -> Answer {
+    /// Recalls, and answers in the original's form; also to an empty question.
+    async fn find(&self, body: &[u8], options: FindOptions) -> Answer {
         let fields = fields(body, false)?;
         let query = text(&fields);
         if query.is_empty() {
             return Ok(Json(json!({ "memories": [], "method": "empty_query" })));
         }
-        let limit = fields.get("limit").and_then(Value::as_u64).map_or(asked.limit, |limit| limit as usize);
-        let threshold = fields.get("threshold").and_then(Value::as_f64).unwrap_or(asked.threshold);
-        let Asked { filter, ways, .. } = asked;
+        let limit = fields.get("limit").and_then(Value::as_u64).map_or(options.limit, |limit| limit as usize);
+        let threshold = fields.get("threshold").and_then(Value::as_f64).unwrap_or(options.threshold);
+        let FindOptions { filter, means, .. } = options;
         let Scope { org_id, project } = self.caller.scope.clone();
         let limit = Some(limit.clamp(1, MAX_RECALL));
         let request = RecallRequest { org_id, project, query, limit, filter, ..RecallRequest::default() };
-        let answer = self.shared.engine(move |engine| engine.recall_by(&request, ways)).await?;
+        let answer = self.shared.engine(move |engine| engine.recall_by(&request, means)).await?;
         let near =
             answer.hits.iter().map(|hit| (hit, distance(hit.score))).filter(|(_, distance)| *distance < threshold);
-        // What has nothing to do with the question is no memory of it.
+        // With the verdict that nothing is known, none of the hits answers the question.
         let near = near.filter(|_| answer.verdict != RecallVerdict::Nothing);
         let memories: Vec<Value> =
             near.map(|(hit, distance)| json!({ "text": hit.claim.statement, "score": distance })).collect();
-        // The original's command line shows the method and nothing else: there it says, too, that nothing is known.
+        // The original's command line shows only the method, so a verdict other than `known` is appended to it.
         let method = match answer.verdict {
             RecallVerdict::Known => answer.method,
             verdict => format!("{}|{}", answer.method, verdict.as_str()),
@@ -291,8 +290,8 @@ impl Cogito {
         })))
     }
 
-    /// Stores a text as a fact under an id: the given one, or one that follows from the text. Returns with it.
-    async fn keep(&self, text: &str, id: Option<String>) -> Result<String, Refused> {
+    /// Stores a text as a fact with the given id as its key, or with one that follows from the text. Returns the id.
+    async fn store_fact(&self, text: &str, id: Option<String>) -> Result<String, Refused> {
         let id = id.unwrap_or_else(|| fact_key_of(text));
         let Scope { org_id, project } = self.caller.scope.clone();
         let request = RememberRequest {

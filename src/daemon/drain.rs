@@ -1,7 +1,7 @@
-//! Reads the rest of a request body after an early answer, up to a limit.
+//! Reads the rest of a request's body, up to a limit, if the handler answered without reading all of it.
 //!
-//! HTTP closes such a connection after the answer. A client that is still writing would then see a broken pipe
-//! instead of the answer.
+//! Otherwise the connection would be closed after the response, and a client that is still writing would see a broken pipe
+//! instead of the response.
 
 use std::{
     pin::Pin,
@@ -14,31 +14,32 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::{sync::oneshot, time::timeout};
 
-/// How much of a body is thrown away, in bytes.
+/// The maximum number of bytes of a body that are read and discarded.
 const MAX_DRAIN: usize = 16 * 1024 * 1024;
 
-/// How long the rest of a body may take to come.
-const DRAIN_LIMIT: Duration = Duration::from_secs(5);
+/// The timeout for the rest of a body.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A request body that returns what its handler leaves unread.
+/// A request body for a handler. When it is dropped, the unread rest goes to its [`UnreadBody`].
 pub(super) struct LentBody<B: Body> {
     body: Option<B>,
     back: Option<oneshot::Sender<B>>,
-    /// The client sends only once it is asked to, by the first read.
-    waits: bool,
+    /// True until the first read if the client waits for `100 Continue`, which the first read sends.
+    expects_continue: bool,
 }
 
-/// Receives the unread rest of a body.
+/// The receiver of the unread rest of a body.
 pub(super) struct UnreadBody<B>(oneshot::Receiver<B>);
 
-/// Lends a body. `waits`: its client sends it only after it was asked to (`Expect: 100-continue`).
-pub(super) fn lend<B: Body>(body: B, waits: bool) -> (LentBody<B>, UnreadBody<B>) {
+/// Splits a body into the part for the handler and the receiver of the unread rest. `expects_continue`: the client sends the
+/// body only after `100 Continue`.
+pub(super) fn lend<B: Body>(body: B, expects_continue: bool) -> (LentBody<B>, UnreadBody<B>) {
     let (back, unread) = oneshot::channel();
-    (LentBody { body: Some(body), back: Some(back), waits }, UnreadBody(unread))
+    (LentBody { body: Some(body), back: Some(back), expects_continue }, UnreadBody(unread))
 }
 
 impl<B: Body + Unpin> UnreadBody<B> {
-    /// Reads what the handler left, and throws it away. Whatever goes wrong here, the answer is the same.
+    /// Reads and discards what the handler left unread. Errors are ignored, since the response is already determined.
     pub(super) async fn drain(mut self) {
         let Ok(mut body) = self.0.try_recv() else { return };
         let discard = async {
@@ -50,7 +51,7 @@ impl<B: Body + Unpin> UnreadBody<B> {
                 }
             }
         };
-        drop(timeout(DRAIN_LIMIT, discard).await);
+        drop(timeout(DRAIN_TIMEOUT, discard).await);
     }
 }
 
@@ -59,7 +60,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for LentBody<B> {
     type Error = B::Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        self.waits = false;
+        self.expects_continue = false;
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
         let polled = Pin::new(body).poll_frame(cx);
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
@@ -79,9 +80,9 @@ impl<B: Body<Data = Bytes> + Unpin> Body for LentBody<B> {
 
 impl<B: Body> Drop for LentBody<B> {
     fn drop(&mut self) {
-        let unread = self.body.take().filter(|body| !self.waits && !body.is_end_stream());
+        let unread = self.body.take().filter(|body| !self.expects_continue && !body.is_end_stream());
         if let (Some(body), Some(back)) = (unread, self.back.take()) {
-            // Nobody waits for it once the connection is gone.
+            // Sending fails if the connection is closed.
             drop(back.send(body));
         }
     }
@@ -102,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// A body of so many pieces, and how many of them were read.
+    /// Returns a body of `count` KiB, and the number of KiB that were read from it.
     fn pieces(count: usize) -> (impl Body<Data = Bytes, Error = Infallible> + Unpin, Arc<AtomicUsize>) {
         let read = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&read);
@@ -139,7 +140,7 @@ mod tests {
         drop(lent);
         let begin = tokio::time::Instant::now();
         unread.drain().await;
-        assert!(begin.elapsed() < DRAIN_LIMIT * 2);
+        assert!(begin.elapsed() < DRAIN_TIMEOUT * 2);
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! Reads requests: JSON bodies, queries, ids. An error names the field by its path, and an unknown field is an error.
+//! Extractors of requests: JSON bodies, queries, ids. Errors name the field by its path. An unknown field is an error.
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use http::{header, request::Parts};
@@ -16,13 +16,13 @@ use crate::{
 /// Extracts the JSON object in the body.
 pub(super) struct JsonBody<T>(pub(super) T);
 
-/// Extracts the JSON object in the body, whose texts may be whole files.
+/// Extracts the JSON object in the body, with higher limits: its texts may be whole files.
 pub(super) struct LargeJsonBody<T>(pub(super) T);
 
 /// Extracts the query string.
 pub(super) struct QueryString<T>(pub(super) T);
 
-/// Extracts `{id}` from the path: an id or prefix.
+/// Extracts `{id}` from the path: an id or the prefix of one, in lower case.
 pub(super) struct IdInPath(pub(super) String);
 
 impl<T, S> FromRequest<S> for JsonBody<T>
@@ -84,7 +84,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdInPath {
 
 const ID_HINT: &str = "give 4 to 64 hexadecimal digits; `ergo claims` and `ergo conflicts` show ids";
 
-/// Reads the body up to its limit, in bytes.
+/// Reads a body of at most `most` bytes.
 async fn read(request: Request, most: usize) -> Result<Vec<u8>, ApiError> {
     let too_large = || {
         ApiError::new(ErrorCode::TooLarge, format!("the body is larger than {most} bytes")).hint(
@@ -102,13 +102,13 @@ async fn read(request: Request, most: usize) -> Result<Vec<u8>, ApiError> {
     }
 }
 
-/// What to do about a field that does not fit.
+/// The hint of errors about a field.
 const FIELDS_HINT: &str = "`GET /openapi.json` lists the fields and their types";
 
-/// The most of an error's message that is shown, in characters: it quotes what was sent.
+/// The maximum length of an error's message in characters. A message quotes the request, so it could be long.
 const MAX_MESSAGE: usize = 600;
 
-/// Reads a JSON object whose texts hold no NUL and at most `most` bytes each.
+/// Parses a JSON object whose texts contain no NUL and have at most `most` bytes each.
 fn parse<T: DeserializeOwned>(bytes: &[u8], most: usize) -> Result<T, ApiError> {
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(ApiError::new(ErrorCode::BadRequest, "the body is not a JSON object").hint("send a JSON object"));
@@ -120,10 +120,10 @@ fn parse<T: DeserializeOwned>(bytes: &[u8], most: usize) -> Result<T, ApiError> 
     let request = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
         let error = error.into_inner();
-        if error.is_data() { misfit(&path, None, &error.to_string()) } else { malformed(error) }
+        if error.is_data() { invalid_field(&path, None, &error.to_string()) } else { malformed(error) }
     })?;
     json.end().map_err(malformed)?;
-    // A shorter body holds no longer text, and a NUL stands in JSON as an escape alone.
+    // A shorter body cannot contain a longer text, and JSON can contain a NUL only as an escape.
     if bytes.len() > most || bytes.windows(6).any(|escape| escape == br"\u0000") {
         let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
         for (field, value) in value.as_object().into_iter().flatten() {
@@ -136,17 +136,17 @@ fn parse<T: DeserializeOwned>(bytes: &[u8], most: usize) -> Result<T, ApiError> 
 fn parse_query<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
     let pairs = form_urlencoded::parse(query.as_bytes());
     if let Some((field, _)) = pairs.clone().find(|(_, value)| value.contains('\0')) {
-        return Err(nul(&cut_line(&field, 80)));
+        return Err(nul_error(&cut_line(&field, 80)));
     }
     serde_path_to_error::deserialize(serde_urlencoded::Deserializer::new(pairs)).map_err(|error| {
         let path = error.path().to_string();
         let value = pairs.clone().find(|(field, _)| *field == path).map(|(_, value)| value);
-        misfit(&path, value.as_deref(), &error.into_inner().to_string())
+        invalid_field(&path, value.as_deref(), &error.into_inner().to_string())
     })
 }
 
-/// The error for what does not fit the request: a value, if `path` leads to one, or a field.
-fn misfit(path: &str, value: Option<&str>, message: &str) -> ApiError {
+/// Returns the error for an invalid value, or for a missing, unknown or duplicate field. `message` is serde's.
+fn invalid_field(path: &str, value: Option<&str>, message: &str) -> ApiError {
     let path = cut_line(path, 80);
     let error = match (quoted_field(message), value) {
         (Some(field), _) => ApiError::field(&cut_line(field, 80), cut_line(message, MAX_MESSAGE)),
@@ -160,20 +160,20 @@ fn misfit(path: &str, value: Option<&str>, message: &str) -> ApiError {
     error.hint(FIELDS_HINT)
 }
 
-/// The field that is missing, unknown or given twice, if the message says so.
+/// Returns the field that is missing, unknown or duplicate, if the message says so.
 fn quoted_field(message: &str) -> Option<&str> {
     let starts = ["missing field `", "unknown field `", "duplicate field `"];
     starts.into_iter().find_map(|start| message.strip_prefix(start))?.split('`').next()
 }
 
-fn nul(field: &str) -> ApiError {
+fn nul_error(field: &str) -> ApiError {
     ApiError::field(field, format!("`{field}` contains a NUL character")).hint("send the text without it")
 }
 
-/// Refuses a text with a NUL or of more than `most` bytes, however deep in the value.
+/// Refuses a value that contains, at any depth, a text with a NUL or of more than `most` bytes.
 fn check_text(field: &str, value: &Value, most: usize) -> Result<(), ApiError> {
     match value {
-        Value::String(text) if text.contains('\0') => Err(nul(field)),
+        Value::String(text) if text.contains('\0') => Err(nul_error(field)),
         Value::String(text) if text.len() > most => {
             let message = format!("`{field}` has {} bytes; at most {most} are accepted", text.len());
             let hint = "shorten it; to make a long text searchable, ingest its file with `ergo ingest`";

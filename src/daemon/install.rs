@@ -1,4 +1,4 @@
-//! Starting the daemon with the session: a systemd user unit on Linux, a launchd agent on macOS.
+//! Starts the daemon with the user's session: by a systemd user unit on Linux, or a launchd agent on macOS.
 
 use std::{
     fs,
@@ -8,18 +8,18 @@ use std::{
 use super::DaemonError;
 use crate::config::{ConfigError, Paths};
 
-/// What is written where, and what to run next.
+/// The service file to write, and the commands to run afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServicePlan {
-    /// The file.
+    /// The path of the service file.
     pub path: PathBuf,
-    /// Its text.
+    /// The content of the service file.
     pub text: String,
-    /// The commands that put it to work, in order.
+    /// The commands that activate the service, in order.
     pub next: Vec<String>,
 }
 
-/// The system whose form is written.
+/// The service manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceSystem {
     /// A user unit under `systemd/user`.
@@ -29,16 +29,16 @@ pub enum ServiceSystem {
 }
 
 impl ServiceSystem {
-    /// The one of this machine.
+    /// Returns the service manager of this machine.
     pub fn here() -> Self {
         if cfg!(target_os = "macos") { Self::Launchd } else { Self::Systemd }
     }
 }
 
-/// Says what would be written for this program and these places.
+/// Returns the service file for this program with these paths, without writing it.
 ///
 /// # Errors
-/// If this program's file or the home directory cannot be found.
+/// If the path of this program or the home directory cannot be found.
 pub fn plan(system: ServiceSystem, paths: &Paths) -> Result<ServicePlan, DaemonError> {
     let program = std::env::current_exe().map_err(DaemonError::system("find this program's file"))?;
     let home = etcetera::home_dir().map_err(|_| ConfigError::NoHome)?;
@@ -64,16 +64,13 @@ fn plan_for(system: ServiceSystem, program: &Path, home: &Path, config: &Path, p
         }
         ServiceSystem::Launchd => {
             let path = home.join("Library/LaunchAgents/dev.ergo.daemon.plist");
-            let next = vec![format!("launchctl bootstrap gui/$(id -u) {}", shell(&path))];
+            let next = vec![format!("launchctl bootstrap gui/$(id -u) {}", shell_quote(&path))];
             ServicePlan { path, text: launchd(program, paths), next }
         }
     }
 }
 
-/// Writes the plan's file; folders are made.
-///
-/// # Errors
-/// If it cannot be written.
+/// Writes the service file, and creates its folder if it is absent.
 pub fn write(plan: &ServicePlan) -> Result<(), ConfigError> {
     if let Some(folder) = plan.path.parent() {
         fs::create_dir_all(folder).map_err(|e| ConfigError::io("make the folder", folder, e))?;
@@ -93,7 +90,8 @@ fn systemd(program: &Path, paths: &Paths) -> String {
     )
 }
 
-/// A quoted word in a unit file, in which systemd expands no specifier such as `%h`. It expands `$` in command lines alone.
+/// Quotes a word for a unit file, so that systemd expands no specifier such as `%h` in it. `$` is not escaped, since systemd
+/// expands it only in command lines.
 fn systemd_word(text: &str) -> String {
     let plain = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
     format!("\"{plain}\"")
@@ -103,26 +101,26 @@ fn launchd(program: &Path, paths: &Paths) -> String {
     let home = match &paths.home {
         Some(home) => format!(
             "  <key>EnvironmentVariables</key>\n  <dict>\n    <key>ERGO_HOME</key>\n    <string>{}</string>\n  </dict>\n",
-            xml(&home.display().to_string())
+            xml_escape(&home.display().to_string())
         ),
         None => String::new(),
     };
     format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+        "<?xml_escape version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
          <plist version=\"1.0\">\n<dict>\n  <key>Label</key>\n  <string>dev.ergo.daemon</string>\n  \
          <key>ProgramArguments</key>\n  <array>\n    <string>{}</string>\n    <string>daemon</string>\n    \
          <string>run</string>\n  </array>\n{home}  <key>RunAtLoad</key>\n  <true/>\n  <key>KeepAlive</key>\n  \
          <dict>\n    <key>SuccessfulExit</key>\n    <false/>\n  </dict>\n</dict>\n</plist>\n",
-        xml(&program.display().to_string()),
+        xml_escape(&program.display().to_string()),
     )
 }
 
-fn xml(text: &str) -> String {
+fn xml_escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-fn shell(path: &Path) -> String {
+fn shell_quote(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }
 

@@ -1,4 +1,5 @@
-//! The thread on which language models judge pairs of claims, and then read stories: it may wait minutes for an answer, and nothing else waits for it.
+//! The thread on which language models judge pairs of claims and then read stories. It may wait minutes for an answer, and
+//! nothing else waits for the thread.
 
 use std::{
     sync::{
@@ -13,11 +14,12 @@ use std::{
 use super::background::wake_on_change;
 use crate::engine::{Engine, rest_after};
 
-/// After so long it looks again whether the rules have read what changed in the stories, which models read after them.
-const AFTER_RULES: Duration = Duration::from_secs(1);
+/// The interval at which the thread checks whether the rules have read the changes of stories. Models read a story only
+/// after the rules.
+const STORY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// After so long a judge that failed is asked again.
-const RETRY: Duration = Duration::from_mins(10);
+/// The delay before judges are asked again after a failure.
+const RETRY_DELAY: Duration = Duration::from_mins(10);
 
 /// A handle to the thread. It ends when the handle is dropped; a command that is judging is killed.
 pub(super) struct JudgeThread {
@@ -27,10 +29,11 @@ pub(super) struct JudgeThread {
 }
 
 impl JudgeThread {
-    /// Starts it, unless there is no judge. Pairs that wait from earlier are judged at once.
+    /// Starts the thread, which begins at once with pairs from before the start. `None` if there is no judge, or its budget
+    /// is 0.
     ///
     /// # Errors
-    /// If the system gives no thread.
+    /// If the thread cannot be created.
     pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<Option<Self>> {
         if engine.config().judges.is_empty() || engine.config().judge_budget == 0 {
             return Ok(None);
@@ -49,7 +52,7 @@ impl Drop for JudgeThread {
         if let Some(engine) = self.engine.upgrade() {
             engine.stop_judges();
         }
-        // It may have ended already.
+        // Sending fails if the thread has already ended.
         let _ended = self.wake.send(());
     }
 }
@@ -65,32 +68,32 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
         };
         let rest = match judged {
             (Ok(true), percent, _) => Some(rest_after(started.elapsed(), percent)),
-            // What the rules do changes nothing that would wake this thread, unless they open a card.
-            (Ok(false), _, true) => Some(AFTER_RULES),
-            // Until something changes.
+            // The rules wake this thread only if they open a card, so check again later.
+            (Ok(false), _, true) => Some(STORY_CHECK_INTERVAL),
+            // Sleep until something changes.
             (Ok(false), _, false) => None,
             (Err(error), ..) => {
                 if ending.load(Ordering::Relaxed) {
                     return;
                 }
                 tracing::warn!(%error, "no language model judged pairs of claims or read a story");
-                Some(RETRY)
+                Some(RETRY_DELAY)
             }
         };
-        let from = rest.map(|rest| Instant::now() + rest);
+        let resume_at = rest.map(|rest| Instant::now() + rest);
         loop {
-            let woke = match from {
-                Some(from) => woken.recv_timeout(from.saturating_duration_since(Instant::now())),
+            let woke = match resume_at {
+                Some(resume_at) => woken.recv_timeout(resume_at.saturating_duration_since(Instant::now())),
                 None => woken.recv().map_err(Into::into),
             };
             match woke {
-                // A change does not cut a rest short.
-                Ok(()) if from.is_some() && !ending.load(Ordering::Relaxed) => {}
+                // A change does not shorten a rest.
+                Ok(()) if resume_at.is_some() && !ending.load(Ordering::Relaxed) => {}
                 Ok(()) | Err(RecvTimeoutError::Timeout) => break,
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
-        // Many changes are one reason to look.
+        // Handle all pending messages as one change.
         while woken.try_recv().is_ok() {}
     }
 }

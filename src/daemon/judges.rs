@@ -1,4 +1,4 @@
-//! The judges that the settings name, in the order in which they are asked.
+//! Creates the judges that the settings name.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::{
     infer::{Endpoint, JudgeCommand, ModelJudge, Models},
 };
 
-/// The language model behind an address, if the settings name one and there is a key.
+/// Returns the language model on a server, if the settings name one and there is a key. A missing key is added to `problems`.
 pub(super) fn endpoint(settings: &JudgeSettings, problems: &mut Vec<String>) -> Option<Endpoint> {
     let (address, model) = settings.endpoint.as_deref().zip(settings.model.as_deref())?;
     let found = settings.key().map(|key| key.and_then(|key| Endpoint::new(address, model, &key)));
@@ -23,7 +23,7 @@ pub(super) fn endpoint(settings: &JudgeSettings, problems: &mut Vec<String>) -> 
     None
 }
 
-/// The judges of pairs that wait, in the order in which they are asked.
+/// Returns the judges of the queue of doubts, in the order in which they are asked.
 pub(super) fn judges(
     paths: &Paths,
     settings: &JudgeSettings,

@@ -14,11 +14,11 @@ use crate::{
     files,
 };
 
-/// The device's key: read, or made at the first start.
+/// Returns the device's key, which is created at the first start.
 ///
 /// # Errors
-/// If the file cannot be read or written, or does not hold a key: it is never replaced in silence, since what it
-/// signed would then be another device's.
+/// If the file cannot be read or written, or contains no key. An invalid file is not replaced: events that the lost key
+/// signed would then belong to another device.
 pub(super) fn device(paths: &Paths) -> Result<SigningKey, DaemonError> {
     let path = paths.device_key();
     let text = match files::text(&path, files::MAX_SETTINGS) {
@@ -30,7 +30,7 @@ pub(super) fn device(paths: &Paths) -> Result<SigningKey, DaemonError> {
         }
         Err(e) => return Err(ConfigError::io("read the device's key", &path, e).into()),
     };
-    keep_private(&path)?;
+    make_private(&path)?;
     let mut seed = [0; 32];
     hex::decode_to_slice(text.trim(), &mut seed).map_err(|_| {
         let problem = "the file does not contain 64 hexadecimal digits; restore a copy of it, or delete it to continue \
@@ -40,10 +40,8 @@ pub(super) fn device(paths: &Paths) -> Result<SigningKey, DaemonError> {
     Ok(SigningKey::from_bytes(&seed))
 }
 
-/// The token that TCP asks for: `ERGO_API_TOKEN`, else the file's, made if there is none.
-///
-/// # Errors
-/// If the file cannot be read or written.
+/// Returns the token for TCP: `ERGO_API_TOKEN` if it is set, otherwise that of the token file, which is created if it is
+/// missing or empty.
 pub(super) fn token(paths: &Paths) -> Result<String, DaemonError> {
     if let Some(token) = std::env::var("ERGO_API_TOKEN").ok().map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()) {
         return Ok(token);
@@ -51,7 +49,7 @@ pub(super) fn token(paths: &Paths) -> Result<String, DaemonError> {
     let path = paths.token();
     match files::text(&path, files::MAX_SETTINGS) {
         Ok(text) if !text.trim().is_empty() => {
-            keep_private(&path)?;
+            make_private(&path)?;
             Ok(text.trim().to_owned())
         }
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(ConfigError::io("read the token", &path, e).into()),
@@ -63,8 +61,8 @@ pub(super) fn token(paths: &Paths) -> Result<String, DaemonError> {
     }
 }
 
-/// Takes away what others may do with a secret's file.
-fn keep_private(path: &Path) -> Result<(), ConfigError> {
+/// Removes other users' permissions for a secret's file.
+fn make_private(path: &Path) -> Result<(), ConfigError> {
     let mode = fs::metadata(path).map_err(|e| ConfigError::io("read", path, e))?.mode() & 0o777;
     if mode & 0o077 != 0 {
         tracing::warn!(path = %path.display(), mode = format!("{mode:o}"), "others could read a secret; its \

@@ -1,4 +1,4 @@
-//! The listeners, and the limits by which one bad connection does not affect the others.
+//! The listeners, and limits that prevent a bad connection from affecting others.
 
 use std::{
     fs, future::Future, io, net::SocketAddr, os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration,
@@ -23,29 +23,27 @@ use tower_service::Service;
 use super::{DaemonError, drain, request_checks::RequestSource, state::SharedState};
 use crate::config::ConfigError;
 
-/// How long a connection may take to send the head of a request; an idle one is closed after it too.
-const HEAD_LIMIT: Duration = Duration::from_secs(10);
+/// The timeout for the head of a request. An idle connection is closed after this time, too.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most connections of the socket, and of TCP; further ones wait. All listeners together stay well under the usual
-/// limit of 1,024 open files, so that none of them takes another's.
+/// The maximum number of connections of the socket, and of TCP. Further ones wait. All listeners together stay well under
+/// the usual limit of 1,024 open files, so that none of them uses up the files of another.
 const MAX_CONNECTIONS: usize = 256;
 
-/// The most connections of clients of cogito-ergo.
+/// The maximum number of connections of clients of cogito-ergo.
 const MAX_COMPAT_CONNECTIONS: usize = 64;
 
-/// The largest head of a request, in bytes.
+/// The maximum size of a request's head in bytes.
 const MAX_HEAD: usize = 32 * 1024;
 
-/// How long requests may go on when the daemon ends.
-const GRACE: Duration = Duration::from_secs(10);
+/// How long running requests may continue when the daemon ends.
+const GRACE_PERIOD: Duration = Duration::from_secs(10);
 
-/// How long a finished answer may take to reach its client when the daemon ends.
-const FLUSH: Duration = Duration::from_millis(250);
+/// How long a complete response may take to reach its client when the daemon ends.
+const FLUSH_TIME: Duration = Duration::from_millis(250);
 
-/// Opens the Unix socket. A socket that is there already is stale: the caller owns the store, so nobody listens on it.
-///
-/// # Errors
-/// If it cannot be opened.
+/// Opens the Unix socket. Replaces an existing one, which must be stale: the caller owns the store, so no daemon listens on
+/// it.
 pub(super) fn unix(path: &Path) -> Result<UnixListener, DaemonError> {
     match fs::remove_file(path) {
         Ok(()) => tracing::info!(socket = %path.display(), "removed a stale socket"),
@@ -53,12 +51,12 @@ pub(super) fn unix(path: &Path) -> Result<UnixListener, DaemonError> {
         Err(e) => return Err(ConfigError::io("remove the stale socket", path, e).into()),
     }
     let listener = UnixListener::bind(path).map_err(|e| ConfigError::io("listen on", path, e))?;
-    // The process's umask has seen to it; this says it for whoever calls without one.
+    // The daemon's umask already ensures this; other callers may have another umask.
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(|e| ConfigError::io("close", path, e))?;
     Ok(listener)
 }
 
-/// Opens TCP. A port that is taken is a problem to tell, not an error: the socket serves.
+/// Opens the TCP listener. A port in use is added to `problems` and not an error, since the socket is still available.
 pub(super) async fn tcp(address: SocketAddr, problems: &mut Vec<String>) -> Option<TcpListener> {
     match TcpListener::bind(address).await {
         Ok(listener) => Some(listener),
@@ -74,27 +72,28 @@ pub(super) async fn tcp(address: SocketAddr, problems: &mut Vec<String>) -> Opti
     }
 }
 
-/// A TCP port, and what answers there.
+/// A TCP listener and its router.
 pub(super) struct Port {
     pub(super) listener: TcpListener,
     pub(super) source: RequestSource,
     pub(super) app: Router,
 }
 
-/// Serves until the daemon ends, then finishes what was begun. `gone` is called as soon as nobody can connect any more.
+/// Serves until the daemon ends, then completes running requests for at most [`GRACE_PERIOD`]. `on_stop` is called as soon
+/// as no new request is accepted.
 pub(super) async fn serve(
     app: Router,
     shared: &SharedState,
     socket: UnixListener,
     ports: Vec<Port>,
-    gone: impl FnOnce(),
+    on_stop: impl FnOnce(),
 ) {
     let graceful = GracefulShutdown::new();
     {
         let by_socket = accept(&graceful, &app, RequestSource::Socket, &socket);
         let by_tcp = async {
             join_all(ports.iter().map(|port| accept(&graceful, &port.app, port.source, &port.listener))).await;
-            // No port at all is no reason to end.
+            // Without any port, this must not complete.
             pending::<()>().await;
         };
         let mut ending = shared.ending.subscribe();
@@ -104,24 +103,23 @@ pub(super) async fn serve(
             _ = ending.wait_for(|ending| *ending) => {}
         }
     }
-    gone();
+    on_stop();
     drop((socket, ports));
     let mut busy = shared.busy.subscribe();
     let finished = async {
-        // The sender lives in `shared`: this cannot fail.
+        // This cannot fail, since `shared` holds the sender.
         drop(busy.wait_for(|count| *count == 0).await);
-        sleep(FLUSH).await;
+        sleep(FLUSH_TIME).await;
     };
     tokio::select! {
         () = graceful.shutdown() => {}
         () = finished => {}
-        () = sleep(GRACE) => tracing::warn!("requests were still running at shutdown"),
+        () = sleep(GRACE_PERIOD) => tracing::warn!("requests were still running at shutdown"),
     }
 }
 
-/// What connections come from.
+/// A source of connections.
 trait Listener: Sync {
-    /// A connection.
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
     /// Waits for the next connection.
@@ -146,7 +144,7 @@ impl Listener for TcpListener {
     }
 }
 
-/// Takes connections for ever; each is a task of its own.
+/// Accepts connections forever, and serves each in a task of its own.
 async fn accept(graceful: &GracefulShutdown, app: &Router, source: RequestSource, listener: &impl Listener) {
     let room = Arc::new(Semaphore::new(match source {
         RequestSource::Socket | RequestSource::Tcp => MAX_CONNECTIONS,
@@ -163,7 +161,7 @@ async fn accept(graceful: &GracefulShutdown, app: &Router, source: RequestSource
                 });
             }
             Err(error) => {
-                // Too many open files, or a client that went before it was taken: neither may spin nor end the daemon.
+                // Too many open files, or the client has already closed the connection. The pause avoids a busy loop.
                 tracing::warn!(%error, "cannot take a connection");
                 sleep(Duration::from_millis(100)).await;
             }
@@ -177,9 +175,9 @@ where
 {
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(source);
-        let waits = request.headers().contains_key(header::EXPECT);
+        let expects_continue = request.headers().contains_key(header::EXPECT);
         let (parts, body) = request.into_parts();
-        let (lent, unread) = drain::lend(body, waits);
+        let (lent, unread) = drain::lend(body, expects_continue);
         let answer = app.clone().call(hyper::Request::from_parts(parts, Body::new(lent)));
         async move {
             let answer = answer.await;
@@ -189,7 +187,7 @@ where
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_LIMIT)
+        .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD)
         .serve_connection(TokioIo::new(stream), service);
     let served = watcher.watch(connection);
@@ -210,7 +208,7 @@ mod tests {
     use super::*;
     use crate::daemon::{routes, state::testing::shared};
 
-    /// A daemon's socket in this folder. The clock stands still and jumps when everyone waits.
+    /// Serves a daemon's API on a socket in this folder, and connects to it. Tests run with tokio's paused clock.
     async fn serving(folder: &Path) -> UnixStream {
         let shared = shared(folder);
         let path = folder.join("ergo.sock");
@@ -221,7 +219,7 @@ mod tests {
         UnixStream::connect(path).await.unwrap()
     }
 
-    /// Everything up to the end of the connection.
+    /// Reads to the end of the connection.
     async fn rest(stream: &mut UnixStream) -> String {
         let mut out = Vec::new();
         stream.read_to_end(&mut out).await.unwrap();
@@ -234,7 +232,7 @@ mod tests {
         let begin = Instant::now();
         let mut silent = serving(dir.path()).await;
         assert_eq!(rest(&mut silent).await, "");
-        assert!(begin.elapsed() < HEAD_LIMIT * 2, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < HEAD_TIMEOUT * 2, "{:?}", begin.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
@@ -247,9 +245,9 @@ mod tests {
         // Each line comes well within the limit; all of them together do not.
         while sent < 100 && slow.write_all(format!("X-{sent}: y\r\n").as_bytes()).await.is_ok() {
             sent += 1;
-            sleep(HEAD_LIMIT / 4).await;
+            sleep(HEAD_TIMEOUT / 4).await;
         }
-        assert!(begin.elapsed() < HEAD_LIMIT * 3, "{sent} lines were taken in {:?}", begin.elapsed());
+        assert!(begin.elapsed() < HEAD_TIMEOUT * 3, "{sent} lines were taken in {:?}", begin.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
@@ -268,6 +266,6 @@ mod tests {
         idle.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
         let begin = Instant::now();
         assert!(rest(&mut idle).await.starts_with("HTTP/1.1 200"));
-        assert!(begin.elapsed() < HEAD_LIMIT * 2, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < HEAD_TIMEOUT * 2, "{:?}", begin.elapsed());
     }
 }

@@ -1,7 +1,7 @@
-//! The log file, which is rotated when it grows too large.
+//! The log file, which is rotated when it becomes too large.
 //!
-//! A log that cannot be written loses lines and counts them: it never fails, panics or stops its caller. The file is
-//! also the daemon's standard error, so on a full disk there is no other place for an error.
+//! If the log cannot be written, lines are lost and counted. Logging never fails, panics or blocks. The file is also the
+//! daemon's standard error, so on a full disk there is no other place for an error.
 
 use std::{
     fs::{self, File},
@@ -17,16 +17,16 @@ use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 use super::DaemonError;
 use crate::config::ConfigError;
 
-/// The size at which the log is put aside, in bytes.
+/// The size in bytes at which the log is rotated.
 const MAX_SIZE: u64 = 4 * 1024 * 1024;
 
-/// How many logs that were put aside are kept: `daemon.log.1` is the newest.
-const KEPT: usize = 2;
+/// The number of old logs that are kept. `daemon.log.1` is the newest of them.
+const OLD_LOGS: usize = 2;
 
-/// Sends what is logged to the file, by this filter, and panics with it.
+/// Sends events that pass the filter, and panics, to the log file.
 ///
 /// # Errors
-/// If the file cannot be opened, or the filter is not understood.
+/// If the file cannot be opened, or the filter is invalid.
 pub(super) fn begin(path: &Path, filter: &str) -> Result<(), DaemonError> {
     let filter = EnvFilter::try_new(filter)
         .map_err(|e| ConfigError::io("use the setting `log` of the daemon for", path, format!("“{filter}”: {e}")))?;
@@ -37,14 +37,14 @@ pub(super) fn begin(path: &Path, filter: &str) -> Result<(), DaemonError> {
         .log_internal_errors(false)
         .with_writer(file)
         .finish();
-    // A second daemon in one process (tests) logs where the first does.
+    // This fails for a second daemon in one process (in tests), which then logs to the file of the first.
     drop(tracing::subscriber::set_global_default(subscriber));
     let path = path.to_owned();
     std::panic::set_hook(Box::new(move |info| log_panic(&path, info)));
     Ok(())
 }
 
-/// Appends a panic to the log. Takes no lock and calls no `tracing`: the thread that panics may be in the middle of logging.
+/// Appends a panic to the log. Takes no lock and does not use `tracing`, because the thread may have panicked while logging.
 fn log_panic(path: &Path, info: &PanicHookInfo<'_>) {
     let line = format!("{} ERROR panic: {}\n", jiff::Timestamp::now(), info.to_string().replace('\n', " "));
     if let Ok(mut log) = append(path) {
@@ -52,17 +52,17 @@ fn log_panic(path: &Path, info: &PanicHookInfo<'_>) {
     }
 }
 
-/// An open log.
-struct Open {
+/// An open log file.
+struct OpenLog {
     file: File,
-    /// Its size, in bytes.
+    /// The size in bytes.
     size: u64,
-    /// Lines that could not be written since the last one that could.
+    /// The number of lines that could not be written since the last one that was.
     lost: u64,
 }
 
-impl Open {
-    /// Writes a line, after a line about those that were lost before it.
+impl OpenLog {
+    /// Writes a line. If lines were lost before, first writes one that says so.
     fn write(&mut self, line: &[u8]) {
         if self.lost > 0 {
             let lost = format!(
@@ -88,12 +88,12 @@ impl Open {
     }
 }
 
-/// A file that is put aside when it has grown past a size.
+/// A log file that is rotated when it has reached a size.
 #[derive(Clone)]
 struct Rotating {
     path: PathBuf,
     max: u64,
-    open: Arc<Mutex<Open>>,
+    open: Arc<Mutex<OpenLog>>,
 }
 
 impl Rotating {
@@ -101,35 +101,35 @@ impl Rotating {
         Ok(Self { path: path.to_owned(), max, open: Arc::new(Mutex::new(append(path)?)) })
     }
 
-    /// Puts the file aside and begins a new one. When that fails, the old one grows on.
-    fn rotate(&self, open: &mut Open) {
-        for number in (1..KEPT).rev() {
-            // The first logs have no predecessors.
-            drop(fs::rename(aside(&self.path, number), aside(&self.path, number + 1)));
+    /// Renames the file and opens a new one. If that fails, the old one is written further.
+    fn rotate(&self, open: &mut OpenLog) {
+        for number in (1..OLD_LOGS).rev() {
+            // The old log may not exist yet.
+            drop(fs::rename(old_log(&self.path, number), old_log(&self.path, number + 1)));
         }
-        drop(fs::rename(&self.path, aside(&self.path, 1)));
+        drop(fs::rename(&self.path, old_log(&self.path, 1)));
         if let Ok(new) = append(&self.path) {
-            *open = Open { lost: open.lost, ..new };
+            *open = OpenLog { lost: open.lost, ..new };
         }
     }
 }
 
-fn append(path: &Path) -> io::Result<Open> {
+fn append(path: &Path) -> io::Result<OpenLog> {
     let file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
     let size = file.metadata()?.len();
-    Ok(Open { file, size, lost: 0 })
+    Ok(OpenLog { file, size, lost: 0 })
 }
 
-fn aside(path: &Path, number: usize) -> PathBuf {
+fn old_log(path: &Path, number: usize) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{number}"));
     name.into()
 }
 
-/// The file for one line.
+/// The writer of one event.
 struct Line<'a> {
     log: &'a Rotating,
-    open: MutexGuard<'a, Open>,
+    open: MutexGuard<'a, OpenLog>,
 }
 
 impl Write for Line<'_> {
@@ -168,8 +168,8 @@ mod tests {
         }
         let read = |path: &Path| fs::read_to_string(path).unwrap();
         assert_eq!(read(&path), "five 78\n");
-        assert_eq!((read(&aside(&path, 1)), read(&aside(&path, 2))), ("four 78\n".into(), "three 8\n".into()));
-        assert!(!aside(&path, 3).exists());
+        assert_eq!((read(&old_log(&path, 1)), read(&old_log(&path, 2))), ("four 78\n".into(), "three 8\n".into()));
+        assert!(!old_log(&path, 3).exists());
     }
 
     /// `/dev/full` refuses every write, as a full disk does.
@@ -185,7 +185,7 @@ mod tests {
         });
         assert_eq!(log.open.lock().unwrap().lost, 3);
 
-        // Room again: the next line says how many were lost.
+        // Once the log can be written again, the next line says how many lines were lost.
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("daemon.log");
         log.open.lock().unwrap().file = append(&path).unwrap().file;
@@ -194,7 +194,7 @@ mod tests {
         assert!(text.contains("WARN 3 log lines before this one could not be written\nroom again\n"), "{text}");
     }
 
-    /// The lock is held by the thread that panics: a hook that waited for it would never return.
+    /// The panicking thread holds the lock, so a hook that waited for the lock would never return.
     #[test]
     fn a_panic_while_logging_is_logged_without_the_lock() {
         let dir = tempfile::tempdir().unwrap();
@@ -224,9 +224,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("daemon.log");
         let log = Rotating::open(&path, 10).unwrap();
-        // Folders stand where the old logs would go.
-        for number in 1..=KEPT {
-            fs::create_dir_all(aside(&path, number).join("in the way")).unwrap();
+        // Folders have the names of the old logs.
+        for number in 1..=OLD_LOGS {
+            fs::create_dir_all(old_log(&path, number).join("in the way")).unwrap();
         }
         for line in ["one 678\n", "two 678\n"] {
             log.make_writer().write_all(line.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! The long tasks that run, for clients that wait for one.
+//! The running long tasks and their progress, for clients that wait for one.
 
 use std::{
     collections::BTreeMap,
@@ -10,20 +10,21 @@ use crate::{
     engine::{StoreProgress, StoreStep},
 };
 
-/// The tasks, by the order of their beginning.
+/// The running tasks.
 #[derive(Debug, Default)]
 pub(super) struct RunningTasks {
+    /// The number of the task that was begun last, and the running tasks by number.
     running: Mutex<(u64, BTreeMap<u64, LongTask>)>,
 }
 
-/// One of them, until this is dropped.
+/// A running task. Dropping it removes the task from the list.
 pub(super) struct TaskHandle {
     tasks: Arc<RunningTasks>,
     number: u64,
 }
 
 impl RunningTasks {
-    /// Begins a task: `check` or `backup`.
+    /// Adds a task named `check` or `backup`.
     pub(super) fn begin(self: &Arc<Self>, task: &str) -> TaskHandle {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.0 += 1;
@@ -32,7 +33,7 @@ impl RunningTasks {
         TaskHandle { tasks: Arc::clone(self), number }
     }
 
-    /// Returns the state of each, the newest last.
+    /// Returns the running tasks, the newest last.
     pub(super) fn view(&self) -> LongTasks {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         LongTasks { items: running.1.values().cloned().collect() }

@@ -1,7 +1,7 @@
 //! The daemon, the only owner of the store: HTTP over a Unix socket and TCP, the event stream, and the process.
 //!
-//! Handlers are thin: they read the request, call the engine on a thread that may block, and put the answer into HTTP.
-//! What the engine decides is not decided again here.
+//! Handlers are thin: they read the request, call the engine on a thread that may block, and turn its answer into an HTTP
+//! response. They repeat no decision of the engine.
 
 mod agents;
 mod background;
@@ -36,21 +36,20 @@ pub use run::run;
 
 use crate::{api::ApiError, config::ConfigError};
 
-/// Why the daemon could not run.
+/// Why the daemon cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// The configuration, a place on the disk, or the lock of the store.
+    /// The settings, a file or folder, or the lock of the store.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The store cannot be opened.
     #[error("{0}")]
     Engine(ApiError),
-    /// The system refused something.
+    /// A system call failed.
     #[error("cannot {act}: {cause}")]
     System {
-        /// What was tried.
+        /// What was attempted, as a verb phrase.
         act: String,
-        /// What the system said.
         cause: std::io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! The daemon's models: loaded as the settings say, and shown to clients.
+//! The daemon's models: selected by the settings, and reported to clients.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,40 +13,40 @@ use crate::{
     },
 };
 
-/// What stands if there is no model.
-const NONE: &str = "not available";
+/// The name that is reported for a role without a model.
+const NO_MODEL: &str = "not available";
 
-/// The models of this machine, as they were chosen.
+/// The models that the settings and `ergo models use` select.
 pub(super) struct ConfiguredModels {
     paths: Paths,
     pool: Pool,
     problems: Mutex<Vec<String>>,
-    /// Held during a reload, so that one that read older settings does not end after one that read newer ones.
+    /// Held during a reload, so that a reload with older settings does not overwrite one with newer settings.
     reloading: Mutex<()>,
 }
 
 impl ConfiguredModels {
-    /// What settings and machine name for each role. Nothing is loaded before it is needed.
+    /// Selects the model of each role. A model is loaded only when it is needed.
     pub(super) fn new(paths: &Paths, config: &Config) -> Self {
-        // What an import that was killed left behind can be as large as a model.
+        // An import that was killed may have left a draft as large as a model.
         clear_drafts(&paths.models());
-        let (set, problems) = choice(paths, &config.models);
-        let pool = Pool::new(options(paths, &config.models), set);
+        let (set, problems) = selected_models(paths, &config.models);
+        let pool = Pool::new(pool_options(paths, &config.models), set);
         Self { paths: paths.clone(), pool, problems: Mutex::new(problems), reloading: Mutex::default() }
     }
 
-    /// Takes up what was installed, chosen or written into the settings meanwhile; how they compute stays. Files that
-    /// changed are read through.
+    /// Selects the models again, after a change of the installed files, of the choice or of the settings. The settings of
+    /// the pool, such as the number of threads, stay the same. Files that have changed are read completely.
     ///
     /// # Errors
-    /// If the settings have a mistake; then everything is as it was.
+    /// If the settings are invalid. Then nothing is changed.
     pub(super) fn reload(&self) -> Result<(), ConfigError> {
         let _reloading = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let config = Config::load(&self.paths)?;
-        let (set, problems) = choice(&self.paths, &config.models);
+        let (set, problems) = selected_models(&self.paths, &config.models);
         if set != self.pool.set() {
             for role in ModelRole::ALL {
-                let name = set.role(role).map_or(NONE, ModelSource::name);
+                let name = set.role(role).map_or(NO_MODEL, ModelSource::name);
                 tracing::info!(%role, name, "uses the selected model");
             }
             self.pool.change(set);
@@ -55,7 +55,7 @@ impl ConfiguredModels {
         Ok(())
     }
 
-    /// What is told of them.
+    /// Returns the status of the models for `GET /diagnose`, including problems with the selection.
     pub(super) fn status(&self) -> ModelsStatus {
         let problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone();
         ModelsStatus { problems, ..status(self.pool.info(), self.pool.workers()) }
@@ -63,35 +63,35 @@ impl ConfiguredModels {
 }
 
 impl ConfiguredModels {
-    /// Asks the models. If a file turns out to be unusable, it may have been lost or damaged since it was looked at: then
-    /// what is built in serves in its place, and is asked.
-    fn ask<T>(&self, ask: impl Fn(&Pool) -> Result<T, InferError>) -> Result<T, InferError> {
-        let answer = ask(&self.pool);
+    /// Calls a model. If its file turns out to be unusable, it may have been removed or damaged since it was selected. Then
+    /// the models are selected again, and the built-in model, which replaces it, is called.
+    fn call<T>(&self, call: impl Fn(&Pool) -> Result<T, InferError>) -> Result<T, InferError> {
+        let answer = call(&self.pool);
         let before = self.pool.set();
-        let lost = matches!(answer, Err(InferError::BadModel { .. }));
-        if lost && self.reload().is_ok() && self.pool.set() != before { ask(&self.pool) } else { answer }
+        let unusable = matches!(answer, Err(InferError::BadModel { .. }));
+        if unusable && self.reload().is_ok() && self.pool.set() != before { call(&self.pool) } else { answer }
     }
 }
 
 impl Models for ConfiguredModels {
     fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError> {
-        self.ask(|pool| pool.embed(texts, call))
+        self.call(|pool| pool.embed(texts, call))
     }
 
     fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<Classification>, InferError> {
-        self.ask(|pool| pool.classify(pairs, call))
+        self.call(|pool| pool.classify(pairs, call))
     }
 
     fn generate(&self, prompt: &Prompt, grammar: &str, max_tokens: usize, call: Call) -> Result<String, InferError> {
-        self.ask(|pool| pool.generate(prompt, grammar, max_tokens, call))
+        self.call(|pool| pool.generate(prompt, grammar, max_tokens, call))
     }
 
     fn answers(&self, prompt: &Prompt, answers: &[String], call: Call) -> Result<Vec<f32>, InferError> {
-        self.ask(|pool| pool.answers(prompt, answers, call))
+        self.call(|pool| pool.answers(prompt, answers, call))
     }
 
     fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError> {
-        self.ask(|pool| pool.likelihood(prompt, answer, call))
+        self.call(|pool| pool.likelihood(prompt, answer, call))
     }
 
     fn info(&self) -> ModelsInfo {
@@ -103,8 +103,8 @@ impl Models for ConfiguredModels {
     }
 }
 
-/// What serves each role, and each choice that cannot serve.
-fn choice(paths: &Paths, settings: &ModelSettings) -> (ModelSet, Vec<String>) {
+/// Returns the model of each role, and the problems of selected models that cannot be used.
+fn selected_models(paths: &Paths, settings: &ModelSettings) -> (ModelSet, Vec<String>) {
     let (catalogue, mut problems) = match Catalogue::with(settings.catalogue.as_deref()) {
         Ok(catalogue) => (catalogue, Vec::new()),
         Err(problem) => (Catalogue::builtin().clone(), vec![problem]),
@@ -119,24 +119,23 @@ fn choice(paths: &Paths, settings: &ModelSettings) -> (ModelSet, Vec<String>) {
     (model_choice::model_set(&serving), problems)
 }
 
-/// How they compute.
-fn options(paths: &Paths, settings: &ModelSettings) -> PoolOptions {
-    let usual = PoolOptions::new(paths.models().join("embedded"));
+fn pool_options(paths: &Paths, settings: &ModelSettings) -> PoolOptions {
+    let default = PoolOptions::new(paths.models().join("embedded"));
     PoolOptions {
-        threads: settings.threads.unwrap_or(usual.threads),
+        threads: settings.threads.unwrap_or(default.threads),
         gpu_layers: settings.gpu_layers,
         device: settings.device.clone(),
         idle: settings.idle(),
-        ..usual
+        ..default
     }
 }
 
-/// The name of a role's model, for `GET /health`.
+/// Returns the name of a role's model, for `GET /health`.
 pub(super) fn name(info: &ModelsInfo, role: ModelRole) -> String {
-    info.role(role).map_or(NONE, |role| &role.name).to_owned()
+    info.role(role).map_or(NO_MODEL, |role| &role.name).to_owned()
 }
 
-/// What `GET /diagnose` says of them.
+/// Returns the status without problems of the selection.
 fn status(info: ModelsInfo, workers: Vec<WorkerInfo>) -> ModelsStatus {
     let roles = info.roles.into_iter().map(|role| ModelStatus {
         role: role.role.to_string(),

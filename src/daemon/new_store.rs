@@ -1,4 +1,4 @@
-//! Creates a store at the first start, or on request after the old one was lost.
+//! Creates a store at the first start, or on request after a store was lost.
 
 use std::{
     fs,
@@ -14,11 +14,11 @@ use crate::{
     engine::{Engine, EngineConfig},
 };
 
-/// Makes an empty store if the one that this device had is lost. What is left of the old one's write-ahead log is kept
-/// beside it as `ergo.db-wal.old`.
+/// Creates an empty store after this device's store was lost. The old store's write-ahead log, if it is left, is kept as
+/// `ergo.db-wal.old`.
 ///
 /// # Errors
-/// If a store is there, or another process owns it; nothing is changed then.
+/// If a store exists, or another process owns it. Then nothing is changed.
 pub fn begin_anew(paths: &Paths) -> Result<(), DaemonError> {
     paths.make()?;
     let _lock = StoreLock::take(paths, "daemon")?;
@@ -28,30 +28,30 @@ pub fn begin_anew(paths: &Paths) -> Result<(), DaemonError> {
     }
 }
 
-/// Makes an empty store if none is, or an empty file. It gets its name only once it is whole.
+/// Creates an empty store in place of a missing or empty file. The store gets its name only once it is complete.
 pub(super) fn make(paths: &Paths) -> Result<(), DaemonError> {
     let store = paths.store();
-    // SQLite would write a log that is left of another store into this one.
-    let log = beside(&store, "-wal");
-    ignore_missing(fs::rename(&log, beside(&store, "-wal.old")))
+    // SQLite would apply a left write-ahead log of another store to this one.
+    let log = with_suffix(&store, "-wal");
+    ignore_missing(fs::rename(&log, with_suffix(&store, "-wal.old")))
         .map_err(|error| ConfigError::io("move away", log, error))?;
-    let index = beside(&store, "-shm");
+    let index = with_suffix(&store, "-shm");
     ignore_missing(fs::remove_file(&index)).map_err(|error| ConfigError::io("remove", index, error))?;
     if StoreFile::look(paths)? == StoreFile::Empty {
         fs::remove_file(&store).map_err(|error| ConfigError::io("remove", &store, error))?;
     }
-    // Nothing is signed by opening, so any key will do.
+    // Opening a store signs nothing, so the key does not matter.
     let opened = Engine::open(EngineConfig::new(&store, SigningKey::from_bytes(&[0; 32])));
     opened.map(drop).map_err(DaemonError::Engine)
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(end);
+    name.push(suffix);
     PathBuf::from(name)
 }
 
-/// What is not there is gone.
+/// Turns the error for a missing file into success.
 fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

@@ -10,22 +10,22 @@ use super::routes::DocumentedRoutes;
 #[derive(OpenApi)]
 #[openapi(
     info(title = "ergo", description = "Memory for coding agents: keeps decisions with their reasons, and refuses what contradicts them."),
-    modifiers(&Token),
+    modifiers(&TokenScheme),
     security(("token" = [])),
 )]
 struct Document;
 
-/// TCP asks for a bearer token.
-struct Token;
+/// Adds the bearer token, which requests over TCP need, to the document.
+struct TokenScheme;
 
-impl Modify for Token {
+impl Modify for TokenScheme {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
         openapi.components.get_or_insert_default().add_security_scheme("token", scheme);
     }
 }
 
-/// The OpenAPI document of this daemon.
+/// Returns the OpenAPI document.
 pub fn document() -> utoipa::openapi::OpenApi {
     Document::openapi().merge_from(DocumentedRoutes::openapi())
 }

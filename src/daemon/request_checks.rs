@@ -1,5 +1,5 @@
-//! Checks that every request passes before its handler: authorisation, a timeout, and that a panic fails this request
-//! only.
+//! Checks before the handler of every request: its origin, host and token. Also the timeout, and the answer after a panic,
+//! which fails only its own request.
 
 use std::{any::Any, net::IpAddr, sync::Arc, time::Duration};
 
@@ -15,29 +15,30 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::{response::ErrorResponse, state::SharedState};
 use crate::api::{ApiError, ErrorCode, VERSION_HEADER};
 
-/// How long a request may take, its body included.
-pub(super) const LIMIT: Duration = Duration::from_secs(30);
+/// The timeout of a request, including its body.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a request may take that works through the whole store, asks a language model or waits for other devices.
-pub(super) const LONG_LIMIT: Duration = Duration::from_mins(10);
+/// The timeout of a request that works through the whole store, asks a language model or waits for other devices.
+pub(super) const LONG_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// The listener by which a request came.
+/// The listener that received a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestSource {
-    /// The Unix socket: only this user can open it.
+    /// The Unix socket, which only this user can open.
     Socket,
-    /// TCP: every program of this machine can connect, hence the token.
+    /// TCP. Every program on this machine can connect, so requests need the token.
     Tcp,
     /// The TCP port for clients of cogito-ergo.
     Compat,
 }
 
-/// The most responses that never end over TCP and over the socket. They hold their connections for as long as they last, and must
-/// not take all of them from calls.
+/// The maximum number of endless responses over TCP. Each occupies a connection, and some must stay free for other requests.
 const MAX_TCP_STREAMS: usize = 64;
+
+/// The maximum number of endless responses over the socket.
 const MAX_SOCKET_STREAMS: usize = 192;
 
-/// The permits of responses that never end.
+/// The permits of endless responses, such as `GET /events`.
 pub(super) struct StreamPermits {
     tcp: Arc<Semaphore>,
     socket: Arc<Semaphore>,
@@ -51,10 +52,7 @@ impl Default for StreamPermits {
 }
 
 impl StreamPermits {
-    /// Takes a permit, which is held until it is dropped.
-    ///
-    /// # Errors
-    /// If all are taken.
+    /// Takes a permit. Fails if all are taken.
     pub(super) fn take(&self, source: RequestSource) -> Result<OwnedSemaphorePermit, ApiError> {
         let (permits, message, hint) = match source {
             RequestSource::Socket => (&self.socket, socket_in_use(), "close clients that no longer need them"),
@@ -66,7 +64,7 @@ impl StreamPermits {
         permit.map_err(|_| ApiError::new(ErrorCode::Unavailable, message).hint(hint))
     }
 
-    /// Says which permits are all taken.
+    /// Returns a message for each listener whose permits are all taken.
     pub(super) fn problems(&self) -> impl Iterator<Item = String> {
         let full = |permits: &Semaphore| permits.available_permits() == 0;
         let tcp = full(&self.tcp).then(|| {
@@ -90,43 +88,43 @@ fn socket_in_use() -> String {
     format!("all {MAX_SOCKET_STREAMS} event streams over the socket are in use")
 }
 
-/// Counts the request, lets it in or refuses it, keeps its time, and names the program's version in the answer.
-pub(super) async fn pass(State(shared): State<SharedState>, request: Request, next: Next) -> Response {
+/// Middleware: counts the request, checks it, limits its time, and adds the program's version to the response.
+pub(super) async fn check_request(State(shared): State<SharedState>, request: Request, next: Next) -> Response {
     let _busy = RunningRequest::new(&shared);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let limit = limit_of(request.uri());
-    let mut response = match admit(&shared, &request) {
+    let timeout = timeout_of(request.uri());
+    let mut response = match authorise(&shared, &request) {
         Err(error) => ErrorResponse(error).into_response(),
-        Ok(()) => tokio::time::timeout(limit, next.run(request)).await.unwrap_or_else(|_| late(limit)),
+        Ok(()) => tokio::time::timeout(timeout, next.run(request)).await.unwrap_or_else(|_| timed_out(timeout)),
     };
     tracing::debug!(%method, path, status = response.status().as_u16(), "answered");
     response.headers_mut().insert(VERSION_HEADER, HeaderValue::from_static(env!("CARGO_PKG_VERSION")));
     response
 }
 
-/// How long a request may take.
-fn limit_of(uri: &Uri) -> Duration {
+/// Returns the timeout of a request.
+fn timeout_of(uri: &Uri) -> Duration {
     match uri.path() {
         "/add" | "/audit" | "/backup" | "/calibrate" | "/check" | "/conflicts/resolve" | "/doubts/judge"
         | "/ingest" | "/models/reload" | "/promotions" | "/reembed" | "/size" | "/story" | "/story/read"
-        | "/sync/export" | "/sync/import" | "/sync/join" | "/sync/now" => LONG_LIMIT,
-        // The first scan of many projects makes thousands of vectors, and all claims of an organisation may be compared.
-        "/insights" => LONG_LIMIT,
-        path if path.starts_with("/notes/") => LONG_LIMIT,
-        // The past of a large scope takes a rebuild of it.
-        _ if uri.query().is_some_and(|query| query.contains("as_of=")) => LONG_LIMIT,
-        "/why" | "/recall" | "/snapshot" => LONG_LIMIT,
-        _ => LIMIT,
+        | "/sync/export" | "/sync/import" | "/sync/join" | "/sync/now" => LONG_TIMEOUT,
+        // The first scan of many projects computes thousands of vectors and may compare all claims of an organisation.
+        "/insights" => LONG_TIMEOUT,
+        path if path.starts_with("/notes/") => LONG_TIMEOUT,
+        // A past state of a large scope must be rebuilt.
+        _ if uri.query().is_some_and(|query| query.contains("as_of=")) => LONG_TIMEOUT,
+        "/why" | "/recall" | "/snapshot" => LONG_TIMEOUT,
+        _ => TIMEOUT,
     }
 }
 
-fn late(limit: Duration) -> Response {
-    let message = format!("the request took longer than {} s", limit.as_secs());
+fn timed_out(timeout: Duration) -> Response {
+    let message = format!("the request took longer than {} s", timeout.as_secs());
     let hint = "a write may still complete: repeat it with the same `op_id`, and it is done only once";
     ErrorResponse(ApiError::new(ErrorCode::Timeout, message).hint(hint)).into_response()
 }
 
-/// A request in progress, until this is dropped.
+/// Counts a request as in progress until it is dropped.
 pub(super) struct RunningRequest<'a>(&'a SharedState);
 
 impl<'a> RunningRequest<'a> {
@@ -143,10 +141,10 @@ impl Drop for RunningRequest<'_> {
     }
 }
 
-fn admit(shared: &SharedState, request: &Request) -> Result<(), ApiError> {
+fn authorise(shared: &SharedState, request: &Request) -> Result<(), ApiError> {
     check_origin(request.headers())?;
     let source = request.extensions().get::<RequestSource>().copied().unwrap_or(RequestSource::Tcp);
-    // Who may open the socket is this user, whatever name the request bears.
+    // Only this user can open the socket, so it needs no further checks.
     if source == RequestSource::Socket {
         return Ok(());
     }
@@ -157,7 +155,7 @@ fn admit(shared: &SharedState, request: &Request) -> Result<(), ApiError> {
     check_type(request)
 }
 
-/// Refuses what browsers send for a page of another site.
+/// Refuses requests with an `Origin` header, which browsers send for web pages.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     if headers.contains_key(header::ORIGIN) {
         return Err(ApiError::new(ErrorCode::Forbidden, "requests from web pages are refused")
@@ -166,7 +164,8 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Refuses a request that says no host, or another one: only a name that was bent to this machine gives a foreign `Host`.
+/// Refuses a request without a `Host` header or with a foreign one, which shows that a foreign name was resolved to this
+/// machine (DNS rebinding).
 pub(super) fn check_host(headers: &HeaderMap, target: &Uri) -> Result<(), ApiError> {
     let hint = "connect to 127.0.0.1, localhost or the daemon's socket";
     if !headers.contains_key(header::HOST) {
@@ -186,8 +185,8 @@ pub(super) fn check_host(headers: &HeaderMap, target: &Uri) -> Result<(), ApiErr
     Ok(())
 }
 
-/// Refuses a POST that is not declared as JSON: those are what a web page can send without being asked first. A bundle
-/// is bytes, and a POST without a body needs no type.
+/// Refuses a POST that is not declared as JSON: a web page can send other types without a preflight request. A bundle must
+/// be declared as bytes, and a POST without a body needs no type.
 fn check_type(request: &Request) -> Result<(), ApiError> {
     if request.method() != Method::POST {
         return Ok(());
@@ -219,11 +218,11 @@ fn is_loopback_host(host: &str) -> bool {
 fn check_token(headers: &HeaderMap, token: &str) -> Result<(), ApiError> {
     let hint = "send `Authorization: Bearer TOKEN`; the token is in ERGO_API_TOKEN or in the file `token` beside the \
         daemon's log (`ergo daemon status` shows where)";
-    bearer(headers, token).map_err(|error| error.hint(hint))
+    check_bearer(headers, token).map_err(|error| error.hint(hint))
 }
 
-/// Checks that a request bears this token.
-pub(super) fn bearer(headers: &HeaderMap, token: &str) -> Result<(), ApiError> {
+/// Checks that a request has this bearer token.
+pub(super) fn check_bearer(headers: &HeaderMap, token: &str) -> Result<(), ApiError> {
     let refused = |message: &str| Err(ApiError::new(ErrorCode::Unauthorized, message));
     let Some(value) = headers.get(header::AUTHORIZATION) else { return refused("this needs the daemon's token") };
     let bytes = value.as_bytes();
@@ -231,7 +230,7 @@ pub(super) fn bearer(headers: &HeaderMap, token: &str) -> Result<(), ApiError> {
         Some((scheme, given)) if scheme.eq_ignore_ascii_case(b"bearer ") => given,
         _ => return refused("the Authorization header is not a bearer token"),
     };
-    // Hashes compare in constant time: how long it takes says nothing about the token.
+    // BLAKE3 hashes are compared in constant time, so the duration reveals nothing about the token.
     if blake3::hash(given.trim_ascii()) == blake3::hash(token.as_bytes()) {
         Ok(())
     } else {
@@ -239,7 +238,7 @@ pub(super) fn bearer(headers: &HeaderMap, token: &str) -> Result<(), ApiError> {
     }
 }
 
-/// The answer if a handler panicked.
+/// Returns the response for a handler that panicked.
 pub(super) fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
     ErrorResponse(ApiError::internal(
         "an internal error in the daemon; its log has the details (`ergo status` shows \
@@ -248,13 +247,13 @@ pub(super) fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
     .into_response()
 }
 
-/// The answer if there is no such path.
+/// Returns the error for an unknown path.
 pub(super) async fn no_path(uri: Uri) -> ErrorResponse {
     let path: String = uri.path().chars().take(120).collect();
     ErrorResponse(ApiError::not_found(format!("there is no path {path}")).hint("`GET /openapi.json` lists all paths"))
 }
 
-/// The answer if the path has no such method.
+/// Returns the error for a method that the path does not accept.
 pub(super) async fn no_method(method: http::Method, uri: Uri) -> ErrorResponse {
     let message = format!("{} does not accept the method {method}", uri.path().chars().take(120).collect::<String>());
     ErrorResponse(
@@ -268,19 +267,19 @@ mod tests {
 
     #[test]
     fn what_works_through_many_files_or_claims_may_take_long() {
-        let limit = |uri: &str| limit_of(&uri.parse().unwrap());
+        let limit = |uri: &str| timeout_of(&uri.parse().unwrap());
         for uri in
             ["/notes/scan", "/notes/add", "/notes/insights?org_id=acme", "/insights", "/audit", "/claims?as_of=5"]
         {
-            assert_eq!(limit(uri), LONG_LIMIT, "{uri}");
+            assert_eq!(limit(uri), LONG_TIMEOUT, "{uri}");
         }
         let waiting = ["/check", "/sync/now", "/sync/join", "/doubts/judge", "/story?org_id=acme", "/story/read"];
         let many = ["/promotions?org_id=acme", "/conflicts/resolve", "/models/reload"];
         for uri in waiting.into_iter().chain(many) {
-            assert_eq!(limit(uri), LONG_LIMIT, "{uri}");
+            assert_eq!(limit(uri), LONG_TIMEOUT, "{uri}");
         }
         for uri in ["/remember", "/claims", "/health", "/doubts", "/conflicts", "/models"] {
-            assert_eq!(limit(uri), LIMIT, "{uri}");
+            assert_eq!(limit(uri), TIMEOUT, "{uri}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! HTTP responses for what the engine returns.
+//! HTTP responses for the engine's answers and errors.
 
 use axum::{
     Json,
@@ -39,8 +39,8 @@ impl IntoResponse for ErrorResponse {
     }
 }
 
-/// The outcome of a write: 409 if the guard refused it or the thing changed meanwhile, 202 if it waits for a person,
-/// else 200.
+/// The outcome of a write as a response: status 409 if the guard refused it or its target changed meanwhile, 202 if it waits
+/// for a person, otherwise 200.
 #[derive(Debug)]
 pub(super) struct WriteResponse(pub(super) WriteOutcome);
 
@@ -55,12 +55,12 @@ impl IntoResponse for WriteResponse {
     }
 }
 
-/// Wraps what the engine answers to a read.
+/// Wraps the engine's answer to a read.
 pub(super) fn value<T: Serialize>(result: Result<T, ApiError>) -> JsonResult<T> {
     Ok(Json(result?))
 }
 
-/// Wraps what the engine answers to a write.
+/// Wraps the engine's answer to a write.
 pub(super) fn written(result: Result<WriteOutcome, ApiError>) -> WriteResult {
     Ok(WriteResponse(result?))
 }

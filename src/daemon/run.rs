@@ -1,4 +1,4 @@
-//! Starts the daemon's process and ends it.
+//! Starts and ends the daemon.
 
 use std::{
     fs,
@@ -38,40 +38,41 @@ use crate::{
     sync::transfer,
 };
 
-/// How long a thread of the engine waits for more to do before it ends: a daemon at rest is one thread that sleeps.
-const THREAD_REST: Duration = Duration::from_secs(2);
+/// The idle time after which a thread for blocking work ends, so that an idle daemon has few threads.
+const BLOCKING_THREAD_IDLE: Duration = Duration::from_secs(2);
 
-/// How long the daemon waits at its end for requests that still run on other threads. `ergo daemon stop` waits longer than
-/// this and the grace of requests together.
-const LAST_WAIT: Duration = Duration::from_secs(3);
+/// The time that the daemon waits at its end for requests that still run on other threads. `ergo daemon stop` waits longer
+/// than this and [`listen::serve`]'s time for requests together.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A limit on file sizes below this is told as a problem, in bytes.
-const SMALL_FILE_LIMIT: u64 = 1 << 30;
+/// The limit on file sizes, in bytes, below which it is reported as a problem.
+const LOW_FILE_SIZE_LIMIT: u64 = 1 << 30;
 
-/// Runs the daemon in this process until it is told to end: by `POST /shutdown`, SIGTERM or SIGINT. `ready` is called
-/// once it answers, with where it listens and which problems it found. `more` are paths besides the API's own, behind the same checks.
+/// Runs the daemon in this process until `POST /shutdown`, SIGTERM or SIGINT ends it. `ready` is called once the daemon
+/// serves requests, with its addresses and the problems that it found. `more` are further routes besides the API, behind
+/// the same checks.
 ///
 /// # Errors
-/// Where another process owns the store, or the store, a key, the socket or the log cannot be used.
+/// If another process owns the store, or the store, a key, the socket or the log cannot be used.
 pub fn run(
     paths: &Paths,
     config: &Config,
     more: axum::Router,
     ready: impl FnOnce(&DaemonRecord, &[String]),
 ) -> Result<(), DaemonError> {
-    // Whatever this process makes is for this user alone, from its first moment: store, socket, keys, log.
+    // Every file that this process creates is private from the start: store, socket, keys, log.
     rustix::process::umask(Mode::from_raw_mode(0o077));
     paths.make()?;
     log_file::begin(&paths.log(), &config.daemon.log)?;
-    let result = owned(paths, config, more, ready);
+    let result = run_with_lock(paths, config, more, ready);
     if let Err(error) = &result {
         tracing::error!("cannot start the daemon: {error}");
     }
     result
 }
 
-/// Runs as the owner of the store. The lock goes last, when everything else has been put away.
-fn owned(
+/// Runs as the owner of the store. The lock is released last.
+fn run_with_lock(
     paths: &Paths,
     config: &Config,
     more: axum::Router,
@@ -80,19 +81,19 @@ fn owned(
     let lock = StoreLock::take(paths, "daemon")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .thread_keep_alive(THREAD_REST)
+        .thread_keep_alive(BLOCKING_THREAD_IDLE)
         .build()
         .map_err(DaemonError::system("start the runtime"))?;
-    let result = runtime.block_on(live(paths, config, more, ready));
-    // Waits for what still runs on other threads, the store's last connections among them. A request that runs for minutes, such
-    // as an audit, is cut off: what it acknowledged is stored.
+    let result = runtime.block_on(serve(paths, config, more, ready));
+    // Wait for work on other threads, which includes the store's last connections. A request that runs for minutes, such as
+    // an audit, is cut off; everything that it acknowledged is stored.
     let waiting = Instant::now();
-    runtime.shutdown_timeout(LAST_WAIT);
-    if waiting.elapsed() < LAST_WAIT {
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+    if waiting.elapsed() < SHUTDOWN_TIMEOUT {
         drop(lock);
     } else {
         tracing::warn!("ended while a request was still being answered");
-        // The store is free only when the process ends, and with it the threads that still use the store.
+        // Threads still use the store, so it must stay locked until the process ends.
         std::mem::forget(lock);
     }
     if result.is_ok() {
@@ -101,7 +102,7 @@ fn owned(
     result
 }
 
-async fn live(
+async fn serve(
     paths: &Paths,
     config: &Config,
     more: axum::Router,
@@ -134,7 +135,7 @@ async fn live(
         log: paths.log(),
     };
     let compat = cogito(config, &mut problems).await;
-    problems.extend(limited_files(disk::file_size_limit()));
+    problems.extend(file_size_problem(disk::file_size_limit()));
     let shared = SharedState::new(DaemonState {
         engine,
         models,
@@ -169,7 +170,7 @@ async fn live(
     tokio::spawn(signals.end(shared.clone()));
     listen::serve(app, &shared, socket, tcp.into_iter().chain(compat).collect(), || {
         tracing::info!("ending");
-        // Only now may a client conclude that nothing runs; the lock still keeps another daemon out.
+        // From now on, clients may conclude that no daemon runs. The lock still prevents that another one starts.
         for path in [&record.socket, &paths.record()] {
             drop(fs::remove_file(path));
         }
@@ -182,7 +183,8 @@ async fn live(
     Ok(())
 }
 
-/// The listener for clients of cogito-ergo, if the settings ask for one. A port that is taken is a problem to tell.
+/// Opens the listener for clients of cogito-ergo, if the settings name one. A failure, such as a port in use, is added to
+/// `problems`.
 async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListener, compat::CompatCaller)> {
     let settings = config.compat.cogito.as_ref()?;
     let caller = Scope::new(config.org_id.as_str(), settings.project.as_str())
@@ -195,7 +197,7 @@ async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListe
             };
             Ok(compat::CompatCaller { scope, who: config.who.clone(), token: settings.token()?, limits })
         });
-    // A token that cannot be read keeps everybody out, and not the door open.
+    // If the token cannot be read, the listener is not opened: it must not accept requests without a token.
     let opened = match caller {
         Ok(caller) => TcpListener::bind(settings.listen)
             .await
@@ -207,9 +209,9 @@ async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListe
     opened.inspect_err(|why| tracing::warn!("{why}")).map_err(|why| problems.push(why)).ok()
 }
 
-/// What to tell of a limit on file sizes that a store could reach: writes beyond it fail as on a full disk.
-fn limited_files(limit: Option<u64>) -> Option<String> {
-    let limit = limit.filter(|limit| *limit < SMALL_FILE_LIMIT)?;
+/// Returns the problem of a limit on file sizes that a store could reach. Writes beyond it fail as on a full disk.
+fn file_size_problem(limit: Option<u64>) -> Option<String> {
+    let limit = limit.filter(|limit| *limit < LOW_FILE_SIZE_LIMIT)?;
     Some(format!(
         "the daemon's files are limited to {} MiB, so writes will fail when the store reaches that size: raise the \
             limit (`ulimit -f`) where the daemon is started",
@@ -223,7 +225,7 @@ fn open(
     models: Arc<dyn Models>,
     endpoint: Option<Endpoint>,
 ) -> Result<Engine, DaemonError> {
-    // Before the key is made: a key without a store then says that the store is lost.
+    // Before the key is created: a key without a store means that the store was lost.
     if StoreFile::look_unless_lost(paths)? == StoreFile::Absent {
         new_store::make(paths)?;
     }
@@ -259,7 +261,7 @@ fn open(
     Engine::open(settings).map_err(DaemonError::Engine)
 }
 
-/// The signals that end the daemon. Taken before the store is opened, so that none comes too early.
+/// The signals that end the daemon. They are registered before the store is opened, so that none arrives too early.
 struct Signals {
     term: Signal,
     int: Signal,
@@ -276,7 +278,7 @@ impl Signals {
         })
     }
 
-    /// Ends the daemon at the first signal. A closed terminal ends only a daemon that was started on it.
+    /// Ends the daemon at the first signal. SIGHUP, for a closed terminal, ends it only if it was started in a terminal.
     async fn end(mut self, shared: SharedState) {
         let foreground = std::io::stdin().is_terminal();
         loop {

@@ -1,4 +1,4 @@
-//! What every handler shares.
+//! The daemon's state, which all handlers share.
 
 use std::{
     collections::BTreeSet,
@@ -24,11 +24,10 @@ use crate::{
     infer::{ModelRole, Models},
 };
 
-/// Shared by all requests.
+/// A shared reference to the daemon's state.
 #[derive(Clone)]
 pub(super) struct SharedState(Arc<DaemonState>);
 
-/// The daemon's state besides the store.
 pub(super) struct DaemonState {
     pub(super) engine: Arc<Engine>,
     pub(super) models: Arc<models::ConfiguredModels>,
@@ -42,33 +41,32 @@ pub(super) struct DaemonState {
     pub(super) socket: PathBuf,
     pub(super) tcp: Option<SocketAddr>,
     pub(super) problems: Vec<String>,
-    /// Checks and backups that run.
+    /// The running checks and backups.
     pub(super) tasks: Arc<RunningTasks>,
-    /// Scopes whose page is generated in the background.
     pub(super) rebuilding: RebuildingScopes,
-    /// Permits for endless responses over TCP.
     pub(super) streams: StreamPermits,
     pub(super) started: Instant,
+    /// The number of requests since the start.
     pub(super) requests: AtomicU64,
-    /// How many requests are being worked on.
+    /// The number of requests in progress.
     pub(super) busy: watch::Sender<usize>,
-    /// Turns true when the daemon ends.
+    /// Becomes true when the daemon ends.
     pub(super) ending: watch::Sender<bool>,
 }
 
-/// Scopes whose page is generated in the background, each once at a time.
+/// The scopes whose snapshot page is being generated in the background; each only once at a time.
 #[derive(Clone, Default)]
 pub(super) struct RebuildingScopes(Arc<Mutex<BTreeSet<Scope>>>);
 
 impl RebuildingScopes {
-    /// Notes that a scope's page is generated until the permit is dropped; `None` if it is being generated already.
+    /// Registers a scope until the permit is dropped; `None` if its page is already being generated.
     pub(super) fn begin(&self, scope: &Scope) -> Option<RebuildPermit> {
         let is_new = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(scope.clone());
         is_new.then(|| RebuildPermit { all: self.clone(), scope: scope.clone() })
     }
 }
 
-/// The right to generate a scope's page.
+/// The permit to generate the page of one scope.
 pub(super) struct RebuildPermit {
     all: RebuildingScopes,
     scope: Scope,
@@ -93,7 +91,7 @@ impl SharedState {
         Self(Arc::new(state))
     }
 
-    /// Calls the engine on a thread that may block. A panic in there is a defect of ours that costs this one request.
+    /// Calls the engine on a thread that may block. A panic of the engine fails only this request.
     pub(super) async fn engine<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Engine) -> Result<T, ApiError> + Send + 'static,
@@ -102,7 +100,7 @@ impl SharedState {
         self.blocking(move || work(&engine)).await
     }
 
-    /// Does work that blocks, away from the connections.
+    /// Does blocking work on another thread, so that it does not block the connections.
     pub(super) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
@@ -137,7 +135,7 @@ impl SharedState {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Begins the end: listeners close, streams finish, requests are completed.
+    /// Begins to end the daemon: listeners close, streams end, and running requests are completed.
     pub(super) fn end(&self) {
         self.ending.send_replace(true);
     }
@@ -154,13 +152,13 @@ pub(super) mod testing {
         infer::Models,
     };
 
-    /// Returns a state over a new store in this folder, without models and with the token `secret`.
+    /// Returns a state with a new store in this folder, no models, and the token `secret`.
     #[cfg(test)]
     pub(in crate::daemon) fn shared(folder: &std::path::Path) -> SharedState {
         shared_with(folder, Arc::new(crate::infer::NoModels)).unwrap()
     }
 
-    /// Returns a state over a new store in this folder, with these models and the token `secret`.
+    /// Returns a state with a new store in this folder, these models, and the token `secret`.
     pub(in crate::daemon) fn shared_with(
         folder: &std::path::Path,
         models: Arc<dyn Models>,

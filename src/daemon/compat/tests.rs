@@ -1,4 +1,4 @@
-//! What clients of cogito-ergo see.
+//! Tests of the API for clients of cogito-ergo.
 
 use http_body_util::BodyExt;
 use tower_service::Service;
@@ -153,7 +153,7 @@ async fn where_no_model_can_choose_the_text_is_kept_whole_and_the_answer_says_wh
     let mut server = CompatServer::new();
     let (_, answer) = server.post("/add", json!({"text": CHAT})).await;
     assert_eq!(answer["method"], "fallback_no_endpoint");
-    // What is too long to be divided is never asked about.
+    // The language model is not asked about a text that is too long to be divided.
     let long = "A sentence. ".repeat(61);
     let (_, answer) = server.post("/add", json!({"text": long.trim()})).await;
     assert_eq!((&answer["method"], &answer["memories"]), (&json!("verbatim"), &json!([long.trim()])));
@@ -165,7 +165,7 @@ async fn a_chat_line_that_holds_no_fact_stores_none_and_says_so() {
     assert_eq!((&answer["count"], &answer["memories"], &answer["method"]), (&json!(0), &json!([]), &json!("extract")));
     assert!(answer["note"].as_str().unwrap().starts_with("nothing was stored: "), "{answer}");
     assert_eq!(stored, json!([]));
-    // A question holds none, whoever reads it.
+    // A question has no facts, with or without a language model.
     let mut server = CompatServer::new();
     let (_, answer) = server.post("/add", json!({"text": "Hi, how are you?"})).await;
     assert_eq!((&answer["count"], &answer["method"]), (&json!(0), &json!("question")));

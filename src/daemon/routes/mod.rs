@@ -137,7 +137,7 @@ fn guarded(table: Router<SharedState>, shared: SharedState) -> Router {
         .fallback(request_checks::no_path)
         .method_not_allowed_fallback(request_checks::no_method)
         .layer(CatchPanicLayer::custom(request_checks::panicked))
-        .layer(middleware::from_fn_with_state(shared.clone(), request_checks::pass))
+        .layer(middleware::from_fn_with_state(shared.clone(), request_checks::check_request))
         .with_state(shared)
 }
 
