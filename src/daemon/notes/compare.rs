@@ -1,4 +1,4 @@
-//! Compares files with the memory, and stores nothing.
+//! Compares rule files with the stored claims, without storing anything.
 
 use std::{
     collections::HashMap,
@@ -17,7 +17,7 @@ pub(super) fn check(keeper: &NotesKeeper, caller: &Caller, only: Option<&Path>) 
         let list = lock(&keeper.list);
         list.files.keys().filter(|path| only.is_none_or(|only| path.starts_with(only))).cloned().collect()
     };
-    // A file need not be followed to be compared, as in CI.
+    // Files that are not followed can be compared, too, for use in CI.
     if let Some(only) = only
         && paths.is_empty()
     {

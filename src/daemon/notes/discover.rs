@@ -1,4 +1,4 @@
-//! The project of a file of rules. Where such files are: [`crate::files::rule_files`].
+//! Determines the project of a rule file. [`crate::files::rule_files`] finds the files.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::files::{
     rule_files::{FOLDERS, PLACES, is_project},
 };
 
-/// A file that was not read yet, with its project. `root`: the folder that was added, in which it was found.
+/// Returns the entry of a file that was not read yet, with its project. `root`: the followed folder in which it was found.
 pub(super) fn watched_file(path: &Path, org: &str, root: Option<&Path>) -> WatchedFile {
     let folder = path.parent().unwrap_or(path);
     let project = repository::project_of(folder);
@@ -29,14 +29,16 @@ pub(super) fn watched_file(path: &Path, org: &str, root: Option<&Path>) -> Watch
     WatchedFile { org: org.to_owned(), project: name, identities, shown, ..WatchedFile::default() }
 }
 
-/// The outermost folder with rules of its own, from `root` down to `folder`: outside of a repository it is the project of all below it.
+/// Returns the outermost folder with rules of its own, from `root` down to `folder`. Outside of a repository, it is the
+/// project of all files below it.
 fn outermost_project(folder: &Path, root: &Path) -> Option<PathBuf> {
     let mut above: Vec<&Path> = folder.ancestors().take_while(|above| above.starts_with(root)).collect();
     above.reverse();
     above.into_iter().find(|above| is_project(above)).map(Path::to_owned)
 }
 
-/// The folder in which a file stands at one of the known places; its own folder if it stands elsewhere.
+/// Returns the folder that contains the known place of a file, such as `api` for `api/docs/adr/0001-x.md`; the file's own
+/// folder if it is at no known place.
 fn top_of_places(path: &Path) -> PathBuf {
     let folder = path.parent().unwrap_or(path);
     let above = |inner: &str| {

@@ -1,5 +1,5 @@
-//! The claims that a followed file made before this device followed it: by an import, or by a scan of another device. A line that
-//! says one of them owns its claim like one that a scan stored.
+//! The claims that a followed file made before this device followed it: by an import, or by a scan of another device. If a
+//! line says the same as one of them, the claim belongs to the line, as if a scan had stored it.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ use crate::{
     interchange::rules::{is_from, is_from_commit},
 };
 
-/// Active claims of a file by what they say, without the day from which they hold: `ergo import rules --history` gives each rule
-/// the day of its commit.
+/// The active claims of a file by the hash of their words, without the day from which they hold: `ergo import rules
+/// --history` gives each rule the day of its commit.
 pub(super) struct OwnClaims(HashMap<EventId, ClaimId>);
 
 impl OwnClaims {
     /// Reads the claims whose source is a line of this file and whose reason is that of an import or a scan. Claims with
-    /// conditions are left out: the file does not say them.
+    /// conditions are left out, since rules of a file have none.
     pub(super) fn read(
         keeper: &NotesKeeper,
         scope: &Scope,
@@ -46,12 +46,12 @@ impl OwnClaims {
         }
     }
 
-    /// Whether a claim is one of them.
+    /// Whether a claim is one of these.
     pub(super) fn has(&self, claim: Option<ClaimId>) -> bool {
         claim.is_some_and(|claim| self.0.values().any(|own| *own == claim))
     }
 
-    /// Returns the claim that says a rule.
+    /// Returns the claim that says the same as a rule.
     pub(super) fn of(&self, rule: &NoteRule) -> Option<ClaimId> {
         self.0.get(&without_days(rule.kind, &rule.statement)).copied()
     }

@@ -19,7 +19,7 @@ pub(super) struct KnownTeam {
 }
 
 impl Teams {
-    /// Finds a team; if none is named, the only one.
+    /// Finds a team by its name, id or prefix; if none is given, returns the only team.
     pub(super) async fn team(&self, named: Option<&str>) -> Result<KnownTeam, ApiError> {
         let mut teams = self.teams().await?;
         let Some(named) = named else {
@@ -56,7 +56,7 @@ impl Teams {
         self.known(true).await
     }
 
-    /// Finds another device in any team.
+    /// Finds a device in any team.
     pub(super) async fn device_in_any(&self, named: &str) -> Result<DeviceId, ApiError> {
         let mut found = Err(no_team());
         for team in self.teams().await? {
@@ -83,7 +83,7 @@ impl Teams {
         .await
     }
 
-    /// Finds a team of which this device is an admin.
+    /// Finds a team, like [`Teams::team`], and checks that this device is an admin of it.
     pub(super) async fn administered(&self, named: Option<&str>, act: &str) -> Result<KnownTeam, ApiError> {
         let team = self.team(named).await?;
         if team.roster.role(&self.me()) == Some(Role::Admin) {
@@ -106,7 +106,7 @@ fn no_team() -> ApiError {
 }
 
 impl KnownTeam {
-    /// Finds a device by name, id or prefix, preferring others to `me` and members to former ones.
+    /// Finds a device by name, id or prefix. Prefers active members to former ones, and other devices to `me`.
     pub(super) fn other(&self, named: &str, me: DeviceId) -> Result<&Member, ApiError> {
         let fits = |member: &&Member| {
             member.name == named || is_prefix(named) && member.device.to_hex().starts_with(&named.to_lowercase())
@@ -116,7 +116,7 @@ impl KnownTeam {
             found.retain(|member| member.state == MemberState::Active);
         }
         if found.len() > 1 {
-            // Two machines may have one name; a device does not mean itself.
+            // Two devices may have the same name. Then the other one is meant.
             found.retain(|member| member.device != me);
         }
         match found.as_slice() {
@@ -130,7 +130,7 @@ impl KnownTeam {
         }
     }
 
-    /// Creates a grant for these scopes, empty for all, each of which the team must have.
+    /// Creates a grant for these scopes; an empty list stands for all scopes. Fails if the team does not share a scope.
     pub(super) fn grant(&self, role: Role, scopes: &[Scope]) -> Result<Grant, ApiError> {
         if let Some(unknown) = scopes.iter().find(|scope| !self.roster.shares(scope)) {
             let known: Vec<_> = self.roster.scopes().map(|shared| shared.scope.to_string()).collect();
@@ -150,7 +150,7 @@ impl KnownTeam {
     }
 }
 
-/// Lists the scopes of a grant; empty for all.
+/// Returns the scopes of a grant; an empty list for all scopes.
 pub(super) fn scopes_of(granted: &Granted) -> Vec<Scope> {
     match granted {
         Granted::All => Vec::new(),

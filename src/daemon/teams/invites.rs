@@ -15,9 +15,9 @@ use crate::{
     },
 };
 
-/// How long to wait before the pairing window is opened again after an error: for example, the port is taken by the
-/// last socket of this device, which is still closing.
-const WINDOW_RETRY: Duration = Duration::from_secs(3);
+/// The delay before another attempt to open the pairing window. An attempt fails, for example, if the last socket of this
+/// device is still closing and occupies the port.
+const WINDOW_RETRY_DELAY: Duration = Duration::from_secs(3);
 
 impl Teams {
     /// Creates an invitation for one device.
@@ -81,7 +81,7 @@ impl Teams {
         Ok(Invites { items })
     }
 
-    /// Cancels an invitation: its ticket becomes invalid.
+    /// Cancels an invitation, so that its ticket becomes invalid.
     pub(in crate::daemon) async fn cancel(self: &Arc<Self>, id: &str) -> Result<InviteView, ApiError> {
         let invites = self.invites().await?.items;
         let mut found = invites.into_iter().filter(|invite| invite.id.starts_with(id));
@@ -106,13 +106,13 @@ impl Teams {
     }
 
     async fn forget_invite(&self, hash: [u8; 32]) -> Result<(), ApiError> {
-        // A device that redeems it now would write it back.
+        // Locked, since a device that redeems the invitation now would write its row back.
         let _redeeming = self.redeeming.lock().await;
         self.state().invites.remove(&hash);
         self.engine(move |engine| engine.sync_write(|store| store.delete_invite(&hash))).await
     }
 
-    /// Returns the invitations with which a device may still join, or finish joining.
+    /// Returns the invitations that have not expired, with which a device may still join or finish joining.
     pub(super) async fn live_invites(&self) -> Result<Vec<InviteRow>, ApiError> {
         let mut live = self.all_invites().await?;
         let now = now();
@@ -135,7 +135,7 @@ impl Teams {
     }
 
     /// Keeps the pairing window open while an invitation is valid. Checks again when the last one expires, or after
-    /// [`WINDOW_RETRY`] if the window cannot be opened.
+    /// [`WINDOW_RETRY_DELAY`] if the window cannot be opened.
     pub(super) fn update_window(self: Arc<Self>) -> BoxFuture<'static, ()> {
         async move { self.check_window().await }.boxed()
     }
@@ -148,15 +148,15 @@ impl Teams {
                 return;
             }
         };
-        // An admitted device may have missed the answer, and tries again.
+        // Redeemed invitations count, too: an admitted device may have missed the answer and try again.
         let Some(until) = live.iter().map(|row| row.expires_at).max() else {
             self.state().window = None;
             return;
         };
         let expired = Duration::from_millis(until.saturating_sub(now()) + 1000);
-        // `set_mode` opens the window again.
+        // In mode `off`, do not retry: `set_mode` opens the window again.
         let off = self.choice.mode() == Some(NetworkMode::Off);
-        let wait = if self.open_window().await || off { expired } else { WINDOW_RETRY.min(expired) };
+        let wait = if self.open_window().await || off { expired } else { WINDOW_RETRY_DELAY.min(expired) };
         let teams = Arc::downgrade(&self);
         let check = tokio::spawn(async move {
             tokio::time::sleep(wait).await;
@@ -164,13 +164,13 @@ impl Teams {
                 teams.update_window().await;
             }
         });
-        // If that is the task which runs this, it has nothing left to do.
+        // The earlier task may be the one that runs this code. Then it has nothing left to do.
         if let Some(earlier) = self.state().window_check.replace(check.abort_handle()) {
             earlier.abort();
         }
     }
 
-    /// Opens the pairing window, if it is not open. Returns whether it is open then.
+    /// Opens the pairing window, unless it is open. Returns whether it is open afterwards.
     async fn open_window(self: &Arc<Self>) -> bool {
         if self.state().window.is_some() {
             return true;
@@ -184,7 +184,7 @@ impl Teams {
                 true
             }
             Err(error) => {
-                // Logged once, not at each retry.
+                // Log the problem once, and not at each retry.
                 if state.window_problem.replace(error.to_string()) != Some(error.to_string()) {
                     tracing::warn!(%error, "cannot open this device to pairing requests");
                 }
@@ -215,7 +215,7 @@ fn view(row: &InviteRow, team_name: &str) -> InviteView {
     }
 }
 
-/// Converts a network error for a person.
+/// Converts a network error into one for a person.
 pub(super) fn network_error(error: &TransportError) -> ApiError {
     let code = match error {
         TransportError::NoAnswer(_) | TransportError::NoAddress => ErrorCode::Timeout,

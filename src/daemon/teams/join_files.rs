@@ -1,4 +1,4 @@
-//! Joining a team by files: the device sends a request and gets a grant.
+//! Joining a team by files: a person carries a request file of the device to an admin, and a grant file back.
 
 use std::{fs::File, io::Write, os::unix::fs::OpenOptionsExt, path::Path};
 
@@ -23,20 +23,20 @@ use crate::{
     },
 };
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a file in bytes.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// The content of a card, besides the device that signed it.
+/// The content of a request file, besides the device that signed it.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 struct Card {
-    /// The person that the device belongs to.
+    /// The person to whom the device belongs.
     #[n(0)]
     person: String,
     /// The device's name.
     #[n(1)]
     name: String,
-    /// Random, so that two cards have different words.
+    /// Random bytes, so that two request files have different words.
     #[cbor(n(2), with = "minicbor::bytes")]
     salt: [u8; 16],
 }
@@ -64,7 +64,7 @@ impl Teams {
         Ok(view(request.out, self.me(), &card, &payload, summary))
     }
 
-    /// Reads a request file, and admits its device if the words match.
+    /// Reads a request file. If the request names a grant file (`out`), admits the device, whose words must match.
     pub(in crate::daemon) async fn approve(&self, request: ApproveRequest) -> Result<DeviceCard, ApiError> {
         let team = self.administered(request.in_team.as_deref(), "admit devices").await?;
         let grant = team.grant(request.role, &request.scopes)?;
@@ -87,7 +87,7 @@ impl Teams {
             return Err(ApiError::field("words", "these are not the words of this request file: nobody was admitted")
                 .hint("ask the one who sent it for the words that `ergo sync request` showed"));
         }
-        // Check first that the grant can be written.
+        // Before the device is admitted, check that the grant can be written.
         absolute("out", &out)?;
         if Path::new(&out).exists() {
             return Err(ApiError::field("out", format!("{out} already exists")).hint("choose another name"));
@@ -122,7 +122,7 @@ impl Teams {
         Ok(DeviceCard { grant: Some(out), grant_words, team_name: Some(team_name), summary, ..seen })
     }
 
-    /// Joins by a grant file; without the words, only reports what the file says.
+    /// Joins by a grant file. Without the words, only reports the content of the file.
     pub(super) async fn join_by_file(&self, path: &str, request: JoinRequest) -> Result<JoinView, ApiError> {
         let (key, file) = (self.key.clone(), path.to_owned());
         let RosterFile { team, from, events, .. } =
@@ -180,7 +180,7 @@ fn view(path: String, device: DeviceId, card: &Card, payload: &[u8], summary: St
     }
 }
 
-/// Returns the words of a grant: of the team, the approving device, and the one that it is for.
+/// Returns the words of a grant, which depend on the team, the approving device and the admitted device.
 fn grant_words(team: EventId, from: DeviceId, to: DeviceId) -> Vec<String> {
     verification::verification_code("grant", &[team.0, from.0, to.0].concat()).map(str::to_owned).into()
 }

@@ -1,4 +1,4 @@
-//! Requests to join with a ticket: what this device does when it invited the other.
+//! Requests to join with a ticket, on the inviting device.
 
 use std::{
     sync::{Arc, Weak},
@@ -25,8 +25,11 @@ use crate::{
     },
 };
 
-/// The most attempts a minute, of one device and of all.
-const MAX_ATTEMPTS: (usize, usize) = (6, 30);
+/// The maximum number of attempts to join per minute of one device.
+const MAX_ATTEMPTS_OF_DEVICE: usize = 6;
+
+/// The maximum number of attempts to join per minute of all devices.
+const MAX_ATTEMPTS: usize = 30;
 
 /// How long the other side has to read the last message before the connection is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -67,15 +70,15 @@ impl AdmissionError {
 }
 
 impl Teams {
-    /// Counts an attempt, and returns whether it is one too many.
+    /// Counts an attempt of a device. Returns true if it exceeds a limit.
     fn too_many_attempts(&self, device: DeviceId) -> bool {
         let mut state = self.state();
         let now = now();
         while state.attempts.front().is_some_and(|(at, _)| at + 60_000 < now) {
             state.attempts.pop_front();
         }
-        let of_it = state.attempts.iter().filter(|(_, known)| *known == device).count();
-        if of_it >= MAX_ATTEMPTS.0 || state.attempts.len() >= MAX_ATTEMPTS.1 {
+        let of_device = state.attempts.iter().filter(|(_, known)| *known == device).count();
+        if of_device >= MAX_ATTEMPTS_OF_DEVICE || state.attempts.len() >= MAX_ATTEMPTS {
             return true;
         }
         state.attempts.push_back((now, device));
@@ -117,11 +120,11 @@ async fn receive(teams: &Arc<Teams>, connection: Connection) {
     let binding = proof::ChannelBinding { exporter, inviter: teams.me(), joiner };
     let mut stream = tokio::io::join(receive, send);
     let caller = JoinAttemptHandler { teams: Arc::clone(teams), accepted: std::sync::Mutex::default() };
-    let came = pairing::serve_join(&mut stream, binding, &caller).await;
+    let joined = pairing::serve_join(&mut stream, binding, &caller).await;
     let (_, mut send) = stream.into_inner();
-    // If the other side is gone there is nothing to finish.
+    // Fails if the other side is gone.
     let _gone = send.finish();
-    match came {
+    match joined {
         Ok(joiner_device) => {
             tracing::info!(device = %joiner.short(), "a device joined the team");
             teams.announce(
@@ -140,10 +143,10 @@ async fn receive(teams: &Arc<Teams>, connection: Connection) {
     connection.close(0u32.into(), b"done");
 }
 
-/// An attempt of a device to join.
+/// Handles one attempt of a device to join.
 struct JoinAttemptHandler {
     teams: Arc<Teams>,
-    /// Who accepted its request.
+    /// The acceptance of the request by a person.
     accepted: std::sync::Mutex<Option<Acceptance>>,
 }
 
@@ -157,7 +160,7 @@ impl Inviter for JoinAttemptHandler {
         if teams.too_many_attempts(binding.joiner) {
             return Err(PairRefusal::Busy);
         }
-        // A device that proves to have an expired ticket is told so: see `bind_invitation`.
+        // Expired invitations are included: a device that proves to have the ticket of one is told so in `bind_invitation`.
         let rows = teams.all_invites().await.map_err(failed)?;
         let row = rows
             .into_iter()
@@ -225,7 +228,7 @@ impl Inviter for JoinAttemptHandler {
                 self.teams.write_invite(InviteRow { done: true, ..row }).await.map_err(failed)?;
                 Err(PairRefusal::Denied)
             }
-            // The same device has tried again, and waits on its new connection.
+            // The same device has tried again, and its new connection waits instead.
             Err(_) => Err(PairRefusal::Unanswered),
         }
     }
@@ -237,7 +240,7 @@ impl Inviter for JoinAttemptHandler {
         };
         let admitted = self.add_to_team(joiner_device, caller).await;
         if let Some(outcome) = outcome {
-            // Whoever accepted may not wait any longer.
+            // Fails if the person's request no longer waits.
             let _gone = outcome.send(admitted.as_ref().map(|_| ()).map_err(AdmissionError::for_person));
         }
         admitted.map_err(AdmissionError::for_joiner)
@@ -245,14 +248,14 @@ impl Inviter for JoinAttemptHandler {
 }
 
 impl JoinAttemptHandler {
-    /// Adds the device to the team, unless it is a member already, and returns the whole roster.
+    /// Adds the device to the team, unless it is already a member, and returns the events of the roster.
     async fn add_to_team(
         &self,
         joiner_device: &JoiningDevice,
         caller: Option<Caller>,
     ) -> Result<Vec<SignedEvent>, AdmissionError> {
         let teams = &self.teams;
-        // Held, so that the invitation is not cancelled meanwhile: its row would be written back.
+        // Locked, so that the invitation is not cancelled meanwhile: its row would be written back.
         let _redeeming = teams.redeeming.lock().await;
         let hash = joiner_device.invitation.secret_hash.0;
         let row = teams.engine(move |engine| engine.sync_read(|reader| reader.invite(&hash))).await?;
@@ -279,7 +282,7 @@ impl JoinAttemptHandler {
     }
 }
 
-/// Logs an error of this side; the other side only learns that there was one.
+/// Logs an error of this device. The other device learns only that there was one.
 pub(super) fn failed(error: ApiError) -> PairRefusal {
     tracing::warn!(%error, "pairing failed on this side");
     PairRefusal::Failed
@@ -289,7 +292,7 @@ fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Converts a pairing error for a person of this side.
+/// Converts a pairing error into one for a person of this device.
 pub(super) fn pair_error(error: &PairError) -> ApiError {
     let code = match error {
         PairError::Ticket(_) => return ApiError::field("ticket", error.to_string()),
@@ -323,9 +326,9 @@ mod tests {
         sync::endpoint::NetworkMode,
     };
 
-    /// A team of one device, and another device that has proved to have a ticket.
+    /// Creates a team with this device alone, and another device that has proved to have a ticket of it.
     async fn asking(teams: &Arc<Teams>) -> (InviteRow, JoiningDevice) {
-        // Nothing is sent, whoever is admitted.
+        // Off, so that nothing is sent after a device is admitted.
         teams.service.set_mode(Some(NetworkMode::Off)).await;
         let request = CreateTeamRequest {
             caller: ada(),
@@ -364,7 +367,7 @@ mod tests {
         Caller { who: "ada".to_owned(), ..Caller::default() }
     }
 
-    /// Accepts the request of a device; returns what the person and the device are told.
+    /// Accepts the request of a device. Returns the answers that the person and the device get.
     async fn accept(
         teams: &Arc<Teams>,
         device: &JoiningDevice,

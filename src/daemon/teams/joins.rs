@@ -12,15 +12,15 @@ use crate::{
     },
 };
 
-/// How long the other side has to close the connection after the join.
+/// How long the other device has to close the connection after the join.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A ticket that expired at most this many seconds ago, by the clock of this device, is tried all the same: a day, as
-/// for the dates of events.
+/// A ticket that expired at most this many seconds ago, by the clock of this device, is still tried, since the clock may be
+/// wrong. A day, as for the dates of events.
 const CLOCK_TOLERANCE_S: u64 = 24 * 60 * 60;
 
 impl Teams {
-    /// Joins a team. With a ticket, returns once the words are known, and continues in the background.
+    /// Joins a team. With a ticket, returns as soon as the words to compare are known, and continues in the background.
     pub(in crate::daemon) async fn join(self: &Arc<Self>, mut request: JoinRequest) -> Result<JoinView, ApiError> {
         if request.caller.who.trim().is_empty() {
             request.caller.who.clone_from(&self.who);
@@ -45,7 +45,7 @@ impl Teams {
     async fn join_by_ticket(self: &Arc<Self>, text: &str, request: JoinRequest) -> Result<JoinView, ApiError> {
         let now_s = now() / 1000;
         let unusable = |error: TicketError| join_requests::pair_error(&error.into());
-        // The device that made the ticket decides whether it has expired: the clock of this one may be wrong.
+        // The inviting device decides whether the ticket has expired, since the clock of this one may be wrong.
         let ticket = Ticket::parse(text, now_s.saturating_sub(CLOCK_TOLERANCE_S)).map_err(|error| match error {
             TicketError::Expired(ago) => unusable(TicketError::Expired(ago + CLOCK_TOLERANCE_S)),
             error => unusable(error),
@@ -57,7 +57,7 @@ impl Teams {
         let endpoint = ticket.endpoint().ok_or_else(|| ApiError::field("ticket", "this ticket names no device"))?;
         let dialled = self.service.dial_pair(endpoint).await;
         let (connection, window) = dialled.map_err(|error| match now_s.checked_sub(ticket.expires) {
-            // It does not answer, or not any more: that the ticket has expired explains both.
+            // An expired ticket explains why the inviting device does not answer.
             Some(ago) => unusable(TicketError::Expired(ago)),
             None => network_error(&error),
         })?;
@@ -86,10 +86,10 @@ impl Teams {
             team: None,
             error: None,
         };
-        self.remember(view.clone());
+        self.add_join(view.clone());
         let (teams, id) = (Arc::clone(self), view.id.clone());
         tokio::spawn(async move {
-            let took = waiting
+            let result = waiting
                 .finish(async |roster| {
                     let (team, from) = (ticket.team, Some(ticket.device));
                     let JoinRequest { caller, map, bring, .. } = request;
@@ -99,25 +99,25 @@ impl Teams {
                         .map_err(|error| PairError::Local(error.message))
                 })
                 .await;
-            if took.is_ok() {
+            if result.is_ok() {
                 teams.changed("this device joined a team").await;
-                // Now the other device is a peer, and its addresses may be stored.
+                // The other device is a peer now, so its addresses may be stored.
                 for address in &ticket.addresses {
                     if let TicketAddress::Ip(address) = address {
                         teams.service.add_address(ticket.device, *address).await;
                     }
                 }
-                // The other side closes when it has the last message.
+                // The other device closes the connection when it has received the last message.
                 let _late = tokio::time::timeout(CLOSE_TIMEOUT, connection.closed()).await;
             }
             connection.close(0u32.into(), b"done");
             drop(window);
-            teams.ended(&id, took.map_err(|error| join_requests::pair_error(&error)));
+            teams.record_end(&id, result.map_err(|error| join_requests::pair_error(&error)));
         });
         Ok(view)
     }
 
-    fn remember(&self, view: JoinView) {
+    fn add_join(&self, view: JoinView) {
         let mut state = self.state();
         if state.joins.len() >= MAX_KEPT_JOINS {
             state.joins.pop_front();
@@ -125,11 +125,11 @@ impl Teams {
         state.joins.push_back(view);
     }
 
-    fn ended(&self, id: &str, took: Result<crate::api::TeamView, ApiError>) {
+    fn record_end(&self, id: &str, result: Result<crate::api::TeamView, ApiError>) {
         let summary = {
             let mut state = self.state();
             let Some(join) = state.joins.iter_mut().find(|join| join.id == id) else { return };
-            match took {
+            match result {
                 Ok(team) => {
                     join.state = JoinState::Joined;
                     let summary = team.summary.clone();
@@ -148,7 +148,7 @@ impl Teams {
     }
 }
 
-/// Returns the name of this device in a team; if none is given, that of the machine.
+/// Returns the name of this device in a team: the given one, or the name of the machine.
 pub(super) fn device_name(given: Option<&str>) -> Result<String, ApiError> {
     let name = match given.map(str::trim).filter(|name| !name.is_empty()) {
         Some(name) => name.to_owned(),

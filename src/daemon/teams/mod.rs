@@ -1,4 +1,4 @@
-//! Teams in the daemon: connects the engine, the sync service, and the people who pair devices.
+//! Teams in the daemon: connects the engine, the sync service, and the requests of people who pair devices.
 
 mod find_team;
 mod invites;
@@ -34,47 +34,47 @@ use crate::{
 
 pub(super) use mode::SyncChoice;
 
-/// The most joins that are kept after they have ended.
+/// The maximum number of joins, ended ones included, whose state is kept.
 const MAX_KEPT_JOINS: usize = 16;
 
 /// The teams of this device.
 pub(super) struct Teams {
     engine: Arc<Engine>,
-    /// The sync service.
     service: Service,
     bus: Arc<Bus>,
     key: SigningKey,
-    /// The person, if a request names none.
+    /// The person who acts if a request names none.
     who: String,
-    /// The mode that was chosen on this machine, unless the settings set it.
     choice: SyncChoice,
-    /// Held while a device redeems an invitation, which only one can.
+    /// Held while a device redeems an invitation, since only one device can redeem it.
     redeeming: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
 
-/// The state in memory: it concerns people who are waiting now.
+/// The state in memory, which concerns people who are waiting now.
 #[derive(Default)]
 struct State {
-    /// Open while an invitation is valid.
+    /// The pairing window, which is open while an invitation is valid.
     window: Option<PairingWindow>,
-    /// Why it could not be opened.
+    /// Why the pairing window could not be opened.
     window_problem: Option<String>,
-    /// Looks whether it is still needed, once the last invitation expires.
+    /// The task that checks the pairing window when the last invitation expires.
     window_check: Option<AbortHandle>,
-    /// Who made an invitation, by its hash. Lost on a restart: then the person of this machine acts.
+    /// The makers of invitations, by the invitation's hash. Lost at a restart; then the person of this machine acts.
     invites: HashMap<[u8; 32], InviteMaker>,
     waiting: Vec<pending_joins::WaitingRequest>,
     joins: VecDeque<JoinView>,
+    /// The attempts to join in the last minute, with their times in milliseconds since the Unix epoch.
     attempts: VecDeque<(u64, DeviceId)>,
 }
 
-/// Who made an invitation, and whether to skip the question.
+/// Who made an invitation.
 #[derive(Clone, Default)]
 struct InviteMaker {
     caller: Caller,
+    /// Whether to admit the device without asking a person.
     yes: bool,
-    /// When nobody can use it any more, in milliseconds since the Unix epoch.
+    /// When the invitation expires, in milliseconds since the Unix epoch.
     expires_at: u64,
 }
 
@@ -105,12 +105,12 @@ impl Teams {
         let who = config.who.clone();
         let (redeeming, state) = (tokio::sync::Mutex::default(), Mutex::default());
         let teams = Arc::new(Self { engine, service, bus, key, who, choice, redeeming, state });
-        // Invitations survive a restart.
+        // Invitations from before the restart may still be valid.
         tokio::spawn(Arc::clone(&teams).update_window());
         teams
     }
 
-    /// Ends all sessions in order.
+    /// Closes the pairing window and ends all sessions.
     pub(super) async fn stop(&self) {
         self.state().window = None;
         self.service.stop().await;
@@ -120,7 +120,7 @@ impl Teams {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs work of the engine on a thread that may block.
+    /// Calls the engine on a thread that may block.
     async fn engine<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Engine) -> Result<T, ApiError> + Send + 'static,
@@ -157,7 +157,7 @@ impl Teams {
     }
 }
 
-/// Forwards the events of the service to the bus.
+/// Forwards events of the sync service to the bus.
 struct BusObserver(Arc<Bus>);
 
 impl ServiceObserver for BusObserver {
@@ -172,7 +172,7 @@ impl ServiceObserver for BusObserver {
     }
 }
 
-/// Returns the folder of the lease: beside the key.
+/// Returns the folder of the service's lease, which is that of the device key.
 fn lease_folder(paths: &Paths) -> PathBuf {
     paths.state.clone()
 }

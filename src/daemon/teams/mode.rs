@@ -1,4 +1,4 @@
-//! The sync mode: `sync.mode` in config.toml, otherwise what `ergo sync mode` chose on this machine.
+//! The sync mode: `sync.mode` in config.toml, otherwise the one chosen with `ergo sync mode` on this machine.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -10,10 +10,13 @@ use crate::{
     sync::endpoint::NetworkMode,
 };
 
-/// The choice, and its file.
+/// The chosen sync mode.
 pub(in crate::daemon) struct SyncChoice {
+    /// The file that holds the mode chosen with `ergo sync mode`.
     file: PathBuf,
+    /// The path of config.toml.
     settings: PathBuf,
+    /// The mode in config.toml, which overrides the file.
     set: Option<config::SyncModeSetting>,
 }
 
@@ -22,7 +25,7 @@ impl SyncChoice {
         Self { file: paths.sync_mode(), settings: paths.config.clone(), set: config.sync.mode }
     }
 
-    /// Returns the choice; `None` for the default: the local network once there is a team.
+    /// Returns the chosen mode; `None` for the default, which is the local network once there is a team.
     pub(super) fn mode(&self) -> Option<NetworkMode> {
         let chosen = self
             .set
@@ -50,8 +53,8 @@ impl Teams {
     pub(in crate::daemon) async fn set_mode(self: &Arc<Self>, request: ModeRequest) -> Result<SyncStatus, ApiError> {
         self.choice.choose(request.mode)?;
         self.service.set_mode(self.choice.mode()).await;
-        // The permit to pair is one of the endpoint that this mode has closed. The new window opens before the old one
-        // is dropped, or the endpoint would close in between.
+        // The old pairing window belongs to the endpoint that the change of mode has closed. The new window is opened before
+        // the old one is dropped; otherwise the endpoint would close in between.
         let old = self.state().window.take();
         Arc::clone(self).update_window().await;
         drop(old);
@@ -60,7 +63,7 @@ impl Teams {
     }
 }
 
-/// Converts a mode for the API.
+/// Converts a mode into that of the API.
 pub(super) fn api_mode(mode: NetworkMode) -> SyncMode {
     match mode {
         NetworkMode::Off => SyncMode::Off,

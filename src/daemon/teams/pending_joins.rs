@@ -1,4 +1,4 @@
-//! Join requests that wait for a person of this device, and the person's answer.
+//! Join requests that wait for the answer of a person on this device.
 
 use tokio::sync::oneshot;
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// The most requests that wait at once.
+/// The maximum number of waiting requests.
 const MAX_WAITING: usize = 4;
 
 /// A request that waits for a person.
@@ -21,21 +21,21 @@ pub(super) struct WaitingRequest {
     answer: oneshot::Sender<Confirmation>,
 }
 
-/// The answer of a person.
+/// A person's answer to a join request.
 pub(super) enum Confirmation {
     Yes(Acceptance),
     No,
 }
 
-/// Who accepted a join request.
+/// The acceptance of a join request.
 pub(super) struct Acceptance {
     pub(super) caller: Caller,
-    /// Receives whether the device was then admitted; `None` if nobody waits for it.
+    /// The channel for the result of the admission; `None` if nobody waits for it.
     pub(super) outcome: Option<oneshot::Sender<Result<(), ApiError>>>,
 }
 
 impl Teams {
-    /// Lists the requests that wait.
+    /// Lists the waiting requests.
     pub(in crate::daemon) fn pending(&self) -> PendingJoins {
         let now = now();
         let state = self.state();
@@ -43,7 +43,7 @@ impl Teams {
         PendingJoins { items: items.collect() }
     }
 
-    /// Admits a device, or denies its request. If it is to be admitted, returns once it is a member of the team.
+    /// Accepts or denies a join request. If it is accepted, returns once the device is a member of the team.
     pub(in crate::daemon) async fn answer(
         &self,
         id: &str,
@@ -65,7 +65,7 @@ impl Teams {
         Ok(view)
     }
 
-    /// Removes a request from those that wait, if the answer is valid for it.
+    /// Removes a request from the waiting ones. Fails, and leaves it waiting, if it is accepted with wrong words.
     fn take_request(&self, id: &str, request: &AnswerJoinRequest) -> Result<WaitingRequest, ApiError> {
         let mut state = self.state();
         let fits: Vec<_> =
@@ -90,7 +90,7 @@ impl Teams {
         Ok(state.waiting.remove(at))
     }
 
-    /// Adds the request to those that wait; it is removed when the guard is dropped.
+    /// Adds a waiting request, which is removed when the guard is dropped.
     pub(super) fn wait(
         &self,
         joiner_device: &JoiningDevice,
@@ -119,7 +119,7 @@ impl Teams {
         );
         {
             let mut state = self.state();
-            // A device waits once, on its newest connection.
+            // Only the newest request of a device waits.
             state.waiting.retain(|known| known.view.device != view.device);
             if state.waiting.len() >= MAX_WAITING {
                 return Err(PairRefusal::Busy);
@@ -131,7 +131,7 @@ impl Teams {
     }
 }
 
-/// Removes a request that ended.
+/// Removes a waiting request when it is dropped.
 pub(super) struct WaitingGuard<'a> {
     teams: &'a Teams,
     id: String,

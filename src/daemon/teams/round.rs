@@ -1,4 +1,4 @@
-//! A sync round: dials and compares with peers, for a person who waits for the result.
+//! A sync round: dials peers and compares with them, for a person who waits for the result.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -11,16 +11,17 @@ use crate::{
     sync::service::NetworkStatus,
 };
 
-/// The longest wait for a round.
-const LONGEST: Duration = Duration::from_mins(10);
+/// The maximum time to wait for a round.
+const MAX_WAIT: Duration = Duration::from_mins(10);
 
 /// The interval at which documents are checked for new events.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
+/// The number of events received from each peer.
 type Received = HashMap<(EventId, DeviceId), u64>;
 
 impl Teams {
-    /// Dials or compares with every peer, or one; returns at once, or with the result.
+    /// Dials or compares with every peer, or with one. Returns at once, or with the result if the request has `wait_ms`.
     pub(in crate::daemon) async fn sync_now(&self, request: SyncNowRequest) -> Result<SyncRound, ApiError> {
         let only = match &request.device {
             Some(named) => Some(self.device_in_any(named).await?),
@@ -29,7 +30,7 @@ impl Teams {
         if only == Some(self.me()) {
             return Err(ApiError::field("device", "a device cannot sync with itself").hint("name another, or none"));
         }
-        let wait = request.wait_ms.map(|wait| Duration::from_millis(wait).min(LONGEST));
+        let wait = request.wait_ms.map(|wait| Duration::from_millis(wait).min(MAX_WAIT));
         let end = Instant::now() + wait.unwrap_or_default();
         let before = received(&self.service.status());
         if wait.is_some() {
@@ -38,18 +39,18 @@ impl Teams {
         let round = self.service.sync_now(only).await;
         let mut network = self.service.watch();
         let over = |status: &NetworkStatus| {
-            let meant = status.peers.iter().filter(|peer| only.is_none_or(|only| only == peer.device));
-            meant.into_iter().all(|peer| peer.round >= round)
+            let mut peers = status.peers.iter().filter(|peer| only.is_none_or(|only| only == peer.device));
+            peers.all(|peer| peer.round >= round)
         };
         let done = wait.is_some() && matches!(timeout_at(end, network.wait_for(over)).await, Ok(Ok(_)));
         let after = received(&self.service.status());
         Ok(round_result(self.status().await?, only, done, &before, &after))
     }
 
-    /// Waits until new events of this device are in documents, where peers see them.
+    /// Waits until new events of this device are in the documents, through which peers receive them.
     async fn wait_until_documented(&self, end: Instant) -> Result<(), ApiError> {
         self.service.changed();
-        let waits = || {
+        let events_wait = || {
             self.engine(|engine| {
                 engine.sync_read(|reader| {
                     for team in reader.teams()?.into_iter().filter(|team| team.left_at.is_none()) {
@@ -63,7 +64,7 @@ impl Teams {
                 })
             })
         };
-        while waits().await? && Instant::now() < end {
+        while events_wait().await? && Instant::now() < end {
             sleep(CHECK_INTERVAL).await;
         }
         Ok(())
@@ -81,8 +82,8 @@ fn round_result(
     before: &Received,
     after: &Received,
 ) -> SyncRound {
-    let meant = status.teams.iter().filter(|team| team.ended.is_none()).flat_map(|team| &team.peers);
-    let peers: Vec<RoundPeer> = meant
+    let peers_of_teams = status.teams.iter().filter(|team| team.ended.is_none()).flat_map(|team| &team.peers);
+    let peers: Vec<RoundPeer> = peers_of_teams
         .filter(|peer| peer.state == PeerState::Active && only.is_none_or(|only| only == peer.device))
         .map(|peer| {
             let key = (peer.team, peer.device);

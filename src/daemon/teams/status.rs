@@ -1,4 +1,4 @@
-//! The status of the teams: the engine's and the network's, in one answer.
+//! The status of the teams, from the engine and the network.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// The clock difference from which it is reported.
+/// The difference of clocks from which it is reported.
 const MIN_CLOCK_SKEW: Duration = Duration::from_mins(5);
 
 /// The stored state of a team.
@@ -34,7 +34,7 @@ struct Stored {
     scopes: Vec<TeamScopeRow>,
     peers: HashMap<DeviceId, PeerRow>,
     quarantined: usize,
-    /// By the device that sent them.
+    /// The number of quarantined events by the device that sent them.
     quarantined_by: BTreeMap<Option<DeviceId>, usize>,
     notes: TeamNotes,
 }
@@ -117,7 +117,7 @@ impl Teams {
     }
 }
 
-/// Explains the mode. Nothing listens before there is a peer, whatever the mode.
+/// Explains the mode. Whatever the mode, the device does not listen before there is a peer.
 fn says(mode: SyncMode, chosen: Option<NetworkMode>, in_a_team: bool) -> String {
     if mode != SyncMode::Off || chosen == Some(NetworkMode::Off) {
         return mode.meaning().to_owned();
@@ -243,7 +243,7 @@ fn explain_quarantine(name: &str, events: u64) -> Option<(String, String)> {
     Some((what, advice))
 }
 
-/// Explains a clock that differs; `None` for minutes.
+/// Explains a difference of clocks; `None` if it is less than [`MIN_CLOCK_SKEW`].
 fn clock(name: &str, ahead_ms: i64) -> Option<(String, String)> {
     let apart = Duration::from_millis(ahead_ms.unsigned_abs());
     if apart < MIN_CLOCK_SKEW {

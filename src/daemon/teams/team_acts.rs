@@ -1,4 +1,4 @@
-//! What a person does to a team: the engine does it, and the sync service is notified.
+//! Acts of a person on a team. The engine performs them, then the sync service is notified.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -41,23 +41,23 @@ impl Teams {
         self.act(move |engine| engine.revoke_from_team(&request)).await
     }
 
-    /// Leaves a team. Only devices that are connected learn of it from this one: afterwards it no longer syncs with
-    /// the team. If there is none, the answer warns.
+    /// Leaves a team. Only connected devices learn of it from this one, since it then stops to sync with the team. If no
+    /// device is connected, the answer has a warning.
     pub(in crate::daemon) async fn leave(self: &Arc<Self>, request: LeaveRequest) -> Result<TeamDone, ApiError> {
         let teams = self.teams().await?;
         let network = self.service.status();
         let mut done = self.act(move |engine| engine.leave_team(&request)).await?;
         let connected = network.peers.iter().any(|peer| peer.team == done.team && peer.session.is_some());
-        // A retry of an act that is done finds that the team has been left already.
+        // In a retry of this act, the team is no longer found, since it has already been left.
         if let Some(team) = teams.iter().find(|team| team.id == done.team).filter(|_| !connected) {
             done.warnings.extend(nobody_knows(&team.roster, self.me()));
         }
-        // The invitations of the team are void: the pairing window may close.
+        // The team's invitations are no longer valid, so the pairing window may close.
         Arc::clone(self).update_window().await;
         Ok(done)
     }
 
-    /// Shares claims that were written before.
+    /// Shares a scope whose claims were written before.
     pub(in crate::daemon) async fn adopt(&self, request: AdoptRequest) -> Result<TeamDone, ApiError> {
         self.act(move |engine| engine.adopt_into_team(&request)).await
     }
