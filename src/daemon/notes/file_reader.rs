@@ -1,4 +1,4 @@
-//! Reads a followed file: its rules, with the claims that they amount to.
+//! Reads a followed file, and parses it into rules.
 
 use std::{io, os::unix::fs::MetadataExt, path::Path};
 
@@ -17,13 +17,13 @@ use crate::{
     notes::{Fragment, fragments, section},
 };
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a file in bytes.
 pub(super) const MAX_NOTE: u64 = 4 * 1024 * 1024;
 
-/// The version of the reader: increases when it reads the same text differently, so that files are read again.
+/// The version of the reader. Raise it when the same text gives other rules, so that all files are read again.
 pub(super) const READER: u32 = 2;
 
-/// The time and the size of a file: if these are as they were, its text is.
+/// The metadata by which a change of a file is detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileStat {
     seconds: i64,
@@ -37,20 +37,20 @@ pub(super) struct NoteRule {
     pub(super) statement: String,
     pub(super) kind: ClaimKind,
     pub(super) reason: String,
-    /// As `ergo import` stores it, so that both find the claim of the other.
+    /// The same qualifiers as in an import by `ergo import`, so that a scan and an import find each other's claims.
     pub(super) qualifiers: Qualifiers,
     pub(super) line: usize,
 }
 
-/// A file as it is now.
+/// A parsed file.
 pub(super) struct NoteText {
-    /// The hash of its text without ergo's section.
+    /// The hash of the text without ergo's section.
     pub(super) hash: String,
     pub(super) rules: Vec<NoteRule>,
     pub(super) fragments: Vec<Fragment>,
 }
 
-/// The time and size of a file.
+/// Returns the metadata of a file. Fails if it is not a regular file.
 pub(super) fn stat(path: &Path) -> io::Result<FileStat> {
     let meta = std::fs::metadata(path)?;
     if !meta.is_file() {
@@ -59,15 +59,16 @@ pub(super) fn stat(path: &Path) -> io::Result<FileStat> {
     Ok(FileStat { seconds: meta.mtime(), nanoseconds: meta.mtime_nsec(), size: meta.size(), inode: meta.ino() })
 }
 
-/// Reads the text of a file; bytes that are no UTF-8 are an error.
+/// Reads the text of a file. Fails if it is not UTF-8.
 pub(super) fn text(path: &Path) -> io::Result<String> {
     files::text(path, MAX_NOTE)
 }
 
-/// Parses a file; `shown` is its path in sources.
+/// Parses a file. `shown` is its path in sources.
 ///
 /// # Errors
-/// If it is unclear which lines ergo wrote: read as rules, or left out with rules below them, they would change claims.
+/// If it is unclear which lines belong to ergo's section. Claims would change if lines of the section were read as rules, or
+/// rules below it were left out.
 pub(super) fn parse(shown: &str, text: &str) -> Result<NoteText, SectionError> {
     marked_section::check(text)?;
     let own = section::without(text);
@@ -90,13 +91,13 @@ pub(super) fn parse(shown: &str, text: &str) -> Result<NoteText, SectionError> {
     Ok(NoteText { hash: section::hash_without(text), rules, fragments: fragments(shown, own) })
 }
 
-/// Whether a file stands in or below a folder of decision records, and is no file of rules.
+/// Whether a file is in or below a folder of decision records, and is not a rule file.
 pub(super) fn is_record(shown: &str) -> bool {
     let (folder, name) = shown.rsplit_once('/').unwrap_or(("", shown));
     !rule_files::is_rule_file(name) && folder.split('/').any(|part| matches!(part, "adr" | "decisions"))
 }
 
-/// The decision of a record that is in force.
+/// Returns the decision of a record, if the record is accepted.
 fn record(shown: &str, text: &str) -> Vec<NoteRule> {
     if rule_files::is_beside_records(shown.rsplit('/').next().unwrap_or(shown)) {
         return Vec::new();

@@ -1,6 +1,8 @@
-//! Notes: the files of rules that this device follows. Reads them into claims, and writes what is known back into ergo's own section.
+//! Notes: the rule files that this device follows. Stores their rules as claims, and writes claims into ergo's own section of
+//! a file.
 //!
-//! Which files are followed, and what was last seen of each, is this device's own matter: it stands in a file of the home, not in the store.
+//! The list of followed files, with the last known state of each, concerns only this device. So it is in a file of the home
+//! and not in the store.
 
 mod compare;
 mod discover;
@@ -36,19 +38,19 @@ use watch_list::{WatchList, WatchedFile};
 pub(super) struct NotesKeeper {
     engine: Arc<Engine>,
     settings: NotesSettings,
-    /// Who acts when nobody asks: the person whose device it is, and their organisation.
+    /// The caller of acts without a request: the person of this device, and the organisation of the settings.
     owner: Caller,
     /// Held while files are read or written.
     working: Mutex<()>,
-    /// Held while claims are compared, which takes long: files are read meanwhile.
+    /// Held while claims are compared. This may take long, and files can be read meanwhile.
     comparing: Mutex<()>,
     list: Mutex<WatchList>,
-    /// Tells the watcher that other files are followed.
+    /// The channel to the watcher; `None` if there is no watcher.
     wake: Mutex<Option<Sender<watcher::Notice>>>,
 }
 
 impl NotesKeeper {
-    /// Reads which files are followed.
+    /// Reads the list of followed files.
     pub(super) fn open(paths: &Paths, config: &Config, engine: Arc<Engine>) -> Self {
         let owner = Caller {
             org_id: config.org_id.clone(),
@@ -67,7 +69,7 @@ impl NotesKeeper {
         }
     }
 
-    /// Follows files, or no longer.
+    /// Follows files, or stops to follow them.
     pub(super) fn add(&self, request: &NotesAddRequest) -> Result<NotesAdded, ApiError> {
         let _working = lock(&self.working);
         let mut answer = NotesAdded::default();
@@ -113,11 +115,11 @@ impl NotesKeeper {
             answer.files.extend(known.iter().filter_map(|path| Some(view(path, list.files.get(path)?))));
         }
         lock(&self.list).save()?;
-        answer.watching = self.tell(watcher::Notice::Files);
+        answer.watching = self.notify_watcher(watcher::Notice::Files);
         Ok(answer)
     }
 
-    /// Reads what changed, and compares the claims of the organisations concerned.
+    /// Reads the files that changed, and compares the claims of the affected organisations.
     pub(super) fn scan(&self, request: &NotesScanRequest) -> Result<NotesRun, ApiError> {
         let only = request.path.as_deref().map(absolute).transpose()?;
         read_changes::scan(self, &request.caller, only.as_deref())
@@ -128,13 +130,13 @@ impl NotesKeeper {
         section_writer::write(self, request)
     }
 
-    /// Compares files with the memory.
+    /// Compares files with the stored claims, without storing anything.
     pub(super) fn check(&self, request: &NotesCheckRequest) -> Result<NotesCheck, ApiError> {
         let only = request.path.as_deref().map(absolute).transpose()?;
         Ok(compare::check(self, &request.caller, only.as_deref()))
     }
 
-    /// Fits the least similarity of equal claims to judged pairs, and uses what was found if it is asked to.
+    /// Fits the minimum similarity of equal claims to judged pairs, for each domain. Uses the result if the request says so.
     pub(super) fn calibrate(&self, request: &NotesCalibrateRequest) -> Result<NotesCalibrated, ApiError> {
         if request.apply && request.reset {
             return Err(ApiError::field("reset", "`apply` and `reset` exclude each other"));
@@ -152,8 +154,8 @@ impl NotesKeeper {
         }
         answer.changed = own != list.thresholds.get(org).cloned().unwrap_or_default();
         if answer.changed {
-            // Pairs that were compared by the thresholds before are compared again.
-            list.compare_anew(org);
+            // Pairs that were compared with the earlier thresholds must be compared again.
+            list.compare_again(org);
             list.thresholds.insert(org.clone(), own.clone());
             list.save()?;
         }
@@ -170,7 +172,7 @@ impl NotesKeeper {
         Ok(answer)
     }
 
-    /// Shows the files and the last runs.
+    /// Returns the state of the files, and the last runs.
     pub(super) fn status(&self) -> Result<NotesStatus, ApiError> {
         let (files, runs) = {
             let list = lock(&self.list);
@@ -181,7 +183,7 @@ impl NotesKeeper {
         for (path, file) in &files {
             let mut view = view(path, file);
             view.cards = self.open_cards(file)?;
-            // The section also has claims of the organisation.
+            // The section of a file also contains claims of the organisation's level.
             let is_of_file = |scope: &Scope, file: &Scope| {
                 scope == file || scope.org_id == file.org_id && !scope.level().is_project()
             };
@@ -202,14 +204,14 @@ impl NotesKeeper {
         Ok(NotesStatus { watching: self.settings.watch, files: views, runs: runs.into_iter().rev().collect() })
     }
 
-    /// The open cards of a file's rules.
+    /// Returns the open cards of a file's rules.
     fn open_cards(&self, file: &WatchedFile) -> Result<Vec<CardId>, ApiError> {
         let claims: Vec<_> = file.rules.iter().filter_map(|rule| rule.claim).collect();
         let refused: Vec<_> = file.rules.iter().filter_map(|rule| rule.card).collect();
         self.engine.open_cards_of(&claims, &refused)
     }
 
-    /// The scope of a file, by the name under which the store knows its project.
+    /// Returns the scope of a file, with the name that the store has for its project, and the project's identity.
     fn scope_of(&self, file: &WatchedFile, caller: &Caller) -> Result<(Scope, Option<String>), ApiError> {
         let org = if file.org.is_empty() { &caller.org_id } else { &file.org };
         let org = if org.is_empty() { &self.owner.org_id } else { org };
@@ -219,7 +221,7 @@ impl NotesKeeper {
         Ok(crate::api::known_scope(&named, &file.identities, &scopes))
     }
 
-    /// The scope of a caller, by the name under which the store knows it.
+    /// Returns the scope of a caller, with the name that the store has for it.
     fn scope_of_caller(&self, caller: &Caller) -> Result<Scope, ApiError> {
         let named = Scope::new(caller.org_id.clone(), caller.project.clone())
             .map_err(|error| ApiError::field(error.field, error.to_string()))?;
@@ -227,7 +229,7 @@ impl NotesKeeper {
         Ok(crate::api::known_scope(&named, &identities, &self.engine.scopes()?.items).0)
     }
 
-    /// What a comparison in an organisation may spend, and by which thresholds.
+    /// Returns the budget and the thresholds of a comparison in an organisation.
     fn budget(&self, org: &str) -> ReconcileBudget {
         let share = |percent: u8| f32::from(percent) / 100.0;
         let NotesSettings { similarity, nearest_similarity, entailment, pairs, .. } = self.settings;
@@ -246,8 +248,8 @@ impl NotesKeeper {
         (self.engine.config().clock)()
     }
 
-    /// Tells the watcher something; whether there is one.
-    fn tell(&self, notice: watcher::Notice) -> bool {
+    /// Sends a notice to the watcher. Returns whether there is one.
+    fn notify_watcher(&self, notice: watcher::Notice) -> bool {
         lock(&self.wake).as_ref().is_some_and(|wake| wake.send(notice).is_ok())
     }
 }
@@ -264,12 +266,12 @@ fn absolute(path: &str) -> Result<PathBuf, ApiError> {
     Ok(std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
 }
 
-/// Whether an error concerns one rule of a file, such as a text that is too long: then the others go on.
+/// Whether an error concerns only one rule of a file, such as a text that is too long, so that the other rules can be stored.
 fn concerns_rule(error: &ApiError) -> bool {
     matches!(error.field.as_deref(), Some("statement" | "reason"))
 }
 
-/// A file as far as the list knows it.
+/// Returns the view of a file without what only the store or the file system knows.
 fn view(path: &Path, file: &WatchedFile) -> NoteFileView {
     NoteFileView {
         path: path.display().to_string(),

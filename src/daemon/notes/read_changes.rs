@@ -1,4 +1,5 @@
-//! Reads the files that changed, and brings their claims up to date: new lines are stored, changed ones supersede, removed ones retract.
+//! Reads the followed files that changed, and updates their claims: a new line is stored, a changed line supersedes its claim,
+//! a removed line retracts it.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -18,20 +19,21 @@ use crate::{
     notes::rank::DAY,
 };
 
-/// Sightings of an unchanged file are recorded so often, in milliseconds: often enough that nothing decays that is still there.
-const OBSERVED_EVERY: u64 = 30 * DAY;
+/// The interval, in milliseconds, at which the claims of an unchanged file are recorded as seen: short enough that the rank of
+/// a claim that is still in a file does not decay.
+const OBSERVATION_INTERVAL: u64 = 30 * DAY;
 
 /// What a pass changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Changed {
     Nothing,
-    /// The list alone, which is saved.
+    /// Only the list, which must be saved.
     List,
-    /// So much that the run is kept.
-    News,
+    /// Files or claims, so that the run is recorded in the list.
+    FilesOrClaims,
 }
 
-/// Reads the files, or those at or below `only`, and compares the claims of the organisations concerned.
+/// Reads the files (only those at or below `only`, if given), and compares the claims of the affected organisations.
 pub(super) fn scan(keeper: &NotesKeeper, caller: &Caller, only: Option<&Path>) -> Result<NotesRun, ApiError> {
     let began = Instant::now();
     let mut run = NotesRun { at: keeper.now(), kind: "scan".to_owned(), ..NotesRun::default() };
@@ -41,7 +43,7 @@ pub(super) fn scan(keeper: &NotesKeeper, caller: &Caller, only: Option<&Path>) -
     Ok(run)
 }
 
-/// [`scan`] without the comparison: the organisations concerned wait for [`compare_waiting`].
+/// Reads the files like [`scan`], but does not compare claims: the affected organisations wait for [`compare_waiting`].
 pub(super) fn read(keeper: &NotesKeeper, caller: &Caller, only: Option<&Path>) -> Result<NotesRun, ApiError> {
     let began = Instant::now();
     let mut run = NotesRun { at: keeper.now(), kind: "watch".to_owned(), ..NotesRun::default() };
@@ -50,7 +52,7 @@ pub(super) fn read(keeper: &NotesKeeper, caller: &Caller, only: Option<&Path>) -
     Ok(run)
 }
 
-/// Compares the claims of the organisations that wait for it, within one budget each.
+/// Compares the claims of the waiting organisations, with a budget for each.
 pub(super) fn compare_waiting(keeper: &NotesKeeper, caller: &Caller) -> Result<NotesRun, ApiError> {
     let began = Instant::now();
     let mut run = NotesRun { at: keeper.now(), kind: "compare".to_owned(), ..NotesRun::default() };
@@ -59,20 +61,20 @@ pub(super) fn compare_waiting(keeper: &NotesKeeper, caller: &Caller) -> Result<N
     Ok(run)
 }
 
-/// Saves what a pass changed.
+/// Saves the list after a pass that changed something.
 fn finish(keeper: &NotesKeeper, run: &mut NotesRun, began: Instant, changed: Changed) -> Result<(), ApiError> {
     run.took_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
     if changed == Changed::Nothing {
         return Ok(());
     }
     let mut list = lock(&keeper.list);
-    if changed == Changed::News {
-        list.log(run.clone());
+    if changed == Changed::FilesOrClaims {
+        list.record_run(run.clone());
     }
     list.save()
 }
 
-/// Reads the files, or those at or below `only`. The organisations whose claims are to be compared wait for that in the list.
+/// Reads the files (only those at or below `only`, if given). Adds the organisations whose claims must be compared to the list.
 fn read_files(
     keeper: &NotesKeeper,
     caller: &Caller,
@@ -80,9 +82,9 @@ fn read_files(
     run: &mut NotesRun,
 ) -> Result<Changed, ApiError> {
     let _working = lock(&keeper.working);
-    // A file that is followed is read alone: the folders are searched for the rest.
+    // If `only` is a followed file, the folders need not be searched for new files.
     let is_followed = only.is_some_and(|only| lock(&keeper.list).files.contains_key(only));
-    let mut is_news = !is_followed && discover_new(keeper);
+    let mut files_changed = !is_followed && discover_new(keeper);
     let paths: Vec<PathBuf> = {
         let list = lock(&keeper.list);
         list.files.keys().filter(|path| only.is_none_or(|only| path.starts_with(only))).cloned().collect()
@@ -98,11 +100,12 @@ fn read_files(
         let mut file = before.clone();
         if let Err(error) = scan_file(keeper, caller, path, &mut file, run) {
             run.problems.push(format!("{}: {}", path.display(), error.message));
-            // As it was last read, so that the next scan does the rest: what is stored already is found again by its words.
+            // Keep the earlier state, so that the next scan repeats the whole file. Claims that are already stored are then found
+            // by their words.
             file = WatchedFile { problem: Some(error.message), ..before.clone() };
         }
         if file != before {
-            is_news = true;
+            files_changed = true;
             if file.rules != before.rules {
                 orgs.extend(file.scope.as_ref().map(|scope| scope.org_id.clone()));
             }
@@ -112,8 +115,8 @@ fn read_files(
     if only.is_none() {
         orgs.extend(outdated(keeper)?);
     }
-    let changed = match (is_news, orgs.is_empty()) {
-        (true, _) => Changed::News,
+    let changed = match (files_changed, orgs.is_empty()) {
+        (true, _) => Changed::FilesOrClaims,
         (false, false) => Changed::List,
         (false, true) => Changed::Nothing,
     };
@@ -121,24 +124,24 @@ fn read_files(
     Ok(changed)
 }
 
-/// Compares the claims of the organisations that wait for it.
+/// Compares the claims of the waiting organisations.
 fn compare_claims(keeper: &NotesKeeper, caller: &Caller, run: &mut NotesRun) -> Changed {
     let _comparing = lock(&keeper.comparing);
-    // What is read from now on waits for the next comparison, and so does what a budget leaves over.
+    // Files that are read from now on, and pairs that exceed the budget, wait for the next comparison.
     let orgs = std::mem::take(&mut lock(&keeper.list).pending);
     let mut changed = if orgs.is_empty() { Changed::Nothing } else { Changed::List };
     for org in orgs {
         if let Err(error) = reconcile(keeper, caller, &org, run) {
-            changed = Changed::News;
+            changed = Changed::FilesOrClaims;
             run.problems.push(error.message);
             lock(&keeper.list).pending.insert(org);
         }
     }
-    if run.merged + run.cards + run.doubts + run.inferred > 0 { Changed::News } else { changed }
+    if run.merged + run.cards + run.doubts + run.inferred > 0 { Changed::FilesOrClaims } else { changed }
 }
 
-/// The organisations of followed files whose claims are compared though their files have not changed: there are other models, or claims came
-/// otherwise, such as from a peer.
+/// Returns the organisations whose claims must be compared although their files have not changed: because the models have
+/// changed, or because claims were added in another way, such as by a peer.
 fn outdated(keeper: &NotesKeeper) -> Result<BTreeSet<String>, ApiError> {
     let now = LastComparison { models: keeper.engine.comparing_models(), at: keeper.engine.log_position()? };
     let mut list = lock(&keeper.list);
@@ -147,13 +150,13 @@ fn outdated(keeper: &NotesKeeper) -> Result<BTreeSet<String>, ApiError> {
     orgs.retain(|org| list.compared.get(org) != Some(&now));
     for org in &orgs {
         if list.compared.get(org).is_some_and(|before| before.models != now.models) {
-            list.compare_anew(org);
+            list.compare_again(org);
         }
     }
     Ok(orgs)
 }
 
-/// Follows files that came into the folders since; whether there were any.
+/// Follows new files in the followed folders. Returns whether there were any.
 fn discover_new(keeper: &NotesKeeper) -> bool {
     let roots: Vec<(PathBuf, String)> =
         lock(&keeper.list).roots.iter().map(|(path, org)| (path.clone(), org.clone())).collect();
@@ -161,7 +164,7 @@ fn discover_new(keeper: &NotesKeeper) -> bool {
     for (root, org) in roots.iter().filter(|(root, _)| root.is_dir()) {
         for path in discover::files_under(root) {
             let mut list = lock(&keeper.list);
-            if list.wants(&path) {
+            if list.should_follow(&path) {
                 any = true;
                 let file = discover::watched_file(&path, org, list.root_of(&path));
                 list.files.insert(path, file);
@@ -189,7 +192,7 @@ fn scan_file(
     let now = file_reader::parse(&file.shown, &text)
         .map_err(|error| ApiError::new(ErrorCode::BadRequest, error.to_string()))?;
     if current && now.hash == file.hash {
-        // Only its time changed, or ergo's section.
+        // Only the modification time or ergo's section has changed.
         file.stat = stat;
         return observe_unchanged(keeper, caller, file, run);
     }
@@ -214,9 +217,9 @@ fn scan_file(
         rule.was_stored = rule.was_stored && !own.has(rule.claim);
     }
     file.scope = Some(scope);
-    // Removed lines first, so that a new one does not contradict what is no longer there.
+    // Handle removed lines first, so that a new line does not contradict the claim of a removed one.
     for rule in difference.gone.iter().filter_map(|at| old.get(*at)) {
-        retire(keeper, &here, path, file, rule, run)?;
+        retract_claim(keeper, &here, path, file, rule, run)?;
     }
     let mut seen = Vec::new();
     for (rule, change) in now.rules.iter().zip(&difference.now) {
@@ -251,21 +254,21 @@ fn scan_file(
             (LineChange::Changed(_), Some(before)) if !before.was_stored && is_active(keeper, before.claim)? => {
                 let targets = before.claim.iter().map(|id| id.to_hex()).collect();
                 let request = SupersedeRequest { targets, successor: None, expect_rev: None, claim: request };
-                note(keeper.engine.supersede(request), path, &mut kept, run, true)?;
+                record_outcome(keeper.engine.supersede(request), path, &mut kept, run, true)?;
             }
             _ => match own.of(rule) {
                 Some(claim) => {
                     run.known += 1;
                     kept.claim = Some(claim);
                 }
-                None => note(keeper.engine.remember_by_rules(&request), path, &mut kept, run, false)?,
+                None => record_outcome(keeper.engine.remember_by_rules(&request), path, &mut kept, run, false)?,
             },
         }
         let claim = kept.claim;
-        let stored_it = |rule: &WatchedRule| rule.claim == claim && !rule.was_stored;
+        let owns_claim = |rule: &WatchedRule| rule.claim == claim && !rule.was_stored;
         kept.was_stored = kept.was_stored
-            && !old.iter().chain(&file.rules).any(stored_it)
-            && !another_has(keeper, path, file, stored_it);
+            && !old.iter().chain(&file.rules).any(owns_claim)
+            && !another_has(keeper, path, file, owns_claim);
         file.rules.push(kept);
     }
     file.fragments = now
@@ -274,7 +277,7 @@ fn scan_file(
         .map(|part| WatchedFragment { id: part.id.to_hex(), lines: (part.first, part.last), hash: part.hash.to_hex() })
         .collect();
     let at = keeper.now();
-    let due = file.scanned_at.is_some() && at.saturating_sub(file.observed_at) >= OBSERVED_EVERY;
+    let due = file.scanned_at.is_some() && at.saturating_sub(file.observed_at) >= OBSERVATION_INTERVAL;
     if due {
         run.observed += keeper.engine.observe(&here, &seen)?;
     }
@@ -285,7 +288,7 @@ fn scan_file(
     Ok(())
 }
 
-/// Records from time to time that the claims of a file are still there.
+/// Records that the claims of an unchanged file were seen, once per [`OBSERVATION_INTERVAL`].
 fn observe_unchanged(
     keeper: &NotesKeeper,
     caller: &Caller,
@@ -293,7 +296,7 @@ fn observe_unchanged(
     run: &mut NotesRun,
 ) -> Result<(), ApiError> {
     let now = keeper.now();
-    let Some(scope) = file.scope.clone().filter(|_| now.saturating_sub(file.observed_at) >= OBSERVED_EVERY) else {
+    let Some(scope) = file.scope.clone().filter(|_| now.saturating_sub(file.observed_at) >= OBSERVATION_INTERVAL) else {
         return Ok(());
     };
     let here = Caller { org_id: scope.org_id, project: scope.project, op_id: None, identity: None, ..caller.clone() };
@@ -303,8 +306,9 @@ fn observe_unchanged(
     Ok(())
 }
 
-/// Takes over what became of a line. A line that cannot be stored is a problem of the run, and the others go on.
-fn note(
+/// Records the outcome of storing a line. If the line itself cannot be stored, adds a problem to the run, so that the other
+/// lines are still stored.
+fn record_outcome(
     outcome: Result<WriteOutcome, ApiError>,
     path: &Path,
     kept: &mut WatchedRule,
@@ -332,7 +336,7 @@ fn note(
             run.refused += 1;
         }
         WriteOutcome::Stale(stale) => run.problems.push(stale.message),
-        // A scan never asks to consider, and proposes nothing.
+        // A scan does not ask for verdicts and makes no proposals.
         WriteOutcome::Consider(_) | WriteOutcome::Done(_) | WriteOutcome::Proposed(_) => {}
     }
     Ok(())
@@ -347,16 +351,17 @@ fn is_active(keeper: &NotesKeeper, claim: Option<ClaimId>) -> Result<bool, ApiEr
     }
 }
 
-/// Whether another file of the project has such a line.
-fn another_has(keeper: &NotesKeeper, path: &Path, file: &WatchedFile, such: impl Fn(&WatchedRule) -> bool) -> bool {
+/// Whether another file of the project has a matching line.
+fn another_has(keeper: &NotesKeeper, path: &Path, file: &WatchedFile, matches: impl Fn(&WatchedRule) -> bool) -> bool {
     lock(&keeper.list)
         .files
         .iter()
-        .any(|(other, theirs)| other != path && theirs.scope == file.scope && theirs.rules.iter().any(&such))
+        .any(|(other, theirs)| other != path && theirs.scope == file.scope && theirs.rules.iter().any(&matches))
 }
 
-/// Retracts the claim of a line that is gone, unless another file of the project still says it, or somebody stored it before there was the line.
-fn retire(
+/// Retracts the claim of a removed line, unless another file of the project has the same claim, or it was stored before the
+/// line existed.
+fn retract_claim(
     keeper: &NotesKeeper,
     here: &Caller,
     path: &Path,
@@ -385,7 +390,7 @@ fn retire(
     Ok(())
 }
 
-/// Looks for equal claims and contradictions among those of an organisation.
+/// Searches the claims of an organisation for equal claims and contradictions.
 fn reconcile(keeper: &NotesKeeper, caller: &Caller, org: &str, run: &mut NotesRun) -> Result<(), ApiError> {
     let (done, asked): (HashSet<ClaimId>, HashSet<u64>) = {
         let list = lock(&keeper.list);

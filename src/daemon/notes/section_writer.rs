@@ -1,5 +1,5 @@
-//! Writes claims into ergo's section of a file, atomically. The rest of the file, its mode and its line endings stay
-//! the same.
+//! Writes claims into ergo's section of a rule file, atomically. The rest of the file, its mode and its line endings stay the
+//! same.
 
 use std::{
     collections::HashSet,
@@ -55,7 +55,7 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
 
     let format = request.format.unwrap_or_else(|| NoteFormat::of(&file.shown));
     let budget = request.tokens.unwrap_or_else(|| format.budget());
-    let Choice { section: content, tokens, chosen } = select(&scope, format, &proposed.notes, budget);
+    let SelectedLines { section: content, tokens, chosen } = select(&scope, format, &proposed.notes, budget);
     let new = section::put(&text, &content).map_err(|error| unclear(&path, &error))?;
     let changed = old.as_deref() != Some(&*new);
     let mut conflicts = Vec::new();
@@ -69,7 +69,7 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
         let mut list = lock(&keeper.list);
         if let Some(file) = list.files.get_mut(&path) {
             file.written_at = Some(at);
-            // What ergo wrote itself is no change of a person.
+            // The write of the section must not count as a person's change of the file.
             if let Ok(stat) = file_reader::stat(&path)
                 && file.scanned_at.is_some()
                 && section::hash_without(&new) == file.hash
@@ -77,7 +77,7 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
                 file.stat = stat;
             }
         }
-        list.log(NotesRun { at, kind: "write".to_owned(), files: 1, changed_files: 1, ..NotesRun::default() });
+        list.record_run(NotesRun { at, kind: "write".to_owned(), files: 1, changed_files: 1, ..NotesRun::default() });
         list.save()?;
     }
     Ok(NotesWritten {
@@ -97,15 +97,19 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
     })
 }
 
-struct Choice {
+/// The text of a section and its lines.
+struct SelectedLines {
     section: String,
+    /// The estimated number of tokens of `section`.
     tokens: usize,
+    /// The indices of the proposed claims that the section contains.
     chosen: Vec<usize>,
 }
 
-/// Chooses the lines of a section, whose whole text has at most `budget` tokens unless the empty one has more.
-fn select(scope: &crate::domain::Scope, format: NoteFormat, notes: &[NoteProposal], budget: usize) -> Choice {
-    // The title, the titles of groups, and the marks of the list.
+/// Selects the lines of a section, so that its whole text has at most `budget` tokens. If even a section without lines has
+/// more, it has no lines.
+fn select(scope: &crate::domain::Scope, format: NoteFormat, notes: &[NoteProposal], budget: usize) -> SelectedLines {
+    // The tokens of a section without lines.
     let frame = estimated_tokens(&note_format::content(scope, format, &[]));
     let candidates: Vec<NoteCandidate> = notes
         .iter()
@@ -124,12 +128,13 @@ fn select(scope: &crate::domain::Scope, format: NoteFormat, notes: &[NoteProposa
         let section = note_format::content(scope, format, &lines);
         let tokens = estimated_tokens(&section);
         if tokens <= budget || chosen.pop().is_none() {
-            return Choice { section, tokens, chosen };
+            return SelectedLines { section, tokens, chosen };
         }
     }
 }
 
-/// A claim that contradicts the file, with the file's line: as it was last read, else as the claim's source names it.
+/// Returns a claim that contradicts the file, with the line that it contradicts: as the file was last read, otherwise as the
+/// source of the line's claim names it.
 fn conflict(
     keeper: &NotesKeeper,
     path: &Path,
@@ -154,7 +159,7 @@ fn conflict(
     })
 }
 
-/// Replaces a file that still has the text that was read, keeping its mode.
+/// Replaces the text of a file, keeping its mode. Fails if the file no longer has the text `old`.
 fn replace(path: &PathBuf, old: Option<&str>, new: &str) -> Result<(), ApiError> {
     let done = || -> io::Result<()> {
         if fs::metadata(path).is_ok_and(|meta| meta.permissions().readonly()) {

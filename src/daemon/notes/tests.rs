@@ -1,4 +1,4 @@
-//! Files of rules that rise into claims, beside models that the tests write.
+//! Tests of rule files that become claims, with fake models.
 
 use std::{collections::HashMap, fs, path::Path, sync::mpsc::channel, thread, time::Duration};
 
@@ -65,7 +65,7 @@ impl Workspace {
         domains.into_iter().find(|found| found.domain == "testing").unwrap()
     }
 
-    /// How many statements are insights of their own.
+    /// Returns the number of insights.
     fn insights(&self) -> usize {
         let query = InsightsQuery { org_id: "acme".into(), ..InsightsQuery::default() };
         self.keeper.engine.insights(&query).unwrap().total
@@ -74,7 +74,7 @@ impl Workspace {
 
 fn keeper(dir: &Path, engine: Arc<Engine>) -> NotesKeeper {
     let mut config = Config { org_id: "acme".into(), who: "ada".into(), ..Config::default() };
-    // One threshold for all, so that a test can count.
+    // Use one threshold for all pairs, so that the tests can count them.
     config.notes.nearest_similarity = config.notes.similarity;
     NotesKeeper::open(&Paths::under(dir.join("home")), &config, engine)
 }
@@ -88,15 +88,15 @@ const NAMES: [&str; 14] = [
     "mike", "november",
 ];
 
-/// The rule about a name in the words of one project, and in those of the other one.
+/// Returns rules about these names in the words of one project, and in those of the other one.
 fn rules(names: &[&str]) -> [Vec<String>; 2] {
     let one = names.iter().map(|name| format!("Test suites about {name} run nightly."));
     let other = names.iter().map(|name| format!("Each night the {name} tests are started."));
     [one.collect(), other.collect()]
 }
 
-/// The two rules about one name are as near as a pair that the settings (60 %) do not take for the same; those about others are far apart. The
-/// cross-encoder says that each follows from the other.
+/// Models for which the two rules about a name have a similarity somewhat below the threshold of the settings (60 %), and rules
+/// about different names are far apart. The cross-encoder says that each claim follows from the other.
 fn half_near() -> FakeModels {
     let places: HashMap<&str, usize> = NAMES.iter().enumerate().map(|(at, name)| (*name, at)).collect();
     let embed = move |text: &str| {
@@ -114,7 +114,7 @@ fn half_near() -> FakeModels {
     FakeModels::new().embedding(embed).classifying(|_, _| Ok([6.0, 0.0, -2.0]))
 }
 
-/// A gate that has every pair in doubt.
+/// A guard whose gate has every pair in doubt.
 fn doubting() -> Guard {
     let words = GateRegression { ask: 0.5, mention: 0.2, weights: [("intercept".to_owned(), 3.0)].into() };
     Guard::default().with_gate(GateWeights { words, ..GateWeights::default() })
@@ -130,7 +130,7 @@ fn thresholds_from_judged_pairs_take_effect_in_the_next_scan_and_a_reset_takes_t
     let run = space.scan();
     assert_eq!((run.stored, run.merged, run.inferred, space.insights()), (26, 0, 13, 26), "{run:?}");
 
-    // A person says of all pairs but the last that they say the same.
+    // A person judges all pairs but the last as the same.
     let judge = |names: &[&str]| {
         let query = DoubtsQuery { limit: Some(50), ..DoubtsQuery::default() };
         let pairs = space.keeper.engine.doubts(&query).unwrap().items;
@@ -176,7 +176,7 @@ fn what_cannot_be_applied_and_reset_at_once_is_refused() {
     assert_eq!(space.keeper.calibrate(&request).unwrap_err().field.as_deref(), Some("reset"));
 }
 
-/// Claims about one thing are near, and the cross-encoder knows nothing.
+/// Models for which claims about the same thing are near, and the cross-encoder classifies every pair as neutral.
 fn bag_of_words() -> FakeModels {
     FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).classifying(|_, _| Ok([-2.0, 4.0, -2.0]))
 }
@@ -294,7 +294,7 @@ fn a_file_is_read_while_claims_are_compared() {
     let (began, may_finish) = (Mutex::new(began), Mutex::new(may_finish));
     let models = half_near().classifying(move |_, _| {
         let _heard = lock(&began).send(());
-        // Ends once the other end is dropped; a daemon that waits for this would wait long enough to be seen.
+        // Blocks until the test drops the sender. If files could not be read meanwhile, the test would notice the wait.
         let _ended = lock(&may_finish).recv_timeout(Duration::from_secs(20));
         Ok([6.0, 0.0, -2.0])
     });
@@ -341,7 +341,7 @@ fn what_projects_say_about_one_subject_is_a_cluster() {
     assert_eq!((found.total, found.insights, found.items[0].members.len(), found.items[0].projects), (1, 5, 4, 2));
     assert!(found.items[0].coherence > 0.8 && found.items[0].domain == "database", "{found:?}");
     assert_eq!(space.keeper.engine.note_clusters(&query(Some(100))).unwrap().total, 0);
-    // Another cluster; as many are listed as were asked for, the largest first.
+    // Adds another cluster. At most `limit` clusters are listed, the largest first.
     let secrets =
         ["stored", "rotated", "encrypted"].map(|act| format!("Secrets of the deployment are {act} in a vault."));
     space.write("third", &secrets);
@@ -368,7 +368,7 @@ fn what_a_failed_scan_left_over_is_done_by_the_next_one() {
     space.follow();
     assert_eq!(space.scan().stored, 2);
     space.write("api", &rules[..1]);
-    // The store refuses what nobody did.
+    // The store refuses acts of a caller without a name.
     let nobody = Caller { who: "\u{7}".into(), ..caller() };
     let failed = space.keeper.scan(&NotesScanRequest { caller: nobody, path: None }).unwrap();
     assert_eq!((failed.problems.len(), failed.retracted), (1, 0), "{failed:?}");

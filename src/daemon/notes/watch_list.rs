@@ -1,4 +1,4 @@
-//! The files that are followed, with what was last seen of each. Kept in a file of the home.
+//! The list of followed files, with the last known state of each. It is kept in a file of the home.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,28 +16,26 @@ use crate::{
     files,
 };
 
-/// The largest list that is read, in bytes.
+/// The maximum size of the list's file in bytes.
 const MAX_LIST: u64 = 64 * 1024 * 1024;
 
-/// The runs that are kept.
-const RUNS: usize = 50;
+/// The number of runs that are kept.
+const KEPT_RUNS: usize = 50;
 
 /// A rule of a file, as it was last read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct WatchedRule {
-    /// Its statement.
     pub(super) statement: String,
-    /// Its kind.
     pub(super) kind: ClaimKind,
-    /// Its line, from 1.
+    /// The line number, from 1.
     pub(super) line: usize,
-    /// Its claim; `None` if it was refused.
+    /// The rule's claim; `None` if it was refused.
     pub(super) claim: Option<ClaimId>,
-    /// Whether the claim was stored before a followed file said it, other than by an import or a scan of this file: it stays when
-    /// the line goes.
+    /// Whether the claim was stored before a followed file contained it, other than by an import or a scan of this file. Such a
+    /// claim stays active when the line is removed.
     #[serde(default)]
     pub(super) was_stored: bool,
-    /// The card on which it was refused.
+    /// The card of the refused claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) card: Option<CardId>,
 }
@@ -45,11 +43,10 @@ pub(super) struct WatchedRule {
 /// A fragment of a file, as it was last read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct WatchedFragment {
-    /// Its id.
     pub(super) id: String,
-    /// Its first and last line, from 1.
+    /// The first and the last line, from 1.
     pub(super) lines: (usize, usize),
-    /// The hash of its text.
+    /// The hash of the fragment's text.
     pub(super) hash: String,
 }
 
@@ -57,37 +54,34 @@ pub(super) struct WatchedFragment {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct WatchedFile {
-    /// The organisation that was named when it was added.
+    /// The organisation that the request to follow the file named.
     pub(super) org: String,
-    /// The name of its project.
+    /// The name of the file's project.
     pub(super) project: String,
-    /// What tells its project from others of the same name.
+    /// Texts that distinguish the project from others of the same name.
     pub(super) identities: Vec<String>,
-    /// The scope of its claims, once it was read.
+    /// The scope of the file's claims; `None` until the file is read.
     pub(super) scope: Option<Scope>,
-    /// Its path as the sources of its claims name it.
+    /// The path in the sources of the file's claims.
     pub(super) shown: String,
-    /// Its time and size.
     pub(super) stat: FileStat,
-    /// The hash of its text without ergo's section.
+    /// The hash of the text without ergo's section.
     pub(super) hash: String,
-    /// The version of the reader that read it.
+    /// The version of the reader that read the file (see [`file_reader::READER`](super::file_reader::READER)).
     pub(super) reader: u32,
-    /// Its rules.
     pub(super) rules: Vec<WatchedRule>,
-    /// Its fragments.
     pub(super) fragments: Vec<WatchedFragment>,
-    /// When it was read, in milliseconds since the Unix epoch.
+    /// When the file was read, in milliseconds since the Unix epoch.
     pub(super) scanned_at: Option<u64>,
-    /// When its claims were recorded as seen.
+    /// When the file's claims were recorded as seen, in milliseconds since the Unix epoch.
     pub(super) observed_at: u64,
-    /// When ergo's section was written.
+    /// When ergo's section was written, in milliseconds since the Unix epoch.
     pub(super) written_at: Option<u64>,
-    /// Why it could not be read.
+    /// Why the file could not be read or stored.
     pub(super) problem: Option<String>,
 }
 
-/// All that is followed.
+/// The followed files and folders, and what is known of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct WatchList {
@@ -95,36 +89,34 @@ pub(super) struct WatchList {
     path: PathBuf,
     /// The paths that were added, each with its organisation.
     pub(super) roots: BTreeMap<PathBuf, String>,
-    /// Paths below one of these that are not to be followed.
+    /// Paths below one of the roots that are not followed.
     pub(super) left_out: BTreeSet<PathBuf>,
-    /// The files.
     pub(super) files: BTreeMap<PathBuf, WatchedFile>,
     /// The last runs, the newest last.
     pub(super) runs: Vec<NotesRun>,
-    /// Keys of pairs of claims that the cross-encoder was asked about, by organisation.
+    /// The keys of pairs of claims that the cross-encoder has classified, by organisation.
     pub(super) asked: BTreeMap<String, BTreeSet<u64>>,
-    /// Organisations whose last run left pairs over.
+    /// The organisations that wait for a comparison of claims.
     pub(super) pending: BTreeSet<String>,
-    /// The least similarity of equal claims by organisation and domain, where it is not that of the settings.
+    /// The minimum similarity of equal claims by organisation and domain, if it differs from the settings.
     pub(super) thresholds: BTreeMap<String, BTreeMap<String, f32>>,
-    /// Claims whose pairs were all looked at, by organisation.
+    /// The claims whose pairs were all compared, by organisation.
     pub(super) reconciled: BTreeMap<String, BTreeSet<ClaimId>>,
-    /// With what and when the claims of an organisation were last compared.
+    /// The last comparison of claims, by organisation.
     pub(super) compared: BTreeMap<String, LastComparison>,
 }
 
-/// With what and when the claims of an organisation were last compared.
+/// The models and the log at the last comparison of an organisation's claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct LastComparison {
-    /// The models.
     pub(super) models: String,
-    /// The state of the log.
+    /// The position in the log.
     pub(super) at: (i64, i64),
 }
 
 impl WatchList {
-    /// Reads the list. One that cannot be read is empty: what it knew is read from the files again.
+    /// Reads the list. A list that cannot be read is renamed and replaced by an empty one.
     pub(super) fn load(path: PathBuf) -> Self {
         let read = files::text(&path, MAX_LIST).map_err(|error| error.to_string());
         let list = read.and_then(|text| serde_json::from_str::<Self>(&text).map_err(|error| error.to_string()));
@@ -137,7 +129,7 @@ impl WatchList {
         Self { path, ..list.unwrap_or_default() }
     }
 
-    /// Writes the list, whole or not at all.
+    /// Writes the list atomically.
     pub(super) fn save(&self) -> Result<(), ApiError> {
         let failed =
             |error: String| ApiError::new(ErrorCode::Unavailable, format!("cannot save the list of files: {error}"));
@@ -145,7 +137,7 @@ impl WatchList {
         write_private(&self.path, &text).map_err(|error| failed(error.to_string()))
     }
 
-    /// Follows a path and the files found there; returns these files.
+    /// Follows a path and the files found there. Returns these files.
     pub(super) fn follow(&mut self, root: &Path, org: &str, found: Vec<PathBuf>) -> Vec<PathBuf> {
         self.roots.insert(root.to_owned(), org.to_owned());
         self.left_out.retain(|path| !path.starts_with(root) && !root.starts_with(path));
@@ -158,19 +150,19 @@ impl WatchList {
         found
     }
 
-    /// The nearest added folder in which a file is.
+    /// Returns the innermost followed folder that contains a file.
     pub(super) fn root_of(&self, path: &Path) -> Option<&Path> {
         let roots = self.roots.keys().filter(|root| path.starts_with(root) && *root != path);
         roots.max_by_key(|root| root.components().count()).map(PathBuf::as_path)
     }
 
-    /// Whether a file that is found below a followed path is to be followed.
-    pub(super) fn wants(&self, path: &Path) -> bool {
+    /// Whether a file that was found below a followed path should be added to the list.
+    pub(super) fn should_follow(&self, path: &Path) -> bool {
         !self.files.contains_key(path) && !self.left_out.iter().any(|left_out| path.starts_with(left_out))
     }
 
-    /// Follows a path no longer, nor what is below it; returns the files. Whether the path itself had been added does not matter: below one that
-    /// stays it is left out from now on.
+    /// Stops to follow a path and everything below it. Returns the removed files. The path need not have been added itself: if
+    /// it is below a followed one, it is left out from now on.
     pub(super) fn remove(&mut self, root: &Path) -> Vec<(PathBuf, WatchedFile)> {
         self.roots.retain(|path, _| !path.starts_with(root));
         let gone: Vec<PathBuf> = self.files.keys().filter(|path| path.starts_with(root)).cloned().collect();
@@ -180,17 +172,17 @@ impl WatchList {
         gone.into_iter().filter_map(|path| self.files.remove_entry(&path)).collect()
     }
 
-    /// Forgets which claims of an organisation were compared, and which of their pairs: they are compared anew.
-    pub(super) fn compare_anew(&mut self, org: &str) {
+    /// Forgets the comparisons of an organisation's claims, so that all pairs are compared again.
+    pub(super) fn compare_again(&mut self, org: &str) {
         self.asked.remove(org);
         self.reconciled.remove(org);
         self.pending.insert(org.to_owned());
     }
 
-    /// Keeps a run.
-    pub(super) fn log(&mut self, run: NotesRun) {
+    /// Records a run, and removes the oldest if there are more than [`KEPT_RUNS`].
+    pub(super) fn record_run(&mut self, run: NotesRun) {
         self.runs.push(run);
-        let old = self.runs.len().saturating_sub(RUNS);
+        let old = self.runs.len().saturating_sub(KEPT_RUNS);
         self.runs.drain(..old);
     }
 }
@@ -205,9 +197,9 @@ mod tests {
         let (root, file) = (Path::new("/src/api"), PathBuf::from("/src/api/web/AGENTS.md"));
         list.follow(root, "acme", vec![file.clone()]);
         assert_eq!(list.remove(&file).len(), 1);
-        assert!(!list.wants(&file) && list.wants(Path::new("/src/api/AGENTS.md")));
+        assert!(!list.should_follow(&file) && list.should_follow(Path::new("/src/api/AGENTS.md")));
         list.follow(&file, "acme", Vec::new());
-        assert!(list.wants(&file));
+        assert!(list.should_follow(&file));
         list.follow(root, "acme", vec![file.clone()]);
         assert_eq!(list.remove(root).len(), 1);
         assert!(list.left_out.is_empty() && list.roots.is_empty());

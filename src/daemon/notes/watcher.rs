@@ -1,5 +1,4 @@
-//! Watches the followed files: reads a file when it is saved, and checks all files at intervals in case an event was
-//! missed.
+//! Watches the followed files: reads a file after it is saved, and checks all files at intervals in case an event was missed.
 
 use std::{
     collections::BTreeSet,
@@ -17,40 +16,40 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use super::{NotesKeeper, lock, read_changes};
 use crate::api::{ApiError, NotesRun};
 
-/// How long nothing must happen to a file before it is read: editors save in several steps.
-const SETTLED: Duration = Duration::from_millis(200);
+/// The time without events after which changed files are read, since editors save in several steps.
+const QUIET_TIME: Duration = Duration::from_millis(200);
 
-/// How long a file that is saved without pause waits at most.
-const LONGEST: Duration = Duration::from_millis(800);
+/// The maximum delay before changed files are read, if events do not stop.
+const MAX_DELAY: Duration = Duration::from_millis(800);
 
-/// How long the end of the daemon waits for a comparison of claims, which may take minutes. One that is broken off is made again
-/// after the next start.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the end of the daemon waits for a comparison of claims, which may take minutes. An interrupted comparison is
+/// repeated after the next start.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the watcher is told.
+/// A notice to the watcher.
 pub(super) enum Notice {
-    /// Other files are followed.
+    /// The list of followed files has changed.
     Files,
-    /// Something happened at these paths.
+    /// The files or folders at these paths have changed.
     Changed(Vec<PathBuf>),
     /// The daemon ends.
     End,
 }
 
-/// The thread that watches and reads, and the one that compares claims meanwhile. Both end with their owner, the first once it has read
-/// what it is at.
+/// A handle to the thread that watches and reads files, and to the one that compares claims. When it is dropped, both end, the
+/// first one after its current file.
 pub(in crate::daemon) struct NotesWatcher {
     wake: Sender<Notice>,
     reader: Option<JoinHandle<()>>,
-    /// Closed once the thread that compares has let go of the engine.
+    /// Closed once the comparing thread has released the engine.
     compared: Receiver<()>,
 }
 
 impl NotesWatcher {
-    /// Starts it, if the settings say so. Looks at everything first.
+    /// Starts the threads, if the settings say so. All files are checked first.
     ///
     /// # Errors
-    /// If the system gives no thread.
+    /// If a thread cannot be created.
     pub(in crate::daemon) fn start(keeper: &Arc<NotesKeeper>) -> std::io::Result<Option<Self>> {
         if !keeper.settings.watch {
             return Ok(None);
@@ -64,7 +63,7 @@ impl NotesWatcher {
             thread::Builder::new().name("notes".into()).spawn(move || work(&reader, &woken, &events, &compare))?;
         let (done, compared) = channel::<()>();
         thread::Builder::new().name("notes-compare".into()).spawn(move || {
-            compare_when_asked(&comparer, &asked);
+            compare_on_request(&comparer, &asked);
             drop((comparer, done));
         })?;
         Ok(Some(Self { wake, reader: Some(reader), compared }))
@@ -73,13 +72,13 @@ impl NotesWatcher {
 
 impl Drop for NotesWatcher {
     fn drop(&mut self) {
-        // It may have ended already.
+        // Sending fails if the thread has already ended.
         let _ended = self.wake.send(Notice::End);
         if let Some(reader) = self.reader.take() {
-            // It only fails if the thread panicked, which is in the log.
+            // Joining fails only if the thread panicked, which is logged.
             let _over = reader.join();
         }
-        let _late = self.compared.recv_timeout(PATIENCE);
+        let _late = self.compared.recv_timeout(END_TIMEOUT);
     }
 }
 
@@ -87,17 +86,17 @@ fn work(keeper: &NotesKeeper, woken: &Receiver<Notice>, events: &Sender<Notice>,
     let every = Duration::from_secs(60 * u64::from(keeper.settings.every_minutes));
     let mut watcher = watch(events.clone());
     let mut folders = BTreeSet::new();
-    follow(keeper, watcher.as_mut(), &mut folders);
+    watch_folders(keeper, watcher.as_mut(), &mut folders);
     pass(keeper, None, compare);
     let mut next = Instant::now() + every;
     let mut waiting: BTreeSet<PathBuf> = BTreeSet::new();
     let (mut first, mut last) = (Instant::now(), Instant::now());
     loop {
-        let due = if waiting.is_empty() { next } else { (last + SETTLED).min(first + LONGEST) };
+        let due = if waiting.is_empty() { next } else { (last + QUIET_TIME).min(first + MAX_DELAY) };
         match woken.recv_timeout(due.saturating_duration_since(Instant::now())) {
             Ok(Notice::End) | Err(RecvTimeoutError::Disconnected) => return,
             Ok(Notice::Files) => {
-                follow(keeper, watcher.as_mut(), &mut folders);
+                watch_folders(keeper, watcher.as_mut(), &mut folders);
                 if lock(&keeper.list).files.values().any(|file| file.scanned_at.is_none()) {
                     pass(keeper, None, compare);
                 }
@@ -116,7 +115,7 @@ fn work(keeper: &NotesKeeper, woken: &Receiver<Notice>, events: &Sender<Notice>,
                 }
                 if Instant::now() >= next {
                     pass(keeper, None, compare);
-                    follow(keeper, watcher.as_mut(), &mut folders);
+                    watch_folders(keeper, watcher.as_mut(), &mut folders);
                     next = Instant::now() + every;
                 }
             }
@@ -124,7 +123,7 @@ fn work(keeper: &NotesKeeper, woken: &Receiver<Notice>, events: &Sender<Notice>,
     }
 }
 
-/// Begins to watch; without the system's help files are only looked at from time to time.
+/// Creates the watcher of the file system. Without it (`None`), files are only checked at intervals.
 fn watch(events: Sender<Notice>) -> Option<RecommendedWatcher> {
     let on_event = move |event: notify::Result<notify::Event>| match event {
         Ok(event) if !event.kind.is_access() => {
@@ -138,13 +137,13 @@ fn watch(events: Sender<Notice>) -> Option<RecommendedWatcher> {
         .ok()
 }
 
-/// Watches the folders of all followed files: a file that an editor replaces is another file of the same name.
-fn follow(keeper: &NotesKeeper, watcher: Option<&mut RecommendedWatcher>, folders: &mut BTreeSet<PathBuf>) {
+/// Watches the folders of all followed files. Folders are watched instead of files, since editors often replace a file.
+fn watch_folders(keeper: &NotesKeeper, watcher: Option<&mut RecommendedWatcher>, folders: &mut BTreeSet<PathBuf>) {
     let Some(watcher) = watcher else { return };
     let wanted: BTreeSet<PathBuf> =
         lock(&keeper.list).files.keys().filter_map(|path| path.parent()).map(Path::to_owned).collect();
     for gone in folders.difference(&wanted) {
-        // The folder may be gone, too.
+        // Fails if the folder no longer exists.
         let _gone = watcher.unwatch(gone);
     }
     for folder in wanted.difference(folders) {
@@ -155,15 +154,15 @@ fn follow(keeper: &NotesKeeper, watcher: Option<&mut RecommendedWatcher>, folder
     *folders = wanted;
 }
 
-/// Reads what changed, and has it compared.
+/// Reads the files that changed, and requests a comparison.
 fn pass(keeper: &NotesKeeper, only: Option<&Path>, compare: &Sender<()>) {
     report(read_changes::read(keeper, &keeper.owner, only));
-    // There is nobody to compare once the daemon ends.
+    // Sending fails if the comparing thread has ended.
     let _ended = compare.send(());
 }
 
-/// Compares claims whenever it is asked to, until nobody can ask any more. Requests that came meanwhile are one.
-fn compare_when_asked(keeper: &NotesKeeper, asked: &Receiver<()>) {
+/// Compares claims after each request, until the channel is closed. Pending requests are handled as one.
+fn compare_on_request(keeper: &NotesKeeper, asked: &Receiver<()>) {
     while asked.recv().is_ok() {
         while asked.try_recv().is_ok() {}
         report(read_changes::compare_waiting(keeper, &keeper.owner));
@@ -206,7 +205,7 @@ mod tests {
             drop(watcher);
             done.send(())
         });
-        assert!(over.recv_timeout(5 * PATIENCE).is_ok());
+        assert!(over.recv_timeout(5 * END_TIMEOUT).is_ok());
         drop(comparing);
     }
 }

@@ -1,4 +1,4 @@
-//! Coding agents: who is connected, and what each did.
+//! Coding agents: which ones are connected, and what each did.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -27,11 +27,11 @@ use crate::{
     engine::system_clock,
 };
 
-/// The longest name of an agent that is kept, in characters.
-const NAME: usize = 60;
+/// The maximum length of an agent's name in characters. Longer names are cut.
+const MAX_NAME: usize = 60;
 
-/// How often an idle session is looked for: if its program is gone, writing to it fails.
-const PULSE: Duration = Duration::from_secs(15);
+/// The interval at which a comment is sent to an idle session. If its program is gone, sending fails and the session ends.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The agents that wrote something, and those that are connected.
 #[utoipa::path(get, path = "/agents", tag = "agents", params(AgentsQuery), responses(
@@ -50,7 +50,8 @@ pub(in crate::daemon) async fn agents(
     Ok(Json(Agents { items, connected }))
 }
 
-/// An agent's session is connected for as long as it reads this answer, in which nothing comes but a greeting and comments.
+/// Registers an agent's session as connected for as long as the client reads this response, which consists of a greeting and
+/// comments.
 #[utoipa::path(get, path = "/agents/present", tag = "agents", params(PresentQuery), responses(
     (status = 200, description = "Server-sent events: `hello`, then comments only", body = String, content_type = "text/event-stream"),
     (status = 400, body = ApiError),
@@ -60,29 +61,29 @@ pub(in crate::daemon) async fn present(
     Extension(source): Extension<RequestSource>,
     QueryString(query): QueryString<PresentQuery>,
 ) -> Result<Response, ErrorResponse> {
-    let agent: String = sanitize_line(query.agent.trim()).chars().take(NAME).collect();
+    let agent: String = sanitize_line(query.agent.trim()).chars().take(MAX_NAME).collect();
     if agent.is_empty() {
         return Err(ApiError::field("agent", "`agent` is missing: the name that the agent gives itself").into());
     }
     let scope = query.org_id.zip(query.project).map(|(org_id, project)| Scope { org_id, project });
     let session = AgentSession { agent, scope, since: system_clock() };
-    let place = shared.streams.take(source)?;
-    let Some(stay) = Arc::clone(&shared.agents).enter(session) else {
-        let many = ApiError::new(ErrorCode::Unavailable, "too many agent sessions are open");
-        return Err(many.hint("end some of them; this session works, but `ergo agents` does not show it").into());
+    let permit = shared.streams.take(source)?;
+    let Some(open_session) = Arc::clone(&shared.agents).enter(session) else {
+        let error = ApiError::new(ErrorCode::Unavailable, "too many agent sessions are open");
+        return Err(error.hint("end some of them; this session works, but `ergo agents` does not show it").into());
     };
     let mut ending = shared.ending.subscribe();
     let end = async move {
-        // The daemon ends, or is gone already.
+        // Fails only if the daemon's state was dropped.
         drop(ending.wait_for(|ending| *ending).await);
     };
     let stream = once(ready(Ok::<_, Infallible>(Event::default().event("hello").data("{}"))))
         .chain(pending())
         .take_until(Box::pin(end))
         .map(move |event| {
-            // Dropped with the answer.
-            let _open = (&stay, &place);
+            // The stream owns both, so that they are released with the response.
+            let _held = (&open_session, &permit);
             event
         });
-    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(PULSE)).into_response())
+    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL)).into_response())
 }

@@ -1,4 +1,4 @@
-//! Bundles: files that carry a team's events between laptops that share no network.
+//! Bundles: files that carry a team's events between devices without a common network.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -29,11 +29,11 @@ use crate::{
     sync::transfer,
 };
 
-/// The most bytes that are read from a file at a time.
-const PIECE: usize = 64 * 1024;
+/// The maximum number of bytes that are read from a bundle at a time.
+const CHUNK: usize = 64 * 1024;
 
-/// The most pieces of an upload that wait to be read.
-const WAITING: usize = 4;
+/// The maximum number of chunks of an upload that are buffered.
+const MAX_BUFFERED_CHUNKS: usize = 4;
 
 /// Exports the events of a team as a bundle.
 #[utoipa::path(post, path = "/sync/export", tag = "sync", request_body = ExportRequest, responses(
@@ -46,19 +46,19 @@ pub(in crate::daemon) async fn export(
     let store = shared.store.clone();
     let (outcome, file) = shared
         .engine(move |engine| {
-            // The bundle is written to a file first and then sent: so an error becomes the answer, and a slow client
-            // holds no snapshot of the store.
-            let mut file = nameless(&store).map_err(|error| no_room(&error))?;
+            // The bundle is first written to a file and then sent, so that an error can be answered with its status, and a slow
+            // client does not keep a snapshot of the store open.
+            let mut file = unnamed_file(&store).map_err(|error| no_room(&error))?;
             let outcome = transfer::export(engine, &request, io::BufWriter::new(&mut file))?;
             file.seek(SeekFrom::Start(0)).map_err(|error| no_room(&error))?;
             Ok((outcome, file))
         })
         .await?;
     let body = try_unfold(tokio::fs::File::from_std(file), async |mut file| {
-        let mut piece = vec![0; PIECE];
-        let length = file.read(&mut piece).await?;
-        piece.truncate(length);
-        Ok::<_, io::Error>((length > 0).then(|| (Bytes::from(piece), file)))
+        let mut chunk = vec![0; CHUNK];
+        let length = file.read(&mut chunk).await?;
+        chunk.truncate(length);
+        Ok::<_, io::Error>((length > 0).then(|| (Bytes::from(chunk), file)))
     });
     let headers = [
         (header::CONTENT_TYPE.as_str(), "application/octet-stream".to_owned()),
@@ -78,28 +78,28 @@ pub(in crate::daemon) async fn import(
     QueryString(query): QueryString<ImportQuery>,
     mut body: Body,
 ) -> JsonResult<ImportOutcome> {
-    let (send, receive) = mpsc::channel(WAITING);
-    let upload = Upload { pieces: receive, piece: Bytes::new() };
+    let (send, receive) = mpsc::channel(MAX_BUFFERED_CHUNKS);
+    let upload = Upload { chunks: receive, chunk: Bytes::new() };
     let (teams, runtime) = (Arc::clone(&shared.teams), Handle::current());
     let work = shared.engine(move |engine| {
         if query.dry_run {
             return transfer::dry_run(engine, upload);
         }
         let outcome = transfer::import(engine, upload);
-        // On this thread, which finishes even if the client disconnects; and after an error, too: earlier batches
-        // of the file stay stored.
+        // On this thread, since it runs to its end even if the client disconnects. Also after an error, since earlier batches of
+        // the bundle stay stored.
         runtime.block_on(teams.changed("a bundle was imported"));
         outcome
     });
     let feed = async {
-        // The body is read to its end even after an error: a client that is still sending would not read the answer.
+        // The body is read to its end even after an error, since a client that is still sending does not read the response.
         while let Some(frame) = body.frame().await {
-            let piece = match frame {
+            let chunk = match frame {
                 Ok(frame) => frame.into_data().map_or(Ok(Bytes::new()), Ok),
                 Err(error) => Err(io::Error::other(error)),
             };
-            let broken = piece.is_err();
-            let _done = send.send(piece).await;
+            let broken = chunk.is_err();
+            let _done = send.send(chunk).await;
             if broken {
                 break;
             }
@@ -112,26 +112,26 @@ pub(in crate::daemon) async fn import(
 
 /// An upload as a blocking reader.
 struct Upload {
-    pieces: mpsc::Receiver<io::Result<Bytes>>,
-    piece: Bytes,
+    chunks: mpsc::Receiver<io::Result<Bytes>>,
+    chunk: Bytes,
 }
 
 impl Read for Upload {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.piece.is_empty() {
-            match self.pieces.blocking_recv() {
-                Some(piece) => self.piece = piece?,
+        while self.chunk.is_empty() {
+            match self.chunks.blocking_recv() {
+                Some(chunk) => self.chunk = chunk?,
                 None => return Ok(0),
             }
         }
-        let length = self.piece.len().min(buffer.len());
-        self.piece.split_to(length).copy_to_slice(buffer.get_mut(..length).unwrap_or_default());
+        let length = self.chunk.len().min(buffer.len());
+        self.chunk.split_to(length).copy_to_slice(buffer.get_mut(..length).unwrap_or_default());
         Ok(length)
     }
 }
 
 /// Creates a file beside the store and unlinks it: the system deletes it when it is closed, even after a crash.
-fn nameless(store: &Path) -> io::Result<File> {
+fn unnamed_file(store: &Path) -> io::Result<File> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let path = store.with_extension(format!("export-{}", hex::encode(random)));
@@ -145,7 +145,7 @@ fn no_room(error: &io::Error) -> ApiError {
         .hint("free disk space, then export again")
 }
 
-/// Returns JSON in ASCII, as a header requires: other characters are escaped.
+/// Returns the outcome as JSON in ASCII, which headers require; other characters are escaped.
 fn ascii(outcome: &ExportOutcome) -> String {
     let text = serde_json::to_string(outcome).unwrap_or_default();
     let mut out = Vec::with_capacity(text.len());
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_nameless_file_is_nowhere() {
         let dir = tempfile::tempdir().unwrap();
-        let mut file = nameless(&dir.path().join("ergo.db")).unwrap();
+        let mut file = unnamed_file(&dir.path().join("ergo.db")).unwrap();
         file.write_all(b"x").unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }

@@ -59,7 +59,7 @@ pub(in crate::daemon) async fn why(
     value(shared.engine(move |engine| engine.why(&request)).await)
 }
 
-/// What is known about a question: stored claims in their own words, the best first.
+/// Claims that answer a question, with their stored statements, the best first.
 #[utoipa::path(post, path = "/recall", tag = "claims", request_body = RecallRequest, responses(
     (status = 200, body = RecallAnswer), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn recall(
@@ -89,7 +89,8 @@ pub(in crate::daemon) async fn story(
     value(shared.engine(move |engine| engine.story(&query)).await)
 }
 
-/// Has a language model read the next part of a whole story, by the judges of the settings; with `dry_run`, estimates what the rest takes.
+/// Has a language model, one of the judges in the settings, read the next part of a whole story; with `dry_run`, estimates the
+/// effort for the rest.
 #[utoipa::path(post, path = "/story/read", tag = "claims", request_body = ReadStoryRequest, responses(
     (status = 200, body = StoryProgress),
     (status = 400, description = "A field is invalid; it is named", body = ApiError),
@@ -101,7 +102,7 @@ pub(in crate::daemon) async fn read_story(
     value(shared.engine(move |engine| engine.read_story_for(&request)).await)
 }
 
-/// What enough projects of an organisation agree on, and nobody has decided about.
+/// Claims on which enough projects of an organisation agree, and whose promotion nobody has decided.
 #[utoipa::path(get, path = "/promotions", tag = "claims", params(PromotionsQuery), responses(
     (status = 200, body = Promotions), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn promotions(
@@ -131,7 +132,7 @@ pub(in crate::daemon) async fn snapshot(
     let again = SnapshotQuery { rebuild: true, ..query.clone() };
     let scope = Scope { org_id: query.org_id.clone(), project: query.project.clone() };
     let answer = shared.engine(move |engine| engine.snapshot(&query)).await?;
-    // Many requests for a page that is out of date are one reason to generate it.
+    // Concurrent requests for the same outdated page generate it only once.
     let rebuild = if answer.stale { shared.rebuilding.begin(&scope) } else { None };
     if rebuild.is_some() || (!answer.stale && shared.engine.snapshot_waits(&scope)) {
         let shared = shared.clone();
@@ -140,7 +141,7 @@ pub(in crate::daemon) async fn snapshot(
                 if let Some(_rebuilding) = rebuild {
                     engine.snapshot(&again)?;
                 }
-                // Seconds of the language model, where there is one: the page stands meanwhile.
+                // This may take seconds of the language model. The page is available meanwhile.
                 engine.lead_snapshot(&scope)
             };
             if let Err(error) = shared.engine(work).await {

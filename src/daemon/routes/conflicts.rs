@@ -36,7 +36,7 @@ pub(in crate::daemon) async fn inbox(
         inbox.total += waiting.len();
         let total = waiting.len();
         let items = waiting.into_iter().map(|join| InboxItem::Joining(Box::new(join))).collect();
-        // Whoever stands at the door goes away after some minutes.
+        // Join requests come first, since they expire after some minutes.
         inbox.groups.insert(0, InboxGroup { group: InboxKind::Joining, total, at_least: false, items, next: None });
     }
     Ok(Json(inbox))
@@ -53,7 +53,7 @@ pub(in crate::daemon) async fn card(
     value(shared.engine(move |engine| engine.card_at(&id, at.as_of)).await)
 }
 
-/// Settles a card, or puts it off.
+/// Settles or snoozes a card.
 #[utoipa::path(post, path = "/conflicts/{id}/resolve", tag = "conflicts", params(("id" = String, Path, description = "An id or its first digits, at least 4")),
     request_body = ResolveRequest, responses(
     (status = 200, body = WriteOutcome),
@@ -69,7 +69,7 @@ pub(in crate::daemon) async fn resolve(
     written(shared.engine(move |engine| engine.resolve(&id, request)).await)
 }
 
-/// Settles, or puts off, many cards of one scope by one change.
+/// Settles or snoozes many cards of one scope by one change.
 #[utoipa::path(post, path = "/conflicts/resolve", tag = "conflicts", request_body = ResolveManyRequest, responses(
     (status = 200, description = "The result for each card", body = ResolvedMany),
     (status = 400, description = "A field is invalid; it is named", body = ApiError),

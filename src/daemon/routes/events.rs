@@ -41,16 +41,16 @@ pub(in crate::daemon) async fn events(
     Extension(source): Extension<RequestSource>,
     QueryString(query): QueryString<EventsQuery>,
 ) -> Result<Response, ErrorResponse> {
-    let place = shared.streams.take(source)?;
+    let permit = shared.streams.take(source)?;
     let (hello, receiver) = shared.bus.follow();
     let mut ending = shared.ending.subscribe();
     let end = async move {
-        // The daemon ends, or is gone already.
+        // Fails only if the daemon's state was dropped.
         drop(ending.wait_for(|ending| *ending).await);
     };
     let stream = once(ready(hello)).chain(follow(receiver)).take_until(Box::pin(end)).map(move |change| {
-        // Dropped with the answer.
-        let _held = &place;
+        // The stream owns the permit, so that it is released with the response.
+        let _held = &permit;
         Ok::<_, Infallible>(encode(change))
     });
     let sse = Sse::new(stream);

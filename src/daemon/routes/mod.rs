@@ -17,18 +17,18 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{request_checks, state::SharedState};
 
-/// The one table of operations: what is routed, and what the OpenAPI document describes. Requests and answers are in the handlers'
-/// signatures and, for the document, in their attributes.
+/// Defines the table of operations, from which the router and the OpenAPI document are generated. The types of requests and
+/// answers are in the handlers' signatures and, for the document, in their attributes.
 macro_rules! routes {
     ($($method:ident $path:literal => $family:ident::$handler:ident),+ $(,)?) => {
-        /// Every path with its method, in lower case as in the OpenAPI document.
+        /// The operations: method, in lower case as in the OpenAPI document, and path.
         pub const ROUTES: &[(&str, &str)] = &[$((stringify!($method), $path)),+];
 
         fn table() -> Router<SharedState> {
             Router::new()$(.route($path, routing::$method($family::$handler)))+
         }
 
-        /// The documentation of the handlers.
+        /// The OpenAPI documentation of the handlers.
         #[derive(utoipa::OpenApi)]
         #[openapi(paths($($family::$handler),+))]
         pub(super) struct DocumentedRoutes;
@@ -126,13 +126,14 @@ routes! {
     post "/sync/address" => sync::sync_address,
 }
 
-/// The whole API, and more paths behind the same checks.
+/// Returns the router of the whole API, with the paths of `more` behind the same checks.
 pub(super) fn router(shared: SharedState, more: Router) -> Router {
-    guarded(table().merge(more.with_state(())), shared)
+    with_checks(table().merge(more.with_state(())), shared)
 }
 
-/// Puts the checks of every request in front of a table of paths. A panic is caught inside of them, so that its answer is like any other.
-fn guarded(table: Router<SharedState>, shared: SharedState) -> Router {
+/// Puts the checks of every request in front of a table of paths. A panic is caught inside of them, so that its response is
+/// completed like any other.
+fn with_checks(table: Router<SharedState>, shared: SharedState) -> Router {
     table
         .fallback(request_checks::no_path)
         .method_not_allowed_fallback(request_checks::no_method)
@@ -180,7 +181,7 @@ mod tests {
     async fn a_panic_costs_one_answer_and_no_more() {
         let dir = tempfile::tempdir().unwrap();
         let table = table().route("/in_handler", routing::get(in_handler)).route("/in_engine", routing::get(in_engine));
-        let mut router = guarded(table, shared(dir.path()));
+        let mut router = with_checks(table, shared(dir.path()));
         for path in ["/in_handler", "/in_engine"] {
             let response = call(&mut router, RequestSource::Socket, path).await;
             assert_eq!(response.status(), 500, "{path}");

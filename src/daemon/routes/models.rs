@@ -1,4 +1,4 @@
-//! The models: which one has which role, and reloading after an installation or a choice.
+//! The models: which one serves which role, and selecting them again after a change.
 
 use axum::{Json, extract::State};
 
@@ -21,7 +21,7 @@ pub(in crate::daemon) async fn models(State(shared): State<SharedState>) -> Json
 pub(in crate::daemon) async fn reload(State(shared): State<SharedState>) -> JsonResult<ModelsStatus> {
     let work = {
         let shared = shared.clone();
-        // Files may have to be read through.
+        // Blocking, since model files may have to be read completely.
         move || match shared.models.reload() {
             Ok(()) => Ok(shared.models.status()),
             Err(error) => Err(ApiError::new(ErrorCode::BadRequest, format!("the models were not reloaded: {error}"))

@@ -15,14 +15,14 @@ use crate::api::{
     NotesRun, NotesScanRequest, NotesStatus, NotesWriteRequest, NotesWritten,
 };
 
-/// The files that are followed, how each stands to the memory, and the last runs.
+/// The followed files with the state of each, and the last runs.
 #[utoipa::path(get, path = "/notes/status", tag = "notes", responses((status = 200, body = NotesStatus)))]
 pub(in crate::daemon) async fn notes_status(State(shared): State<SharedState>) -> JsonResult<NotesStatus> {
     let notes = Arc::clone(&shared.notes);
     value(shared.blocking(move || notes.status()).await)
 }
 
-/// Defines the handlers of requests to the keeper of notes.
+/// Defines handlers, each of which calls a method of the keeper of notes.
 macro_rules! notes {
     ($($(#[doc = $doc:literal])+ $path:literal $name:ident $act:ident($request:ty) -> $answer:ty;)+) => {$(
         $(#[doc = $doc])+
@@ -42,17 +42,17 @@ macro_rules! notes {
 notes! {
     /// Follows rule files: single files, those of a repository, or those of a folder of repositories.
     "/notes/add" notes_add add(NotesAddRequest) -> NotesAdded;
-    /// Reads the followed files that changed, and brings their claims up to date.
+    /// Reads the followed files that changed, and updates their claims.
     "/notes/scan" notes_scan scan(NotesScanRequest) -> NotesRun;
-    /// Writes what is known into ergo's own section of a file.
+    /// Writes claims into ergo's own section of a file.
     "/notes/write" notes_write write(NotesWriteRequest) -> NotesWritten;
-    /// Compares files with the memory; stores nothing.
+    /// Compares files with the stored claims, without storing anything.
     "/notes/check" notes_check check(NotesCheckRequest) -> NotesCheck;
-    /// Fits the least similarity of equal claims to judged pairs, for each domain; uses it only if it is asked to.
+    /// Fits the minimum similarity of equal claims to judged pairs, for each domain; uses the result only with `apply`.
     "/notes/calibrate" notes_calibrate calibrate(NotesCalibrateRequest) -> NotesCalibrated;
 }
 
-/// What the projects of an organisation say alike, the highest rank first.
+/// Insights: groups of claims of an organisation's projects that say the same, the highest rank first.
 #[utoipa::path(get, path = "/notes/insights", tag = "notes", params(InsightsQuery), responses(
     (status = 200, body = Insights), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn notes_insights(
@@ -62,7 +62,7 @@ pub(in crate::daemon) async fn notes_insights(
     value(shared.engine(move |engine| engine.insights(&query)).await)
 }
 
-/// What the projects of an organisation say about one subject, the largest clusters first.
+/// Clusters of claims of an organisation's projects about one subject, the largest first.
 #[utoipa::path(get, path = "/notes/clusters", tag = "notes", params(NoteClustersQuery), responses(
     (status = 200, body = NoteClusters), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn notes_clusters(
@@ -82,7 +82,7 @@ pub(in crate::daemon) async fn notes_links(
     value(shared.engine(move |engine| engine.note_links(&query)).await)
 }
 
-/// The figures of an organisation on one page: what most projects say, what is contested, what decayed, what was promoted.
+/// Figures about an organisation's claims: what most projects say, what is contested, has decayed, or was promoted.
 #[utoipa::path(get, path = "/insights", tag = "notes", params(InsightFiguresQuery), responses(
     (status = 200, body = InsightFigures), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn insights(

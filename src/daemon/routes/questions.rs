@@ -12,7 +12,7 @@ use crate::api::{
     Questions, QuestionsQuery, WriteConflict, WriteOutcome,
 };
 
-/// Answers a question: stores the held write, replaces what it replaces, or refuses it, by the verdicts.
+/// Answers a question with verdicts: the held write is stored, supersedes claims, or is refused.
 #[utoipa::path(post, path = "/judge", tag = "writes", request_body = JudgeRequest, responses(
     (status = 200, body = WriteOutcome),
     (status = 202, description = "Proposed: an agent may not replace a person's claim here; a card waits", body = WriteOutcome),
@@ -36,7 +36,7 @@ pub(in crate::daemon) async fn questions(
     value(shared.engine(move |engine| engine.questions(&query)).await)
 }
 
-/// Pairs of claims in force that may contradict each other and wait for a verdict, the newest first.
+/// Pairs of active claims that may contradict each other and wait for a verdict, the newest first.
 #[utoipa::path(get, path = "/doubts", tag = "conflicts", params(DoubtsQuery), responses(
     (status = 200, body = Doubts), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn doubts(
@@ -46,7 +46,8 @@ pub(in crate::daemon) async fn doubts(
     value(shared.engine(move |engine| engine.doubts(&query)).await)
 }
 
-/// Takes verdicts on such pairs. Those of a person take effect; those of an agent open cards that propose the same.
+/// Records verdicts on pairs of active claims. Verdicts of a person take effect; those of an agent open cards that propose the
+/// same.
 #[utoipa::path(post, path = "/doubts", tag = "conflicts", request_body = JudgePairsRequest, responses(
     (status = 200, body = JudgedPairs),
     (status = 400, description = "A field is invalid; it is named", body = ApiError),
@@ -59,7 +60,8 @@ pub(in crate::daemon) async fn judge_pairs(
     value(shared.engine(move |engine| engine.judge_pairs(&request)).await)
 }
 
-/// Has a language model judge the next pairs of a scope, by the judges of the settings; with `dry_run`, estimates what all of them take.
+/// Has a language model, one of the judges in the settings, judge the next pairs of a scope; with `dry_run`, estimates the effort
+/// for all of them.
 #[utoipa::path(post, path = "/doubts/judge", tag = "conflicts", request_body = JudgeNextRequest, responses(
     (status = 200, body = JudgedNext),
     (status = 400, description = "A field is invalid; it is named", body = ApiError),

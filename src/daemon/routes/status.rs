@@ -1,4 +1,4 @@
-//! The state of the daemon, and acts on the whole daemon.
+//! The state of the daemon, and acts on the whole daemon or store.
 
 use std::{path::Path, sync::atomic::Ordering};
 
@@ -64,7 +64,7 @@ pub(in crate::daemon) async fn check(State(shared): State<SharedState>) -> JsonR
     value(shared.engine(move |engine| engine.check_store_shown(&mut task)).await)
 }
 
-/// The size of the store, and what `ergo compact` would remove. By kind of data, it reads the whole file.
+/// The size of the store, and what `ergo compact` would remove. A list by kind of data requires reading the whole file.
 #[utoipa::path(get, path = "/size", tag = "daemon", params(SizeQuery), responses((status = 200, body = SizeByKind)))]
 pub(in crate::daemon) async fn size(
     State(shared): State<SharedState>,
@@ -73,7 +73,7 @@ pub(in crate::daemon) async fn size(
     value(shared.engine(move |engine| engine.size_by_kind(&query)).await)
 }
 
-/// The checks and backups that run, and how far they are.
+/// The running checks and backups, with their progress.
 #[utoipa::path(get, path = "/tasks", tag = "daemon", responses((status = 200, body = LongTasks)))]
 pub(in crate::daemon) async fn tasks(State(shared): State<SharedState>) -> Json<LongTasks> {
     Json(shared.tasks.view())

@@ -1,4 +1,4 @@
-//! Teams: every path under `/sync`.
+//! Teams: the paths under `/sync` except those of bundles.
 
 use axum::{Json, extract::State};
 
@@ -14,7 +14,7 @@ use crate::api::{
     RenameRequest, RevokeRequest, SyncNowRequest, SyncRound, SyncStatus, TeamDone, TeamView,
 };
 
-/// How far every peer has come, and what stands in the way.
+/// The state of sync with every peer, and problems.
 #[utoipa::path(get, path = "/sync/status", tag = "sync", responses((status = 200, body = SyncStatus)))]
 pub(in crate::daemon) async fn sync_status(State(shared): State<SharedState>) -> JsonResult<SyncStatus> {
     value(shared.teams.status().await)
@@ -67,7 +67,7 @@ pub(in crate::daemon) async fn sync_answer(
     value(shared.teams.answer(&id, request).await)
 }
 
-/// How far a join has come.
+/// The state of an attempt to join.
 #[utoipa::path(get, path = "/sync/joins/{id}", tag = "sync", params(("id" = String, Path, description = "The id of a JoinView")), responses(
     (status = 200, body = JoinView), (status = 404, body = ApiError)))]
 pub(in crate::daemon) async fn sync_joined(
@@ -87,6 +87,7 @@ pub(in crate::daemon) async fn sync_quarantined(
     value(shared.teams.quarantined(query).await)
 }
 
+/// Defines the handlers of acts, each of which calls a method of [`Teams`](super::super::teams::Teams).
 macro_rules! acts {
     ($($(#[doc = $doc:literal])+ $path:literal $name:ident($request:ty) -> $answer:ty = $act:ident;)+) => {$(
         $(#[doc = $doc])+
@@ -108,7 +109,7 @@ acts! {
     "/sync/create" sync_create(CreateTeamRequest) -> TeamView = create;
     /// Creates an invitation for one device.
     "/sync/invite" sync_invite(InviteRequest) -> InviteView = invite;
-    /// Joins a team; by a ticket it answers once the words are known.
+    /// Joins a team; with a ticket, answers as soon as the words to compare are known.
     "/sync/join" sync_join(JoinRequest) -> JoinView = join;
     /// Writes this device's request file.
     "/sync/card" sync_card(CardRequest) -> DeviceCard = card;
@@ -124,7 +125,7 @@ acts! {
     "/sync/leave" sync_leave(LeaveRequest) -> TeamDone = leave;
     /// Shares a scope with its history.
     "/sync/adopt" sync_adopt(AdoptRequest) -> TeamDone = adopt;
-    /// Gives a scope of the team another name here.
+    /// Gives a scope of the team another name on this device.
     "/sync/bind" sync_bind(BindRequest) -> TeamDone = bind;
     /// Accepts quarantined events, for the whole team.
     "/sync/quarantined/accept" sync_accept(QuarantineRequest) -> TeamDone = accept;
@@ -134,6 +135,6 @@ acts! {
     "/sync/now" sync_now(SyncNowRequest) -> SyncRound = sync_now;
     /// Sets the network mode.
     "/sync/mode" sync_mode(ModeRequest) -> SyncStatus = set_mode;
-    /// Notes where a device can be reached.
+    /// Stores an address of a device.
     "/sync/address" sync_address(AddressRequest) -> SyncStatus = address;
 }

@@ -1,4 +1,4 @@
-//! Writing: each act on claims.
+//! Acts on claims.
 
 use axum::extract::State;
 
@@ -12,7 +12,7 @@ use crate::api::{
     PromoteRequest, RememberRequest, SupersedeRequest, UndoOutcome, UndoRequest, WriteConflict, WriteOutcome,
 };
 
-/// Defines the handlers of writes that the guard may refuse, each with the further statuses that it can answer.
+/// Defines the handlers of writes that the guard may refuse, each with its further statuses.
 macro_rules! writes {
     ($($(#[doc = $doc:literal])+ $path:literal $act:ident($request:ty) $(, $status:tt $what:literal $body:ty)*;)+) => {$(
         $(#[doc = $doc])+
@@ -46,9 +46,9 @@ writes! {
     "/reviewed" reviewed(ActRequest);
     /// Records that a claim depends on others.
     "/depend" depend(DependRequest);
-    /// Makes one claim of the organisation's level of claims of its projects, which stay as sightings of it.
+    /// Promotes claims of projects to one claim of the organisation's level. The claims of the projects stay, as sightings of it.
     "/promote" promote(PromoteRequest), 403 "Agents may only propose here" ApiError;
-    /// Withdraws a claim that was promoted to the organisation's level; those of the projects stand for themselves again.
+    /// Withdraws a claim that was promoted to the organisation's level; the claims of the projects apply on their own again.
     "/demote" demote(ActRequest),
         202 "Proposed: a person must settle the card" WriteOutcome,
         403 "A person decided to keep the claim" ApiError;
@@ -58,7 +58,7 @@ writes! {
         403 "A person decided to keep the claim" ApiError;
 }
 
-/// Takes a change back: the named one, or the caller's own last.
+/// Undoes the named change, or the caller's latest one.
 #[utoipa::path(post, path = "/undo", tag = "writes", request_body = UndoRequest, responses(
     (status = 200, body = UndoOutcome),
     (status = 400, description = "The change cannot be undone: a redaction, or a change to a team", body = ApiError),
@@ -72,7 +72,7 @@ pub(in crate::daemon) async fn undo(
     value(shared.engine(move |engine| engine.undo(request)).await)
 }
 
-/// Compares what is already active, and opens cards.
+/// Compares the active claims with each other, and opens cards for contradictions.
 #[utoipa::path(post, path = "/audit", tag = "writes", request_body = AuditRequest, responses(
     (status = 200, body = AuditOutcome), (status = 400, body = ApiError),
     (status = 409, description = "The `op_id` was used for another request", body = ApiError)))]
