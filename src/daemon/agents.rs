@@ -54,7 +54,9 @@ impl ConnectedAgents {
     pub(super) fn problem(&self) -> Option<String> {
         let full = self.open.lock().unwrap_or_else(PoisonError::into_inner).sessions.len() >= MAX_SESSIONS;
         full.then(|| {
-            format!("{MAX_SESSIONS} agent sessions are open, so `ergo agents` does not show further ones: end some of them")
+            format!(
+                "{MAX_SESSIONS} agent sessions are open, so `ergo agents` does not show further ones: end some of them"
+            )
         })
     }
 

@@ -121,7 +121,11 @@ async fn check_request(State(cogito): State<Cogito>, request: Request<Body>, nex
     let admitted = request_checks::check_origin(request.headers())
         .and_then(|()| request_checks::check_host(request.headers(), request.uri()))
         .and_then(|()| {
-            cogito.caller.token.as_deref().map_or(Ok(()), |token| request_checks::check_bearer(request.headers(), token))
+            cogito
+                .caller
+                .token
+                .as_deref()
+                .map_or(Ok(()), |token| request_checks::check_bearer(request.headers(), token))
         });
     if let Err(error) = admitted {
         return Refused::from(error).into_response();

@@ -1,4 +1,4 @@
-//! Runs a tool call: sends the arguments, with author and scope, to the daemon, and returns its answer.
+//! Runs a tool call: sends its arguments, with author and scope, to the daemon, and returns the answer.
 
 use rmcp::{
     ErrorData, RoleServer,
@@ -31,13 +31,14 @@ pub(super) struct ToolCall<'a> {
     agent: String,
 }
 
-/// Where a call acts, by its own word or the session's.
+/// The scope of a call, from its arguments or the session's settings.
 struct CallScope {
     scope: Scope,
+    /// See [`McpSettings::identities`].
     identities: Vec<String>,
 }
 
-/// The error of a tool call: a sentence for the agent, with the next step.
+/// The error of a tool call, as a text for the agent with the next step.
 #[derive(Debug)]
 pub(super) struct ToolError(pub(super) String);
 
@@ -62,12 +63,12 @@ impl ToolError {
         Self(message.into())
     }
 
-    /// As an error of the protocol, if there is no other way to say it.
+    /// Converts into an error of the protocol, for requests whose result cannot contain an error.
     pub(super) fn protocol(self) -> ErrorData {
         ErrorData::internal_error(self.0, None)
     }
 
-    /// What is asked for does not exist.
+    /// Converts into the protocol's error for a missing resource.
     pub(super) fn not_found(self) -> ErrorData {
         ErrorData::resource_not_found(self.0, None)
     }
@@ -82,15 +83,15 @@ impl<'a> ToolCall<'a> {
         &self.inner.settings
     }
 
-    /// Runs a tool. What goes wrong is a result that says so: a client hides errors of the protocol from its model.
+    /// Runs a tool. An error is returned as a result, because clients hide errors of the protocol from their model.
     pub(super) async fn tool(
         &self,
         tool: McpTool,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let _pass = match self.inner.gate.pass().await {
-            Ok(pass) => pass,
+        let _running = match self.inner.calls.enter().await {
+            Ok(running) => running,
             Err(message) => return Ok(CallToolResult::error(vec![ContentBlock::text(message)]).into()),
         };
         let arguments = request.arguments.clone().unwrap_or_default();
@@ -107,12 +108,12 @@ impl<'a> ToolCall<'a> {
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ToolError> {
-        // An argument that is not given, however that is said.
+        // An argument that is null counts as not given.
         arguments.retain(|_, value| !value.is_null());
         let value = match tool {
             McpTool::Remember | McpTool::Learn => {
                 let path = if tool == McpTool::Learn { "/learn" } else { "/remember" };
-                listed(&mut arguments, "exception_to");
+                wrap_in_list(&mut arguments, "exception_to");
                 only_of(tool, &arguments)?;
                 let body = considering(self.writing(arguments).await?);
                 let outcome: WriteOutcome = self.post(path, &body).await?;
@@ -138,12 +139,12 @@ impl<'a> ToolCall<'a> {
                 }
             }
             McpTool::Supersede => {
-                // One target is what most calls have.
+                // Most calls have one target, so accept `target`, too.
                 if let Some(target) = arguments.remove("target") {
                     arguments.insert("targets".to_owned(), json!([target]));
                 }
-                listed(&mut arguments, "targets");
-                listed(&mut arguments, "exception_to");
+                wrap_in_list(&mut arguments, "targets");
+                wrap_in_list(&mut arguments, "exception_to");
                 only_of(tool, &arguments)?;
                 let body = considering(self.writing(arguments).await?);
                 let outcome = self.post("/supersede", &body).await?;
@@ -169,7 +170,7 @@ impl<'a> ToolCall<'a> {
             }
             McpTool::Why => {
                 only_of(tool, &arguments)?;
-                // The answer is the first of them.
+                // The answer itself counts as one of the claims.
                 let limit = limit(&arguments).saturating_sub(1);
                 arguments.insert("limit".to_owned(), json!(limit));
                 let body = self.reading(arguments).await?;
@@ -207,7 +208,7 @@ impl<'a> ToolCall<'a> {
         Ok(result(value))
     }
 
-    /// The scopes that hold claims, and which is this session's.
+    /// Lists the scopes that have claims, and names the session's scope.
     async fn list_scopes(&self) -> Result<Value, ToolError> {
         let here = self.place(&mut JsonObject::new()).ok();
         let scopes = self.scopes().await?;
@@ -215,7 +216,7 @@ impl<'a> ToolCall<'a> {
         Ok(shape::scopes(&scopes, here.as_ref()))
     }
 
-    /// The scope that an answer need not name.
+    /// Returns the session's scope, which an answer need not name.
     pub(super) fn home(&self) -> Option<&Scope> {
         self.settings().scope.as_ref()
     }
@@ -237,7 +238,8 @@ impl<'a> ToolCall<'a> {
         Ok(shape::conflicts(&page))
     }
 
-    /// The session's scope, under the name by which the daemon knows it; `None` where it belongs to no project, and means all.
+    /// Returns the session's scope, with the name that the daemon has for it; `None` if the session has no project, which stands
+    /// for all scopes.
     pub(super) async fn own(&self) -> Result<Option<Scope>, ToolError> {
         match self.settings().scope {
             Some(_) => self.known(&mut JsonObject::new()).await.map(Some),
@@ -245,7 +247,7 @@ impl<'a> ToolCall<'a> {
         }
     }
 
-    /// The open cards of the session's scope.
+    /// Returns the open cards of the session's scope, and the scope.
     pub(super) async fn open_cards(&self) -> Result<(ConflictsPage, Option<Scope>), ToolError> {
         let scope = self.own().await?;
         let (org_id, project) = scope.clone().map(|scope| (scope.org_id, scope.project)).unzip();
@@ -253,7 +255,7 @@ impl<'a> ToolCall<'a> {
         Ok((self.get("/conflicts", &encode(&query)?).await?, scope))
     }
 
-    /// Does what a person decided about a refused write.
+    /// Settles the card of a refused write as a person decided.
     async fn decided(
         &self,
         card: &str,
@@ -264,7 +266,7 @@ impl<'a> ToolCall<'a> {
         for field in ["org_id", "project", "who", "agent", "identity"] {
             order.extend(body.get(field).map(|value| (field.to_owned(), value.clone())));
         }
-        order.insert("op_id".to_owned(), json!(fresh_op()?));
+        order.insert("op_id".to_owned(), json!(new_op_id()?));
         order.insert("act".to_owned(), json!(decision.act));
         let given = decision.reason.clone().or_else(|| body.get("reason").and_then(Value::as_str).map(str::to_owned));
         order.insert(
@@ -279,7 +281,7 @@ impl<'a> ToolCall<'a> {
         self.post(&format!("/conflicts/{card}/resolve"), &order).await
     }
 
-    /// The body of a write: the arguments, who acts, where, and the key by which a repetition is known.
+    /// Returns the body of a write: the arguments with scope, author and `op_id`.
     pub(super) async fn writing(&self, mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
         let place = self.place(&mut arguments)?;
         let identity = if place.identities.is_empty() {
@@ -293,18 +295,18 @@ impl<'a> ToolCall<'a> {
         self.acting(arguments)
     }
 
-    /// Adds who acts, and the key by which a repetition is known.
+    /// Adds the author and an `op_id` to the arguments.
     pub(super) fn acting(&self, mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
         let who = self.settings().who.clone().unwrap_or_else(|| self.agent.clone());
         arguments.entry("who").or_insert_with(|| json!(who));
         arguments.insert("agent".to_owned(), json!(self.agent));
         if !arguments.contains_key("op_id") {
-            arguments.insert("op_id".to_owned(), json!(fresh_op()?));
+            arguments.insert("op_id".to_owned(), json!(new_op_id()?));
         }
         Ok(arguments)
     }
 
-    /// The body of a read: the arguments, and the scope under the name by which the daemon knows it.
+    /// Returns the body of a read: the arguments with the scope, which has the daemon's name for it.
     async fn reading(&self, mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
         let scope = self.known(&mut arguments).await?;
         arguments.insert("org_id".to_owned(), json!(scope.org_id));
@@ -312,7 +314,7 @@ impl<'a> ToolCall<'a> {
         Ok(arguments)
     }
 
-    /// Where to read, by the arguments or the session; what says so is taken out of the arguments.
+    /// Returns the scope to read, with the daemon's name for it. Removes the arguments that name the scope.
     async fn known(&self, arguments: &mut JsonObject) -> Result<Scope, ToolError> {
         let place = self.place(arguments)?;
         if place.identities.is_empty() {
@@ -321,6 +323,7 @@ impl<'a> ToolCall<'a> {
         Ok(known_scope(&place.scope, &place.identities, &self.scopes().await?).0)
     }
 
+    /// Returns the scope of a call. Removes the arguments that name it.
     fn place(&self, arguments: &mut JsonObject) -> Result<CallScope, ToolError> {
         let McpSettings { scope, identities, .. } = self.settings();
         let both = text(arguments, "scope")?;
@@ -346,7 +349,7 @@ impl<'a> ToolCall<'a> {
             let scope = scope.clone().ok_or_else(missing)?;
             return Ok(CallScope { scope, identities: identities.clone() });
         }
-        // Who names only the organisation means this project in it, by what it is.
+        // If only the organisation is named, this project in it is meant, with its identities.
         let identities = if project.is_some() { Vec::new() } else { identities.clone() };
         let org = org.or_else(|| scope.as_ref().map(|scope| scope.org_id.clone()));
         let project = project.or_else(|| scope.as_ref().map(|scope| scope.project.clone()));
@@ -374,15 +377,15 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-/// How many claims an answer has unless more are asked for: nobody reads further.
-const FEW: usize = 3;
+/// The default number of claims in an answer: agents rarely need more.
+const DEFAULT_LIMIT: usize = 3;
 
-/// How many claims are asked for.
+/// Returns the number of claims that the call asks for.
 fn limit(arguments: &JsonObject) -> usize {
-    arguments.get("limit").and_then(Value::as_u64).map_or(FEW, |limit| limit as usize)
+    arguments.get("limit").and_then(Value::as_u64).map_or(DEFAULT_LIMIT, |limit| limit as usize)
 }
 
-/// The same data as text and as structure: clients show their model one of the two.
+/// Returns a value as text and as structured content: clients show one of the two to their model.
 fn result(value: Value) -> CallToolResponse {
     CallToolResult::structured(value).into()
 }
@@ -392,28 +395,28 @@ pub(super) fn encode(query: &impl Serialize) -> Result<String, ToolError> {
         .map_err(|error| ToolError::new(format!("the request cannot be encoded as JSON: {error}")))
 }
 
-/// Makes a list of the one text that stands if a list is expected.
-fn listed(arguments: &mut JsonObject, name: &str) {
+/// Replaces a text by a list of this text, if an argument should be a list.
+fn wrap_in_list(arguments: &mut JsonObject, name: &str) {
     if let Some(one) = arguments.get_mut(name).filter(|value| value.is_string()) {
         *one = json!([one.take()]);
     }
 }
 
-/// Makes an object of its JSON: some models write an object as text.
-pub(super) fn object_in_text(arguments: &mut JsonObject, name: &str) {
+/// Replaces a text by the JSON object that it contains, because some models write an object as text.
+pub(super) fn parse_object(arguments: &mut JsonObject, name: &str) {
     let Some(value) = arguments.get_mut(name) else { return };
     if let Some(Ok(object)) = value.as_str().map(serde_json::from_str::<JsonObject>) {
         *value = Value::Object(object);
     }
 }
 
-/// Makes a write wait for verdicts if it may contradict active claims.
+/// Adds that the write waits for verdicts if it may contradict active claims.
 fn considering(mut body: JsonObject) -> JsonObject {
     body.insert("consider".to_owned(), json!(true));
     body
 }
 
-/// Takes a text out of the arguments.
+/// Removes a text from the arguments and returns it.
 pub(super) fn text(arguments: &mut JsonObject, name: &str) -> Result<Option<String>, ToolError> {
     match arguments.remove(name) {
         None => Ok(None),
@@ -422,7 +425,7 @@ pub(super) fn text(arguments: &mut JsonObject, name: &str) -> Result<Option<Stri
     }
 }
 
-/// Takes an id, or the beginning of one, out of the arguments.
+/// Removes an id, or the prefix of one, from the arguments and returns it.
 fn id(arguments: &mut JsonObject, name: &str) -> Result<String, ToolError> {
     let given = text(arguments, name)?.ok_or_else(|| ToolError::new(format!("`{name}` is missing: give the id")))?;
     let given = given.trim().to_ascii_lowercase();
@@ -432,7 +435,7 @@ fn id(arguments: &mut JsonObject, name: &str) -> Result<String, ToolError> {
     Err(ToolError::new(format!("`{name}`: invalid id: give at least its first 4 hexadecimal digits")))
 }
 
-/// Refuses arguments that nobody reads.
+/// Refuses unknown arguments.
 pub(super) fn only(arguments: &JsonObject, known: &[&str]) -> Result<(), ToolError> {
     let Some(stray) = arguments.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
     let stray = super::pipe::shown(stray);
@@ -440,8 +443,8 @@ pub(super) fn only(arguments: &JsonObject, known: &[&str]) -> Result<(), ToolErr
     Err(ToolError::new(format!("unknown argument `{stray}`; expected: {expected}")))
 }
 
-/// Refuses arguments that the tool's schema lacks. How a caller may say who acts, where, under which key and as of when is not in the
-/// schemas, and taken all the same.
+/// Refuses arguments that the tool's schema does not have. Arguments for author, scope, `op_id` and time are not in the
+/// schemas, but accepted.
 fn only_of(tool: McpTool, arguments: &JsonObject) -> Result<(), ToolError> {
     const UNLISTED: [&str; 9] =
         ["scope", "org_id", "project", "who", "op_id", "identity", "expect_rev", "as_of", "filter"];
@@ -455,7 +458,7 @@ fn only_of(tool: McpTool, arguments: &JsonObject) -> Result<(), ToolError> {
     Err(ToolError::new(format!("unknown argument `{stray}`; expected: {expected}")))
 }
 
-/// The arguments of `ergo_resolve` as the daemon takes them: where a claim holds is one object, and a time is a number.
+/// Converts the arguments of `ergo_resolve` into the daemon's form: qualifiers are one object, and a time is a number.
 fn as_resolve_request(mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
     let mut qualifiers = JsonObject::new();
     for name in ["env", "team", "tenant", "valid_from", "valid_until"] {
@@ -473,8 +476,8 @@ fn as_resolve_request(mut arguments: JsonObject) -> Result<JsonObject, ToolError
     Ok(arguments)
 }
 
-/// A key by which the daemon knows a write again that it was sent twice.
-fn fresh_op() -> Result<OpId, ToolError> {
+/// Returns a new random `op_id`, by which the daemon recognises a repeated write.
+fn new_op_id() -> Result<OpId, ToolError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
         .map_err(|error| ToolError::new(format!("cannot get random bytes from the operating system: {error}")))?;

@@ -1,63 +1,64 @@
-//! How many calls of one client run at once, and how many wait.
+//! Limits how many calls of one client run at the same time, and how many wait.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// How many calls of one client the daemon is asked at once.
-const AT_ONCE: usize = 16;
+/// The maximum number of calls of one client that run at the same time.
+const MAX_RUNNING: usize = 16;
 
-/// How many more wait for their turn. Who sends more without reading answers is told so.
-const WAITING: usize = 512;
+/// The maximum number of further calls that wait. A client exceeds it only if it does not wait for answers.
+const MAX_WAITING: usize = 512;
 
-/// Lets a bounded number of calls through.
+/// The limit of calls of one client.
 #[derive(Debug)]
 pub(super) struct CallLimit {
     running: Semaphore,
+    /// The number of running and waiting calls.
     inside: AtomicUsize,
 }
 
-/// A call that is counted until this is dropped.
-pub(super) struct Pass<'a> {
-    gate: &'a CallLimit,
+/// A running call. It is counted until it is dropped.
+pub(super) struct RunningCall<'a> {
+    limit: &'a CallLimit,
     _permit: SemaphorePermit<'a>,
 }
 
-impl Drop for Pass<'_> {
+impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
-        self.gate.inside.fetch_sub(1, Ordering::Relaxed);
+        self.limit.inside.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// One that waits for its turn; counted too, and no more if it is given up.
-struct Turn<'a>(Option<&'a CallLimit>);
+/// A waiting call. It is counted until it is dropped, unless it has become a running one (`None`).
+struct WaitingCall<'a>(Option<&'a CallLimit>);
 
-impl Drop for Turn<'_> {
+impl Drop for WaitingCall<'_> {
     fn drop(&mut self) {
-        if let Some(gate) = self.0 {
-            gate.inside.fetch_sub(1, Ordering::Relaxed);
+        if let Some(limit) = self.0 {
+            limit.inside.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
 impl CallLimit {
     pub(super) fn new() -> Self {
-        Self { running: Semaphore::new(AT_ONCE), inside: AtomicUsize::new(0) }
+        Self { running: Semaphore::new(MAX_RUNNING), inside: AtomicUsize::new(0) }
     }
 
-    /// Waits for a turn; `Err` with what to do if too many wait already.
-    pub(super) async fn pass(&self) -> Result<Pass<'_>, String> {
+    /// Waits until the call may run. Returns an error message for the agent if too many calls wait already.
+    pub(super) async fn enter(&self) -> Result<RunningCall<'_>, String> {
         let inside = self.inside.fetch_add(1, Ordering::Relaxed);
-        let mut turn = Turn(Some(self));
-        if inside >= AT_ONCE + WAITING {
+        let mut waiting = WaitingCall(Some(self));
+        if inside >= MAX_RUNNING + MAX_WAITING {
             return Err(format!(
                 "too many calls: {inside} are already waiting, so this one was not made. Next: wait for their \
                     answers, then call again"
             ));
         }
         let permit = self.running.acquire().await.map_err(|_| "the session is ending".to_owned())?;
-        turn.0 = None;
-        Ok(Pass { gate: self, _permit: permit })
+        waiting.0 = None;
+        Ok(RunningCall { limit: self, _permit: permit })
     }
 }
 
@@ -67,16 +68,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_flood_is_refused_and_what_was_let_in_gives_its_place_back() {
-        let gate = CallLimit::new();
-        let mut passes = Vec::new();
-        for _ in 0..AT_ONCE {
-            passes.push(gate.pass().await.unwrap());
+        let limit = CallLimit::new();
+        let mut calls = Vec::new();
+        for _ in 0..MAX_RUNNING {
+            calls.push(limit.enter().await.unwrap());
         }
-        gate.inside.fetch_add(WAITING, Ordering::Relaxed);
-        assert!(gate.pass().await.err().unwrap().contains("wait for their answers"));
-        gate.inside.fetch_sub(WAITING, Ordering::Relaxed);
-        passes.clear();
-        assert_eq!(gate.inside.load(Ordering::Relaxed), 0);
-        drop(gate.pass().await.unwrap());
+        limit.inside.fetch_add(MAX_WAITING, Ordering::Relaxed);
+        assert!(limit.enter().await.err().unwrap().contains("wait for their answers"));
+        limit.inside.fetch_sub(MAX_WAITING, Ordering::Relaxed);
+        calls.clear();
+        assert_eq!(limit.inside.load(Ordering::Relaxed), 0);
+        drop(limit.enter().await.unwrap());
     }
 }

@@ -1,4 +1,4 @@
-//! Connects a session to the daemon: finds or starts it on first use, and again if it went away.
+//! Connects a session to the daemon: finds or starts it at the first use, and again if it has ended.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -13,66 +13,66 @@ use crate::{
     client::{Client, ClientError, Connect, Request},
 };
 
-/// The pause before a daemon that went away is told again who is here, and how long it may grow.
-const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+/// The delay before a session is registered again after the daemon has ended. It doubles with each attempt.
+const FIRST_DELAY: Duration = Duration::from_secs(1);
 
-/// A client of the daemon that outlives the daemon.
+/// The maximum delay before a session is registered again.
+const MAX_DELAY: Duration = Duration::from_mins(1);
+
+/// A connection to the daemon that is restored if the daemon ends.
 #[derive(Debug)]
 pub struct DaemonLink {
-    /// How to come to a daemon; `None` if the client is given, and stays.
+    /// How to find or start a daemon; `None` if the client is fixed.
     connect: Option<Connect>,
     client: Mutex<Option<Client>>,
-    /// The daemon knows that this session is here.
-    present: AtomicBool,
+    /// Whether [`DaemonLink::register_once`] was called.
+    registered: AtomicBool,
 }
 
 impl DaemonLink {
-    /// A daemon is looked for, or started, by this.
+    /// Creates a link that finds or starts a daemon.
     pub fn new(connect: Connect) -> Self {
-        Self { connect: Some(connect), client: Mutex::new(None), present: AtomicBool::new(false) }
+        Self { connect: Some(connect), client: Mutex::new(None), registered: AtomicBool::new(false) }
     }
 
-    /// This client, whatever becomes of it.
+    /// Creates a link that always uses this client.
     pub fn to(client: Client) -> Self {
-        Self { connect: None, client: Mutex::new(Some(client)), present: AtomicBool::new(false) }
+        Self { connect: None, client: Mutex::new(Some(client)), registered: AtomicBool::new(false) }
     }
 
-    /// Comes to the daemon, so that the first call need not. What goes wrong here is told by that call.
-    pub async fn warm(&self) {
+    /// Connects to the daemon in advance, so that the first call need not. An error is only logged, since that call returns it.
+    pub async fn connect_early(&self) {
         if let Err(error) = self.client().await {
             tracing::warn!("no daemon yet: {error}");
         }
     }
 
-    /// Tells the daemon that this agent is here, for as long as the session lasts: again if the daemon went away and came back.
-    /// Returns at once if that is under way. Nobody's call waits for this, and it starts no daemon.
-    pub(super) async fn stay(&self, query: &PresentQuery) {
-        if !self.present.swap(true, Ordering::AcqRel) {
-            self.visit(query).await;
+    /// Like [`DaemonLink::register`], but returns at once if it was called before.
+    pub(super) async fn register_once(&self, query: &PresentQuery) {
+        if !self.registered.swap(true, Ordering::AcqRel) {
+            self.register(query).await;
         }
     }
 
-    /// Tells the daemon that an agent is here, for as long as this is waited for.
-    pub(super) async fn visit(&self, query: &PresentQuery) {
-        let mut pause = PAUSE.0;
+    /// Has the daemon list an agent as connected until the future is dropped, also after a restart of the daemon. Starts no
+    /// daemon.
+    pub(super) async fn register(&self, query: &PresentQuery) {
+        let mut delay = FIRST_DELAY;
         loop {
             let client = self.client.lock().await.clone();
             if let Some(client) = client {
                 match client.stay(query).await {
-                    Ok(()) => pause = PAUSE.0,
+                    Ok(()) => delay = FIRST_DELAY,
                     Err(error) => tracing::debug!("the daemon did not register this session: {error}"),
                 }
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(PAUSE.1);
+            tokio::time::sleep(delay).await;
+            delay = (delay * 2).min(MAX_DELAY);
         }
     }
 
-    /// Sends a request and reads the answer. If the daemon went away, it is found or started again and asked once more: a write
-    /// carries its key, by which the daemon knows it again.
-    ///
-    /// # Errors
-    /// The daemon's own error, or that there is no daemon.
+    /// Sends a request and returns the answer. If the daemon has ended, it is found or started again, and the request is
+    /// repeated once. This is safe for writes, whose `op_id` tells the daemon that they are repeated.
     pub(super) async fn ask<T: DeserializeOwned>(&self, request: Request) -> Result<T, ClientError> {
         let answer = self.client().await?.ask(request.clone()).await;
         match answer {

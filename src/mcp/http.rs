@@ -1,4 +1,4 @@
-//! The MCP bridge over streamable HTTP, for clients that start no programs. There are no sessions.
+//! The MCP bridge over streamable HTTP, for clients that cannot start programs. It has no sessions.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use rmcp::transport::streamable_http_server::{
 
 use super::{DaemonLink, McpBridge, McpSettings, Profile};
 
-/// The path `/mcp`. No project is known here, so that every call says its scope. Who may speak is the daemon's to decide.
+/// Returns the router of the path `/mcp`. It has no default project, so every call must name its scope. The daemon checks who may
+/// call it.
 pub fn router(link: DaemonLink) -> Router {
     let settings = McpSettings {
         profile: Profile::Default,

@@ -1,5 +1,5 @@
-//! `ergo_ingest`: ingests the one file that the call names, only if it belongs to the project. A manipulated agent
-//! must not bring other text of this machine into the store, where recall would show it.
+//! `ergo_ingest`: ingests the file that the call names, if it belongs to the project. A manipulated agent must not be able to
+//! ingest other files of this machine, since recall would show their text.
 
 use std::{
     fs, io,
@@ -20,17 +20,17 @@ use crate::{
     files::{PathTarget, locate, real_path},
 };
 
-/// A file, as it goes to the daemon.
+/// A file to send to the daemon.
 #[derive(Debug, PartialEq, Eq)]
 struct File {
-    /// By which name it is known.
+    /// The path by which references name the file.
     name: String,
-    /// What it says; `None` if it is gone.
+    /// The content; `None` if the file was deleted.
     text: Option<String>,
 }
 
 impl ToolCall<'_> {
-    /// Takes a file in, as it is now.
+    /// Runs `ergo_ingest`.
     pub(super) async fn ingest(&self, mut arguments: JsonObject) -> Result<Ingested, ToolError> {
         only(&arguments, &["path", "text", "scope", "org_id", "project", "who", "op_id"])?;
         let path = text(&mut arguments, "path")?.filter(|path| !path.trim().is_empty());
@@ -71,12 +71,12 @@ impl ToolCall<'_> {
     }
 }
 
-/// A path in an answer.
+/// Returns a path for an answer: cut to 200 characters and without invisible ones.
 fn shown(path: &str) -> String {
     sanitize_line(path).chars().take(200).collect()
 }
 
-/// Reads a file of the project whose top is `folder`.
+/// Reads a file of the project whose root is `folder`.
 fn read(folder: &Path, given: &str) -> Result<File, ToolError> {
     let failed = |why: &str| ToolError::new(format!("{} {why}", shown(given)));
     let outside = "is outside of this project and was not read. Next: pass its content as `text`, or ask a person to \
@@ -101,7 +101,7 @@ fn read(folder: &Path, given: &str) -> Result<File, ToolError> {
     let gone = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
     let real = match locate(folder, &path) {
         Ok(PathTarget::Inside(real)) => {
-            // A link to a hidden file.
+            // The path may be a link to a hidden file.
             let top = real_path(folder).map_err(|error| failed(&format!("cannot be read: {error}")))?;
             if is_hidden(real.strip_prefix(top).unwrap_or(&real)) {
                 return Err(failed(hidden));

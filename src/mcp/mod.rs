@@ -1,8 +1,8 @@
-//! The Model Context Protocol: what agents ask of the daemon, as tools, resources and prompts.
+//! The Model Context Protocol (MCP): tools, resources and prompts, through which agents use the daemon.
 //!
-//! This is a thin bridge: arguments go to the daemon unchanged, with author and scope, and the daemon checks them.
-//! Answers are shortened and made safe to show ([`shape`]). A conflict is a result, not an error. [`serve`] speaks
-//! over a pair of pipes, on which only JSON-RPC is written.
+//! This is a thin bridge: arguments go to the daemon with author and scope, and the daemon checks them. Answers are shortened
+//! and made safe to show ([`shape`]). A conflict is a result, not an error. [`serve`] serves a client over a pair of pipes, to
+//! which only JSON-RPC is written.
 
 mod call;
 mod call_limit;
@@ -30,10 +30,10 @@ pub use tools::Profile;
 use rmcp::{ServiceExt, service::ServerInitializeError};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Speaks with one client until it closes its end.
+/// Serves one client until it closes its end.
 ///
 /// # Errors
-/// If a pipe broke, or the client began with something that is no MCP.
+/// If the client does not start an MCP session, or the session ends by itself.
 pub async fn serve<R, W>(bridge: McpBridge, read: R, write: W) -> Result<(), McpError>
 where
     R: AsyncRead + Send + Unpin + 'static,
@@ -42,7 +42,7 @@ where
     let (pipe, writer) = pipe::Pipe::new(read, write);
     let served = match bridge.serve(pipe).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| McpError::Stopped(error.to_string())),
-        // A client that goes away before it says anything has asked for nothing.
+        // The client has closed the connection without a request.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(McpError::NotBegun(error.to_string())),
     };
@@ -50,13 +50,13 @@ where
     served
 }
 
-/// Why a session ended otherwise than by its client.
+/// Why a session ended, if the client did not end it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum McpError {
-    /// The first messages are no handshake that this program knows.
+    /// The first messages are not a valid handshake.
     #[error("the client did not start an MCP session: {0}")]
     NotBegun(String),
-    /// The session's task ended by itself: a defect.
+    /// The session's task ended by itself, which is a defect.
     #[error("the MCP session ended: {0}")]
     Stopped(String),
 }

@@ -1,4 +1,4 @@
-//! Asks a person about a refused write, if the client can. Without an answer, the result is the conflict.
+//! Asks a person about a refused write, if the client can (elicitation). Without an answer, the result is the conflict.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,44 +14,41 @@ use serde_json::{Value, json};
 
 use crate::{api::Refused, domain::text::cut_line};
 
-/// How long a person has. Clients give up a call of a tool after a minute.
-const PATIENCE: Duration = Duration::from_secs(45);
+/// The timeout of a person's answer. Clients cancel a tool call after a minute.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// The most characters of a text of the store's in a question.
-const SHOWN: usize = 300;
+/// The maximum number of characters of each text in a question.
+const MAX_TEXT: usize = 300;
 
-/// Under which name the question goes out, and its answer comes back.
+/// The key of the question and of its answer.
 const QUESTION: &str = "decision";
 
-/// What may be answered: in the words of the question, and as an act on the card.
+/// The possible answers: the text that the person sees, and the act on the card.
 const CHOICES: [(&str, Option<&str>); 3] = [
     ("cancel: keep the active claim", None),
     ("supersede: the new claim replaces it", Some("supersede")),
     ("exception: store the new claim beside it, recorded as an exception", Some("exception")),
 ];
 
-/// What a person decided.
+/// A person's decision to act on the card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Decision {
-    /// The act on the card.
     pub(super) act: &'static str,
-    /// Why, if they said so.
     pub(super) reason: Option<String>,
 }
 
-/// What came of asking.
+/// The result of asking a person.
 pub(super) enum PersonReply {
     /// Nobody could be asked, or nobody answered.
     None,
-    /// The client asks, and calls again with the answer.
+    /// A request to the client to ask a person and to call again with the answer.
     Wait(Box<InputRequiredResult>),
-    /// They want it so.
     Decided(Decision),
-    /// They want what is in force to stay.
+    /// The person wants to keep the active claim.
     Cancelled,
 }
 
-/// Asks, in the way of the client's protocol version.
+/// Asks a person, in the form of the client's protocol version.
 pub(super) async fn ask(
     refused: &Refused,
     request: &CallToolRequestParams,
@@ -62,16 +59,17 @@ pub(super) async fn ask(
         return PersonReply::None;
     }
     let Some(question) = question(refused, request) else { return PersonReply::None };
-    // Versions are dates, and compare as text.
-    let now = context.protocol_version().is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-    if now {
+    // Versions are dates, which compare correctly as text.
+    let answers_in_next_call =
+        context.protocol_version().is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+    if answers_in_next_call {
         if let Some(answer) = request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION)) {
             return serde_json::from_value(answer.clone()).map_or(PersonReply::None, read);
         }
         let asked = BTreeMap::from([(QUESTION.to_owned(), InputRequest::Elicitation(question))]);
         return PersonReply::Wait(Box::new(InputRequiredResult::from_input_requests(asked)));
     }
-    let options = PeerRequestOptions::with_timeout(PATIENCE);
+    let options = PeerRequestOptions::with_timeout(ANSWER_TIMEOUT);
     let sent = context.peer.send_request_with_option(ServerRequest::ElicitRequest(question), options).await;
     let answer = match sent {
         Ok(handle) => handle.await_response().await,
@@ -91,13 +89,13 @@ fn question(refused: &Refused, request: &CallToolRequestParams) -> Option<Elicit
     let written = request.arguments.as_ref()?.get("statement")?.as_str()?;
     let old = &refused.conflicts.first()?.claim;
     let because =
-        old.reason.as_deref().map_or_else(String::new, |reason| format!(" Its reason: {}", cut_line(reason, SHOWN)));
+        old.reason.as_deref().map_or_else(String::new, |reason| format!(" Its reason: {}", cut_line(reason, MAX_TEXT)));
     let message = format!(
         "The agent wants to store “{}”. This contradicts “{}” ({}, by {}).{because} What should happen?",
-        cut_line(written, SHOWN),
-        cut_line(&old.statement, SHOWN),
+        cut_line(written, MAX_TEXT),
+        cut_line(&old.statement, MAX_TEXT),
         old.id.short(),
-        cut_line(&old.who, SHOWN),
+        cut_line(&old.who, MAX_TEXT),
     );
     let choices: Vec<&str> = CHOICES.iter().map(|(words, _)| *words).collect();
     let schema = json!({
@@ -115,7 +113,7 @@ fn question(refused: &Refused, request: &CallToolRequestParams) -> Option<Elicit
 fn read(answer: ElicitResult) -> PersonReply {
     match answer.action {
         ElicitationAction::Accept => {}
-        // To decline the question is to leave it to the agent; to cancel is to stop it.
+        // A person who cancels wants to stop the agent's write. One who declines to answer leaves the decision to the agent.
         ElicitationAction::Cancel => return PersonReply::Cancelled,
         _ => return PersonReply::None,
     }

@@ -1,5 +1,5 @@
-//! JSON-RPC over a pair of pipes, one message a line, for a client that may send anything: what is too long, no JSON, or no message is
-//! answered by an error that says so, and the session goes on.
+//! JSON-RPC over a pair of pipes, one message per line. The client may send anything: a line that is too long, invalid JSON or
+//! not a message is answered with an error, and the session continues.
 
 use std::io;
 
@@ -16,44 +16,45 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// The longest message, in bytes: far more than the daemon accepts, so that its own limits are what a person meets.
+/// The maximum size of a message in bytes: far more than the daemon accepts, so that usually the daemon's limits apply.
 pub(super) const MAX_LINE: usize = 1024 * 1024;
 
-/// How many answers wait for a client that does not read them. When they are that many, its requests are read no more.
+/// The maximum number of answers that wait for a client that does not read them. Then its requests are no longer read.
 const MAX_UNREAD: usize = 256;
 
-/// The transport. Reading and writing do not wait for each other, but where [`MAX_UNREAD`] says so.
+/// The transport. Reading and writing are independent, except that [`MAX_UNREAD`] answers stop the reading.
 pub(super) struct Pipe<R> {
     read: BufReader<R>,
     line: Vec<u8>,
-    /// The rest of a line that was too long is skipped. Here rather than in the reading function, which may be dropped at any time.
+    /// Whether the rest of a line that is too long is being skipped. A field, because the future that reads may be dropped at any
+    /// time.
     skipping: bool,
-    /// An error that is not sent yet.
-    owed: Option<Vec<u8>>,
-    /// A handshake was seen: what comes before one is answered here.
+    /// An error that was not sent yet.
+    unsent_error: Option<Vec<u8>>,
+    /// Whether a handshake was received. Before it, only requests are passed on.
     begun: bool,
     out: Option<mpsc::Sender<Vec<u8>>>,
 }
 
-/// The task that writes.
+/// The task that writes answers.
 pub(super) struct Writer(JoinHandle<()>);
 
 impl Writer {
     /// Waits until everything is written.
     pub(super) async fn end(self) {
-        // A writer that panicked has nothing more to write.
+        // Fails only if the task panicked. Then nothing more is written.
         drop(self.0.await);
     }
 }
 
 impl<R: AsyncRead + Send + Unpin> Pipe<R> {
-    /// A transport over these two, and the task that writes.
+    /// Creates a transport over two pipes, and starts the task that writes.
     pub(super) fn new<W: AsyncWrite + Send + Unpin + 'static>(read: R, mut write: W) -> (Self, Writer) {
         let (out, mut lines) = mpsc::channel::<Vec<u8>>(MAX_UNREAD);
         let writer = tokio::spawn(async move {
             while let Some(line) = lines.recv().await {
                 if write.write_all(&line).await.is_err() || write.flush().await.is_err() {
-                    // The client is gone; what is still to be said has no one to hear it.
+                    // The client has closed its end.
                     return;
                 }
             }
@@ -62,15 +63,15 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
             read: BufReader::new(read),
             line: Vec::new(),
             skipping: false,
-            owed: None,
+            unsent_error: None,
             begun: false,
             out: Some(out),
         };
         (pipe, Writer(writer))
     }
 
-    /// Reads until `line` holds a whole line, or the line is too long, which is the error inside. `Ok(None)` at the end of the
-    /// input. Nothing is lost if this is dropped while it waits.
+    /// Reads until `line` holds a whole line. The inner error says that the line is too long; `Ok(None)` means the end of the
+    /// input. Nothing is lost if the future is dropped while it waits.
     async fn next_line(&mut self) -> io::Result<Option<Result<(), ErrorData>>> {
         loop {
             let available = self.read.fill_buf().await?;
@@ -98,7 +99,7 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
         }
     }
 
-    /// The next message, or the answer to what is none; `None` if there is nothing to say.
+    /// Parses the line into a message, or into the error to answer with; `None` if the line needs neither.
     fn message(&mut self) -> Option<Result<RxJsonRpcMessage<RoleServer>, Refusal>> {
         let line = std::mem::take(&mut self.line);
         let text = line.trim_ascii();
@@ -108,7 +109,7 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
         match parse(text) {
             Ok(Some(Parsed { message, begins })) => {
                 self.begun |= begins;
-                // Before a handshake only a request can begin anything.
+                // Before the handshake, only requests are passed on.
                 let early = !self.begun && !matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
                 (!early).then_some(Ok(message))
             }
@@ -118,16 +119,16 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
     }
 }
 
-/// The answer to what is no message, and to which request if it names one.
+/// The error for an invalid message, and the id of its request if it has one.
 type Refusal = (Option<RequestId>, ErrorData);
 
 struct Parsed {
     message: RxJsonRpcMessage<RoleServer>,
-    /// It opens a session: `initialize`, or a request that brings its own version.
+    /// Whether the message opens a session: `initialize`, or a request that contains the protocol's version.
     begins: bool,
 }
 
-/// Reads one message; `None` for a notification that nobody knows.
+/// Parses one message; `None` for an unknown notification.
 fn parse(text: &[u8]) -> Result<Option<Parsed>, Refusal> {
     let value: Value = serde_json::from_slice(text)
         .map_err(|error| (None, ErrorData::parse_error(format!("invalid JSON: {error}"), None)))?;
@@ -152,7 +153,7 @@ fn parse(text: &[u8]) -> Result<Option<Parsed>, Refusal> {
     };
     match serde_json::from_value(value) {
         Ok(message) => Ok(Some(Parsed { message, begins })),
-        // Nobody waits for an answer to a notification.
+        // Notifications are not answered.
         Err(_) if id.is_none() && method.is_some() => Ok(None),
         Err(_) => {
             let message = match &method {
@@ -165,15 +166,15 @@ fn parse(text: &[u8]) -> Result<Option<Parsed>, Refusal> {
     }
 }
 
-/// The name in `_meta` under which each request of the current protocol gives the protocol's version.
+/// The key in `_meta` under which each request of the current protocol has the protocol's version.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// A word of the client's in an answer: short, and nothing that is not seen.
+/// Returns a word of the client for an answer: cut to 60 characters and without invisible ones.
 pub(super) fn shown(word: &str) -> String {
     crate::domain::text::sanitize_line(word).chars().take(60).collect()
 }
 
-/// A message as a line.
+/// Encodes a message as a line.
 fn line(message: &TxJsonRpcMessage<RoleServer>) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
@@ -197,13 +198,13 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Pipe<R> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            // Room for an answer first: who does not read answers is not read from either.
-            let place = self.out.as_ref()?.reserve().await.ok()?;
-            if let Some(owed) = self.owed.take() {
-                place.send(owed);
+            // Wait for room for an answer first, so that a client that does not read answers is not read from either.
+            let room = self.out.as_ref()?.reserve().await.ok()?;
+            if let Some(error) = self.unsent_error.take() {
+                room.send(error);
                 continue;
             }
-            drop(place);
+            drop(room);
             let (id, error) = match self.next_line().await {
                 Ok(Some(Ok(()))) => match self.message() {
                     Some(Ok(message)) => return Some(message),
@@ -218,7 +219,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Pipe<R> {
                 }
             };
             tracing::debug!(%error.message, "rejected an invalid message");
-            self.owed = line(&TxJsonRpcMessage::<RoleServer>::error(error, id)).ok();
+            self.unsent_error = line(&TxJsonRpcMessage::<RoleServer>::error(error, id)).ok();
         }
     }
 

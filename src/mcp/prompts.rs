@@ -1,4 +1,4 @@
-//! The prompts that a client offers its person.
+//! The prompts that a client offers its user.
 
 use std::fmt::Write;
 
@@ -13,10 +13,10 @@ use crate::domain::text::sanitize_line;
 const REVIEW: &str = "review_conflicts";
 const JUDGE: &str = "judge_doubts";
 
-/// The most pairs that a prompt shows: an agent judges as many by one call.
-const PAIRS: usize = 20;
+/// The maximum number of pairs in a prompt. An agent can judge as many with one call.
+const MAX_PAIRS: usize = 20;
 
-/// Every prompt.
+/// Returns all prompts.
 pub(super) fn list() -> Vec<Prompt> {
     let about = "Go through the open conflicts of this project, one by one.";
     let judging = "Judge pairs of claims of this project that may contradict each other.";
@@ -26,7 +26,7 @@ pub(super) fn list() -> Vec<Prompt> {
     ]
 }
 
-/// The prompt of this name, with what is open now.
+/// Returns the prompt with this name, filled with the current cards or pairs.
 pub(super) async fn get(call: &ToolCall<'_>, name: &str) -> Result<GetPromptResult, ErrorData> {
     match name {
         REVIEW => review(call).await,
@@ -38,9 +38,9 @@ pub(super) async fn get(call: &ToolCall<'_>, name: &str) -> Result<GetPromptResu
     }
 }
 
-/// The pairs of claims that wait for a verdict, as quoted data: one JSON object a line.
+/// Returns the prompt to judge pairs. The pairs are quoted as data: one JSON object per line.
 async fn judge(call: &ToolCall<'_>) -> Result<GetPromptResult, ErrorData> {
-    let doubts = call.doubts(PAIRS).await.map_err(ToolError::protocol)?;
+    let doubts = call.doubts(MAX_PAIRS).await.map_err(ToolError::protocol)?;
     let mut text = if doubts.items.is_empty() {
         "No pair of claims waits for a verdict. Tell me so, and do nothing else.".to_owned()
     } else {
@@ -55,13 +55,13 @@ async fn judge(call: &ToolCall<'_>) -> Result<GetPromptResult, ErrorData> {
         )
     };
     for pair in &doubts.items {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "\n{}", judge_tool::pair(pair));
     }
     Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).with_description("Judge what is doubtful"))
 }
 
-/// The open conflicts.
+/// Returns the prompt to review the open cards.
 async fn review(call: &ToolCall<'_>) -> Result<GetPromptResult, ErrorData> {
     let (page, scope) = call.open_cards().await.map_err(ToolError::protocol)?;
     let scope = scope.map_or_else(|| "all scopes".to_owned(), |scope| sanitize_line(&scope.to_string()));
@@ -76,7 +76,7 @@ async fn review(call: &ToolCall<'_>) -> Result<GetPromptResult, ErrorData> {
         )
     };
     for card in &page.items {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "\n- {}: {}", card.id.short(), sanitize_line(&card.headline));
     }
     if page.total > page.items.len() {

@@ -1,4 +1,4 @@
-//! What a client may read without a tool: the scope on one page, a claim, and why it holds.
+//! The resources, which a client can read without a tool: the scope on one page, a claim, and why a claim holds.
 
 use rmcp::{
     ErrorData,
@@ -27,15 +27,15 @@ const SNAPSHOT: &str = "ergo://snapshot";
 const JSON: &str = "application/json";
 const MARKDOWN: &str = "text/markdown";
 
-/// What may stand behind [`SNAPSHOT`], as a query.
+/// The query that may follow [`SNAPSHOT`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Whose {
+struct SnapshotParams {
     /// `ORG/PROJECT`.
     scope: String,
 }
 
-/// How resources are named.
+/// Returns the templates of the resources' URIs.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(format!("{CLAIM}{{id}}"), "claim")
@@ -53,7 +53,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// The session's scope on one page, and each of its claims in force, a page at a time.
+/// Lists the page of the session's scope, and its active claims, 50 at a time.
 pub(super) async fn list(call: &ToolCall<'_>, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
     let scope = call.own().await.map_err(ToolError::protocol)?;
     let whole = scope.as_ref().filter(|_| cursor.is_none()).map(|_| {
@@ -78,7 +78,7 @@ pub(super) async fn list(call: &ToolCall<'_>, cursor: Option<String>) -> Result<
     Ok(list)
 }
 
-/// The resource of this name.
+/// Returns the resource with this URI.
 pub(super) async fn read(call: &ToolCall<'_>, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let unknown = || {
         let message =
@@ -87,7 +87,7 @@ pub(super) async fn read(call: &ToolCall<'_>, uri: &str) -> Result<ReadResourceR
     };
     let part = |prefix: &str| uri.strip_prefix(prefix).filter(|text| id::is_prefix(text)).map(str::to_ascii_lowercase);
     if let Some(query) = uri.strip_prefix(SNAPSHOT) {
-        let scope = whose(call, query).await?.ok_or_else(unknown)?;
+        let scope = snapshot_scope(call, query).await?.ok_or_else(unknown)?;
         return snapshot(call, scope, uri).await;
     }
     let value: Value = if let Some(claim) = part(CLAIM) {
@@ -102,14 +102,15 @@ pub(super) async fn read(call: &ToolCall<'_>, uri: &str) -> Result<ReadResourceR
     Ok(ReadResourceResult::new(vec![ResourceContents::text(value.to_string(), uri).with_mime_type(JSON)]))
 }
 
-/// Which scope a snapshot is asked of: the one that is named, else the session's; `None` if the name is no scope's.
-async fn whose(call: &ToolCall<'_>, query: &str) -> Result<Option<Scope>, ErrorData> {
+/// Returns the scope of a snapshot: the one in the query, otherwise the session's; `None` if the query is invalid.
+async fn snapshot_scope(call: &ToolCall<'_>, query: &str) -> Result<Option<Scope>, ErrorData> {
     if query.is_empty() {
         let own = call.own().await.map_err(ToolError::protocol)?;
         let message = format!("this connection has no default project. Next: read {SNAPSHOT}?scope=ORG/PROJECT");
         return own.map(Some).ok_or_else(|| ErrorData::resource_not_found(message, None));
     }
-    let named: Option<Whose> = query.strip_prefix('?').and_then(|query| serde_urlencoded::from_str(query).ok());
+    let named: Option<SnapshotParams> =
+        query.strip_prefix('?').and_then(|query| serde_urlencoded::from_str(query).ok());
     let scope = named.and_then(|named| {
         let (org, project) = named.scope.split_once('/')?;
         Scope::new(org, project).ok()
@@ -117,9 +118,9 @@ async fn whose(call: &ToolCall<'_>, query: &str) -> Result<Option<Scope>, ErrorD
     Ok(scope)
 }
 
-/// A scope on one page, as it is now.
+/// Returns the current page of a scope.
 async fn snapshot(call: &ToolCall<'_>, scope: Scope, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    // An agent that has just written something must not read a page from before.
+    // Rebuild the page, so that an agent does not read a page from before its last write.
     let query =
         SnapshotQuery { org_id: scope.org_id, project: scope.project, rebuild: true, ..SnapshotQuery::default() };
     let query = encode(&query).map_err(ToolError::protocol)?;

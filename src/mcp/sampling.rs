@@ -1,5 +1,5 @@
-//! The client's own language model is asked about claims in doubt, if the client lends it. Never required: without a usable answer the question
-//! goes to the agent.
+//! Asks the client's own language model about claims in doubt, if the client offers it (sampling). Without a usable answer, the
+//! question goes to the agent.
 #![expect(deprecated, reason = "clients offer sampling, and a later version of the protocol is to replace it")]
 
 use std::{collections::BTreeMap, time::Duration};
@@ -24,37 +24,35 @@ use crate::{
     },
 };
 
-/// How long the model has. Clients give up a call of a tool after a minute.
-const PATIENCE: Duration = Duration::from_secs(45);
+/// The timeout of the model's answer. Clients cancel a tool call after a minute.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// Under which name the prompt goes out, and its answer comes back.
+/// The key of the prompt and of its answer.
 const QUESTION: &str = "verdicts";
 
-/// The most characters of a reason that is recorded.
+/// The maximum number of characters of the recorded reason.
 const MAX_BECAUSE: usize = 600;
 
-/// What the client's model says of a question.
+/// The verdicts of the client's model on a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SampledVerdicts {
     /// The verdict on each claim, by its id.
     pub(super) verdicts: BTreeMap<String, PairVerdict>,
-    /// Why.
     pub(super) because: String,
-    /// The model, by the client's word.
+    /// The name of the model, as the client gives it.
     pub(super) model: String,
 }
 
-/// What came of asking.
+/// The result of asking the client's model.
 pub(super) enum SamplingReply {
-    /// The client lends no model, or its answer cannot be used.
+    /// The client offers no model, or its answer cannot be used.
     None,
-    /// The client asks its model, and calls again with the answer.
+    /// A request to the client to ask its model and to call again with the answer.
     Wait(Box<InputRequiredResult>),
-    /// The model said this.
     Judged(SampledVerdicts),
 }
 
-/// Asks the client's model about the claims of a question, in the way of the client's protocol version.
+/// Asks the client's model about the claims of a question, in the form of the client's protocol version.
 pub(super) async fn ask(
     question: &Consider,
     request: &CallToolRequestParams,
@@ -65,16 +63,17 @@ pub(super) async fn ask(
     }
     let read = |answer: &CreateMessageResult| read(question, answer).map_or(SamplingReply::None, SamplingReply::Judged);
     let message = CreateMessageRequest::new(prompt(question, request));
-    // Versions are dates, and compare as text.
-    let now = context.protocol_version().is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-    if now {
+    // Versions are dates, which compare correctly as text.
+    let answers_in_next_call =
+        context.protocol_version().is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+    if answers_in_next_call {
         if let Some(answer) = request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION)) {
             return serde_json::from_value(answer.clone()).map_or(SamplingReply::None, |answer| read(&answer));
         }
         let asked = BTreeMap::from([(QUESTION.to_owned(), InputRequest::CreateMessage(message))]);
         return SamplingReply::Wait(Box::new(InputRequiredResult::from_input_requests(asked)));
     }
-    let options = PeerRequestOptions::with_timeout(PATIENCE);
+    let options = PeerRequestOptions::with_timeout(ANSWER_TIMEOUT);
     let sent = context.peer.send_request_with_option(ServerRequest::CreateMessageRequest(message), options).await;
     let answer = match sent {
         Ok(handle) => handle.await_response().await,
@@ -90,7 +89,7 @@ pub(super) async fn ask(
     }
 }
 
-/// The prompt: the write beside each claim in question, as quoted data.
+/// Returns the prompt: pairs of the write and a claim in question, as quoted data.
 fn prompt(question: &Consider, request: &CallToolRequestParams) -> CreateMessageRequestParams {
     let given = |name: &str| request.arguments.as_ref()?.get(name)?.as_str().map(str::to_owned);
     let newer = PromptClaim {
@@ -119,7 +118,7 @@ fn text_of(value: &serde_json::Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Reads an answer; `None` if it cannot be used: it names another pair, or leaves out a claim that needs a verdict.
+/// Parses an answer; `None` if it cannot be used, because it names an unknown pair or leaves out a claim that needs a verdict.
 fn read(question: &Consider, answer: &CreateMessageResult) -> Option<SampledVerdicts> {
     let parts = answer.message.content.clone().into_vec();
     let text: String =
@@ -196,7 +195,7 @@ mod tests {
             assert_eq!(lines[0]["newer"]["statement"], lines[0]["older"]["statement"]);
             assert_eq!(lines[0]["newer"]["kind"], "constraint");
             assert_eq!(prompt["systemPrompt"], pair_prompt::SYSTEM);
-            // A model that repeats what it was given has answered nothing.
+            // A model that repeats the prompt has not answered.
             assert_eq!(read(&question, &answer(text)), None);
         }
     }

@@ -1,4 +1,4 @@
-//! One MCP session: answers the requests of the protocol.
+//! An MCP session: answers the requests of the protocol.
 
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
@@ -25,7 +25,8 @@ use super::{
 };
 use crate::{api::PresentQuery, domain::Scope};
 
-/// What an agent is told when it connects: when to use which tool. Costs context in every session, so it is short.
+/// The instructions for an agent that connects: when to use which tool. They are short, because they cost context in every
+/// session.
 const INSTRUCTIONS: &str = "ergo is this project's memory of decisions, constraints, conventions, rejections and \
     facts, with their reasons. Before you choose or change something, call ergo_recall, or ergo_why for reasons. When \
     something is decided, store it with ergo_remember and its reason, one claim per call. A result \"conflict\" is \
@@ -34,27 +35,27 @@ const INSTRUCTIONS: &str = "ergo is this project's memory of decisions, constrai
     active claim without one of these. A result \"consider\" asks how the statement relates to active claims: answer \
     with ergo_judge.";
 
-/// The longest name by which a client without a session is listed, in characters.
-const NAME: usize = 60;
+/// The maximum length, in characters, of the name by which a client without a session is listed.
+const MAX_NAME: usize = 60;
 
-/// How a session behaves.
+/// The settings of a session.
 #[derive(Clone, Debug)]
 pub struct McpSettings {
-    /// Which tools are offered.
+    /// The set of tools that are listed.
     pub profile: Profile,
-    /// Where calls act that do not say where; `None` if each must say so.
+    /// The scope of calls that name none; `None` if each call must name its scope.
     pub scope: Option<Scope>,
-    /// What tells the project from another of that name, the best first; none if a person named it.
+    /// Texts that distinguish the project from others of the same name, the best first; empty if a person named the project.
     pub identities: Vec<String>,
-    /// The folder whose files may be read: the project's. `None` if none is.
+    /// The project's folder, whose files may be ingested; `None` if no files may be read.
     pub folder: Option<PathBuf>,
-    /// Who acts; by default the client, by the name that it gives itself.
+    /// The author of writes; by default the name that the client gives itself.
     pub who: Option<String>,
-    /// A person is asked about a conflict if the client can ask one.
+    /// Whether to ask a person about a conflict, if the client can do that.
     pub ask_person: bool,
 }
 
-/// A session's answers. Cheap to clone.
+/// The server of a session. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct McpBridge {
     inner: Arc<Inner>,
@@ -64,61 +65,60 @@ pub struct McpBridge {
 pub(super) struct Inner {
     pub(super) settings: McpSettings,
     pub(super) link: DaemonLink,
-    pub(super) gate: CallLimit,
+    pub(super) calls: CallLimit,
     recent: RecentClients,
 }
 
 impl McpBridge {
-    /// A session with this daemon.
+    /// Creates the server of a session with this daemon.
     pub fn new(settings: McpSettings, link: DaemonLink) -> Self {
-        Self { inner: Arc::new(Inner { settings, link, gate: CallLimit::new(), recent: RecentClients::default() }) }
+        Self { inner: Arc::new(Inner { settings, link, calls: CallLimit::new(), recent: RecentClients::default() }) }
     }
 
-    /// Comes to the daemon while the client is still saying hello.
+    /// Connects to the daemon in advance, while the client is still in its handshake.
     pub async fn warm(&self) {
-        self.inner.link.warm().await;
+        self.inner.link.connect_early().await;
     }
 
-    /// A call of this client's.
     fn call(&self, context: &RequestContext<RoleServer>) -> ToolCall<'_> {
         ToolCall::new(&self.inner, name(context))
     }
 
-    /// The daemon lists this client's session for as long as it lasts. A session without a project is the daemon's own bridge over
-    /// HTTP, in which each request stands alone: whoever asks there is listed until it is quiet, as [`RecentClients`] knows.
-    fn stay(&self, context: &RequestContext<RoleServer>) {
+    /// Has the daemon list this client while its session lasts. Without a project, this is the daemon's own bridge over HTTP,
+    /// which has no sessions. Then the client is listed until [`RecentClients`] no longer counts it as connected.
+    fn register(&self, context: &RequestContext<RoleServer>) {
         let Some(scope) = self.inner.settings.scope.clone() else {
-            let agent: String = name(context).chars().take(NAME).collect();
-            if self.inner.recent.note(&agent, Instant::now()) {
-                tokio::spawn(visit(Arc::clone(&self.inner), agent));
+            let agent: String = name(context).chars().take(MAX_NAME).collect();
+            if self.inner.recent.record(&agent, Instant::now()) {
+                tokio::spawn(register_until_quiet(Arc::clone(&self.inner), agent));
             }
             return;
         };
         let query = PresentQuery { agent: name(context), org_id: Some(scope.org_id), project: Some(scope.project) };
         let inner = Arc::clone(&self.inner);
-        tokio::spawn(async move { inner.link.stay(&query).await });
+        tokio::spawn(async move { inner.link.register_once(&query).await });
     }
 }
 
-/// Lists a client until it is quiet.
-async fn visit(inner: Arc<Inner>, agent: String) {
+/// Has the daemon list a client until [`RecentClients`] no longer counts it as connected.
+async fn register_until_quiet(inner: Arc<Inner>, agent: String) {
     let query = PresentQuery { agent, ..PresentQuery::default() };
     let quiet = async {
-        while let Some(left) = inner.recent.left(&query.agent, Instant::now()) {
-            tokio::time::sleep(left).await;
+        while let Some(remaining) = inner.recent.remaining(&query.agent, Instant::now()) {
+            tokio::time::sleep(remaining).await;
         }
     };
-    let here = async {
-        inner.link.warm().await;
-        inner.link.visit(&query).await;
+    let registered = async {
+        inner.link.connect_early().await;
+        inner.link.register(&query).await;
     };
     tokio::select! {
         () = quiet => {}
-        () = here => {}
+        () = registered => {}
     }
 }
 
-/// The name that the client gives itself.
+/// Returns the name that the client gives itself; `agent` if it gives none.
 fn name(context: &RequestContext<RoleServer>) -> String {
     let name = context.client_info().map(|info| shown(info.name.trim())).filter(|name| !name.is_empty());
     name.unwrap_or_else(|| "agent".to_owned())
@@ -137,7 +137,7 @@ impl ServerHandler for McpBridge {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.stay(&context);
+        self.register(&context);
         Ok(ListToolsResult::with_all_items(tools::list(self.inner.settings.profile)))
     }
 
@@ -152,8 +152,8 @@ impl ServerHandler for McpBridge {
             return Err(ErrorData::invalid_params(message, None));
         };
         let response = self.call(&context).tool(tool, request, &context).await;
-        // After it: the daemon is there now, if it can be.
-        self.stay(&context);
+        // After the call, which has started the daemon if necessary.
+        self.register(&context);
         response
     }
 
@@ -162,7 +162,7 @@ impl ServerHandler for McpBridge {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.stay(&context);
+        self.register(&context);
         resources::list(&self.call(&context), page.and_then(|page| page.cursor)).await
     }
 
@@ -179,7 +179,7 @@ impl ServerHandler for McpBridge {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.stay(&context);
+        self.register(&context);
         resources::read(&self.call(&context), &request.uri).await.map(Into::into)
     }
 
@@ -196,11 +196,11 @@ impl ServerHandler for McpBridge {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.stay(&context);
+        self.register(&context);
         prompts::get(&self.call(&context), &request.name).await.map(Into::into)
     }
 
-    /// What is no request of the protocol; also one whose parameters do not fit it.
+    /// Answers unknown requests, and known ones with invalid parameters.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

@@ -1,5 +1,5 @@
-//! Shortens the daemon's answers and makes them safe for a model to read: short ids, dates instead of times, no empty
-//! fields, no invisible or direction-changing characters.
+//! Shortens the daemon's answers and makes them safe for a model to read: short ids, dates instead of times, no empty fields, no
+//! invisible or direction-changing characters.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -14,23 +14,29 @@ use crate::{
     domain::{CardId, ClaimId, Scope, Status, text::sanitize},
 };
 
-/// The most claims that stand beside an answer.
-const BESIDE: usize = 5;
+/// The maximum number of claims or cards in each further list of an answer, such as `others`.
+const MAX_LISTED: usize = 5;
 
-/// The most claims that are named of those that need review; how many there are is said besides.
-const NAMED: usize = 20;
+/// The maximum number of claims in `needs_review`. If there are more, their total number is given, too.
+const MAX_NEEDS_REVIEW: usize = 20;
+
+/// The maximum number of characters of a file's passage that answers the question.
+const MAX_ANSWER: usize = 1_500;
+
+/// The maximum number of characters of a file's passage that may answer the question.
+const MAX_REFERENCE: usize = 300;
 
 /// Omits the empty fields of an object.
 pub(super) fn omit_empty(value: Value) -> Value {
     let Value::Object(fields) = value else { return value };
-    let says = |value: &Value| match value {
+    let is_filled = |value: &Value| match value {
         Value::Null | Value::Bool(false) => false,
         Value::String(text) => !text.is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
         _ => true,
     };
-    Value::Object(fields.into_iter().filter(|(_, value)| says(value)).collect::<Map<_, _>>())
+    Value::Object(fields.into_iter().filter(|(_, value)| is_filled(value)).collect::<Map<_, _>>())
 }
 
 fn safe(text: &str) -> Value {
@@ -45,7 +51,7 @@ fn ids(ids: &[ClaimId]) -> Value {
     ids.iter().map(|id| id.short()).collect()
 }
 
-/// A day, from milliseconds since the Unix epoch.
+/// Formats a time, in milliseconds since the Unix epoch, as a date.
 pub(super) fn day(at: u64) -> Value {
     let time = i64::try_from(at).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
     time.map_or(Value::Null, |time| Value::String(time.strftime("%Y-%m-%d").to_string()))
@@ -58,9 +64,9 @@ fn by(who: &str, agent: Option<&String>) -> Value {
     }
 }
 
-/// A claim.
+/// Formats a claim.
 pub(super) fn claim(view: &ClaimView) -> Value {
-    // A new claim says so in a field of its own.
+    // A refused new claim has a field of its own for that (see `card`).
     let status = (!matches!(view.status, Status::Active | Status::Refused)).then(|| view.status.as_str());
     let holds = &view.qualifiers;
     let beside =
@@ -92,7 +98,7 @@ pub(super) fn claim(view: &ClaimView) -> Value {
     }))
 }
 
-/// A claim beside which another one stands, and why both do.
+/// Formats a claim that stands beside another one, and why both do.
 fn beside(other: &Beside) -> Value {
     omit_empty(json!({
         "id": other.claim.short(),
@@ -103,15 +109,15 @@ fn beside(other: &Beside) -> Value {
 }
 
 fn claims(views: &[ClaimView]) -> Value {
-    views.iter().take(BESIDE).map(claim).collect()
+    views.iter().take(MAX_LISTED).map(claim).collect()
 }
 
-/// A scope, unless it is the caller's own.
+/// Formats a scope, unless it is the session's own.
 fn elsewhere(scope: &Scope, home: Option<&Scope>) -> Value {
     if home == Some(scope) { Value::Null } else { safe(&scope.to_string()) }
 }
 
-/// The answer to a write. `home` is the scope that need not be named.
+/// Formats the answer to a write. `home` is the session's scope, which is not named.
 pub(super) fn outcome(outcome: WriteOutcome, home: Option<&Scope>) -> Value {
     match outcome {
         WriteOutcome::Stored(stored) => omit_empty(json!({
@@ -136,8 +142,8 @@ pub(super) fn outcome(outcome: WriteOutcome, home: Option<&Scope>) -> Value {
             "summary": safe(&done.summary),
             "claim_id": done.claim_id.map(ClaimId::short),
             "scope": elsewhere(&done.scope, home),
-            "needs_review": ids(done.needs_review.get(..NAMED).unwrap_or(&done.needs_review)),
-            "needs_review_total": (done.needs_review.len() > NAMED).then_some(done.needs_review.len()),
+            "needs_review": ids(done.needs_review.get(..MAX_NEEDS_REVIEW).unwrap_or(&done.needs_review)),
+            "needs_review_total": (done.needs_review.len() > MAX_NEEDS_REVIEW).then_some(done.needs_review.len()),
             "warnings": warnings(&done.warnings),
         })),
         WriteOutcome::Proposed(proposed) => omit_empty(json!({
@@ -169,7 +175,7 @@ fn warnings(warnings: &[Warning]) -> Value {
     warnings.iter().map(one).collect()
 }
 
-/// A claim by its id and what it says.
+/// Formats a claim as its id and statement only.
 fn named(view: &ClaimView) -> Value {
     json!({"id": view.id.short(), "statement": safe(&view.statement)})
 }
@@ -188,7 +194,7 @@ fn evidence(conflict: &Conflict) -> Value {
     }))
 }
 
-/// A refusal: what stands against it, and the ways on, each as a call that can be made.
+/// Formats a refusal: the contradicting claims, and the ways to continue, each as a call that the agent can make.
 fn conflict(refused: &Refused, home: Option<&Scope>) -> Value {
     let targets: Vec<_> = refused.conflicts.iter().map(|conflict| conflict.claim.id.short()).collect();
     omit_empty(json!({
@@ -220,7 +226,7 @@ fn conflict(refused: &Refused, home: Option<&Scope>) -> Value {
     }))
 }
 
-/// What became of a refused write about which a person was asked.
+/// Formats the outcome of a refused write after a person has decided about it.
 pub(super) fn decided(after: WriteOutcome, decision: &Decision, home: Option<&Scope>) -> Value {
     let mut value = outcome(after, home);
     if let Value::Object(fields) = &mut value {
@@ -230,7 +236,7 @@ pub(super) fn decided(after: WriteOutcome, decision: &Decision, home: Option<&Sc
     value
 }
 
-/// A refusal that a person confirmed.
+/// Changes a formatted refusal that a person has confirmed.
 pub(super) fn cancelled(mut refusal: Value) -> Value {
     if let Value::Object(fields) = &mut refusal {
         fields.insert("decided_by_user".to_owned(), json!("cancel"));
@@ -239,7 +245,7 @@ pub(super) fn cancelled(mut refusal: Value) -> Value {
     refusal
 }
 
-/// Why something is so.
+/// Formats the answer of `ergo_why`.
 pub(super) fn why(answer: WhyAnswer) -> Value {
     omit_empty(json!({
         "answer": answer.answer.as_ref().map(claim),
@@ -248,7 +254,7 @@ pub(super) fn why(answer: WhyAnswer) -> Value {
         "replaced": answer.chain.iter().skip(1).map(link).collect::<Value>(),
         "rests_on": claims(&answer.premises),
         "dependents": claims(&answer.dependents),
-        "open_conflicts": answer.cards.iter().take(BESIDE).map(summary).collect::<Value>(),
+        "open_conflicts": answer.cards.iter().take(MAX_LISTED).map(summary).collect::<Value>(),
         "others": claims(&answer.others),
         "note": text_or_null(answer.note.as_ref()),
     }))
@@ -263,19 +269,19 @@ fn link(link: &ChainLink) -> Value {
     value
 }
 
-/// A claim and everything that it replaced.
+/// Formats a claim and all claims that it replaced.
 pub(super) fn chain(links: &[ChainLink]) -> Value {
     json!({"chain": links.iter().map(link).collect::<Value>()})
 }
 
-/// What is known about a question: at most `limit` claims, and pieces of files. A piece that answers stands first, with more of its text;
-/// of the others, the beginning tells whether to read the file.
+/// Formats the answer of `ergo_recall`: at most `limit` claims, and passages of files. A passage that answers the question comes
+/// first, with more of its text. Of the others, the beginning shows whether the file is worth reading.
 pub(super) fn recall(answer: RecallAnswer, limit: usize) -> Value {
     let answers = answer.verdict == RecallVerdict::Reference;
     let (best, rest) = answer.references.split_at(usize::from(answers && !answer.references.is_empty()));
     let mut value = omit_empty(json!({
-        "answer_in_file": best.first().map(|piece| reference(piece, LONG_PIECE)),
-        "references": rest.iter().take(limit).map(|piece| reference(piece, SHORT_PIECE)).collect::<Value>(),
+        "answer_in_file": best.first().map(|passage| reference(passage, MAX_ANSWER)),
+        "references": rest.iter().take(limit).map(|passage| reference(passage, MAX_REFERENCE)).collect::<Value>(),
         "notes": answer.notes.iter().map(|note| safe(note)).collect::<Value>(),
     }));
     if let Value::Object(fields) = &mut value {
@@ -287,25 +293,21 @@ pub(super) fn recall(answer: RecallAnswer, limit: usize) -> Value {
     value
 }
 
-/// The most characters of a piece of a file that answers, and of one that only may.
-const LONG_PIECE: usize = 1_500;
-const SHORT_PIECE: usize = 300;
-
-/// A piece of a file: nobody's claim.
-fn reference(piece: &Reference, most: usize) -> Value {
-    let place = format!("{}:{}-{}", piece.path, piece.first, piece.last);
-    let text = match piece.text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &piece.text[..end]),
-        None => piece.text.clone(),
+/// Formats a passage of a file, with at most `most` characters of its text.
+fn reference(passage: &Reference, most: usize) -> Value {
+    let place = format!("{}:{}-{}", passage.path, passage.first, passage.last);
+    let text = match passage.text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &passage.text[..end]),
+        None => passage.text.clone(),
     };
     let mut value = json!({"source": safe(&place), "text": safe(&text)});
-    if let (Value::Object(fields), Some(who)) = (&mut value, &piece.shared_by) {
+    if let (Value::Object(fields), Some(who)) = (&mut value, &passage.shared_by) {
         fields.insert("shared_by".to_owned(), safe(who));
     }
     value
 }
 
-/// What became of a file that was taken in.
+/// Formats the result of `ergo_ingest`.
 pub(super) fn ingested(done: &Ingested) -> Value {
     json!({
         "path": safe(&done.path),
@@ -316,7 +318,7 @@ pub(super) fn ingested(done: &Ingested) -> Value {
     })
 }
 
-/// Everything that happened to a claim.
+/// Formats the history of a claim.
 pub(super) fn history(history: History) -> Value {
     let event = |event: &EventView| {
         omit_empty(json!({
@@ -334,7 +336,7 @@ pub(super) fn history(history: History) -> Value {
         "now": claims(&history.successors),
         "rests_on": claims(&history.premises),
         "dependents": claims(&history.dependents),
-        "conflicts": history.cards.iter().take(BESIDE).map(summary).collect::<Value>(),
+        "conflicts": history.cards.iter().take(MAX_LISTED).map(summary).collect::<Value>(),
     }))
 }
 
@@ -349,7 +351,7 @@ fn summary(card: &CardSummary) -> Value {
     }))
 }
 
-/// A page of cards.
+/// Formats a page of cards.
 pub(super) fn conflicts(page: &ConflictsPage) -> Value {
     let mut value = omit_empty(json!({"next": page.next}));
     if let Value::Object(fields) = &mut value {
@@ -359,7 +361,7 @@ pub(super) fn conflicts(page: &ConflictsPage) -> Value {
     value
 }
 
-/// A card in full.
+/// Formats a card in full.
 pub(super) fn card(view: CardView) -> Value {
     let acts = view.acts.iter().filter(|option| option.disabled.is_none()).map(|option| option.act.as_str());
     let mut value = omit_empty(json!({
@@ -385,12 +387,12 @@ pub(super) fn card(view: CardView) -> Value {
     value
 }
 
-/// An act that was taken back.
+/// Formats the result of `ergo_undo`.
 pub(super) fn undone(done: &UndoOutcome) -> Value {
     json!({"result": "done", "summary": safe(&done.summary)})
 }
 
-/// How the daemon is, beside what [`scopes`] says.
+/// Formats the state of the daemon, and adds the fields of [`scopes`].
 pub(super) fn diagnose(diagnose: &Diagnose, scopes: Value) -> Value {
     let mut value = json!({
         "version": diagnose.health.version,
@@ -409,7 +411,7 @@ pub(super) fn diagnose(diagnose: &Diagnose, scopes: Value) -> Value {
     value
 }
 
-/// The scopes that hold something, and which is this session's.
+/// Formats the scopes with their counts, and the session's scope.
 pub(super) fn scopes(scopes: &[ScopeView], here: Option<&Scope>) -> Value {
     let one = |view: &ScopeView| json!({"scope": safe(&view.scope.to_string()), "active": view.active, "open_conflicts": view.open_cards});
     json!({"here": here.map_or_else(|| safe("no default project: pass `scope` with each \

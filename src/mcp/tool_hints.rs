@@ -1,10 +1,10 @@
-//! Replaces commands in hints by the tools that an agent has for them.
+//! Replaces commands in hints by the tools that agents have for them.
 
 use super::tools;
 use crate::{api::ErrorCode, client::ClientError};
 
-/// Verbs whose work a tool of another name does.
-const ELSEWHERE: [(&str, &str); 5] = [
+/// Verbs whose tool has another name.
+const RENAMED_VERBS: [(&str, &str); 5] = [
     ("claims", "ergo_recall"),
     ("doctor", "ergo_diagnose"),
     ("status", "ergo_diagnose"),
@@ -12,18 +12,18 @@ const ELSEWHERE: [(&str, &str); 5] = [
     ("history", "ergo_why"),
 ];
 
-/// Requests that an agent cannot send, and what it has instead.
+/// Requests that an agent cannot send, and what it can use instead.
 const REQUESTS: [(&str, &str); 2] =
     [("GET /doubts", "ergo_judge without arguments"), ("GET /openapi.json", "the tool's input schema")];
 
-/// Returns what an agent does next after an error.
+/// Returns what an agent can do next after an error.
 pub(super) fn next_step(error: &ClientError) -> Option<String> {
     let unanswered = match error {
         ClientError::Interrupted { .. } | ClientError::Timeout { .. } => true,
         ClientError::Api(error) => error.code == ErrorCode::Timeout,
         _ => false,
     };
-    // The hint of other clients says to repeat the `op_id`, but each call of a tool gets a new one.
+    // The daemon's hint is to repeat the request with the same `op_id`, but each tool call gets a new one.
     if unanswered {
         return Some(
             "if this was a write, it may have been stored: look with ergo_recall before you repeat it".to_owned(),
@@ -32,8 +32,8 @@ pub(super) fn next_step(error: &ClientError) -> Option<String> {
     error.hint()
 }
 
-/// Replaces each command in backticks by the tool that does it. What no tool does stays, as a command for a person: “`ergo redact
-/// 3f2a`” becomes “`ergo redact 3f2a` in a terminal”.
+/// Replaces each command in backticks by the tool for it. If there is no tool, the command stays, as one for a person: “`ergo
+/// redact 3f2a`” becomes “`ergo redact 3f2a` in a terminal”.
 pub(super) fn as_tools(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -56,7 +56,7 @@ pub(super) fn as_tools(text: &str) -> String {
     out
 }
 
-/// What stands before, between and after the next two backticks.
+/// Returns the texts before, between and after the next two backticks.
 fn quoted(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('`')?;
     let (quoted, after) = rest.split_once('`')?;
@@ -64,7 +64,7 @@ fn quoted(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 fn tool(verb: &str) -> Option<String> {
-    if let Some((_, tool)) = ELSEWHERE.iter().find(|(other, _)| *other == verb) {
+    if let Some((_, tool)) = RENAMED_VERBS.iter().find(|(other, _)| *other == verb) {
         return Some((*tool).to_owned());
     }
     let name = format!("ergo_{verb}");

@@ -1,23 +1,22 @@
-//! The tools: names, descriptions, schemas. Every word here costs tokens in every session of every agent.
+//! The tools: names, descriptions, schemas. Each word of them costs tokens in every session of every agent.
 
 use std::{borrow::Cow, sync::Arc};
 
-use rmcp::model::{Tool as Offer, ToolAnnotations, object};
+use rmcp::model::{Tool as ListedTool, ToolAnnotations, object};
 use serde_json::{Value, json};
 
 use crate::{api::CardAct, domain::PairVerdict};
 
-/// Which tools are offered.
+/// The set of tools that are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// All of them.
+    /// All tools, except those that others replace.
     #[default]
     Default,
-    /// The six without which there is no memory.
+    /// Only the six essential tools.
     Minimal,
 }
 
-/// A tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum McpTool {
     Remember,
@@ -37,7 +36,7 @@ pub(super) enum McpTool {
 }
 
 impl McpTool {
-    /// In the order of the list: what is used most stands first.
+    /// All tools in the order of the list, the most used first.
     const ALL: [Self; 14] = [
         Self::Recall,
         Self::Why,
@@ -107,9 +106,9 @@ impl McpTool {
         }
     }
 
-    /// Whether the profile lists it. [`McpTool::Scopes`] is part of [`McpTool::Diagnose`], and [`McpTool::Why`] tells most of what
-    /// [`McpTool::History`] does; both answer those who know their names.
-    fn listed(self, profile: Profile) -> bool {
+    /// Whether the profile lists the tool. [`McpTool::Scopes`] is part of [`McpTool::Diagnose`], and [`McpTool::Why`] gives most
+    /// of what [`McpTool::History`] does. Both can still be called.
+    fn is_listed(self, profile: Profile) -> bool {
         match profile {
             Profile::Default => !matches!(self, Self::Scopes | Self::History),
             Profile::Minimal => self.minimal(),
@@ -203,7 +202,7 @@ impl McpTool {
         schema
     }
 
-    /// The arguments that the tool takes, by its schema.
+    /// Returns the names of the arguments in the tool's schema.
     pub(super) fn arguments(self) -> Vec<String> {
         match &self.input()["properties"] {
             Value::Object(properties) => properties.keys().cloned().collect(),
@@ -247,14 +246,15 @@ impl McpTool {
         schema
     }
 
-    /// What a client may make of it without asking its person. Nothing destroys: history is kept. Nothing reaches beyond the store.
+    /// Returns the hints by which a client decides whether to ask its user before a call. No tool is destructive, since history
+    /// is kept, and none reaches beyond the store.
     fn annotations(self) -> ToolAnnotations {
         let closed = ToolAnnotations::new().open_world(false);
         match self {
             Self::Why | Self::Recall | Self::History | Self::Conflicts | Self::Diagnose | Self::Scopes => {
                 closed.read_only(true)
             }
-            // The same claim twice is one claim.
+            // Storing the same claim twice makes one claim.
             Self::Remember | Self::Learn | Self::Retract | Self::Ingest => {
                 closed.read_only(false).destructive(false).idempotent(true)
             }
@@ -262,28 +262,28 @@ impl McpTool {
         }
     }
 
-    fn offer(self) -> Offer {
-        Offer::new_with_raw(self.name(), Some(Cow::Borrowed(self.about())), object(self.input()))
+    fn to_listed(self) -> ListedTool {
+        ListedTool::new_with_raw(self.name(), Some(Cow::Borrowed(self.about())), object(self.input()))
             .with_raw_output_schema(Arc::new(object(self.output())))
             .with_annotations(self.annotations())
     }
 }
 
-fn of(profile: Profile) -> impl Iterator<Item = McpTool> {
-    McpTool::ALL.into_iter().filter(move |tool| tool.listed(profile))
+fn listed_in(profile: Profile) -> impl Iterator<Item = McpTool> {
+    McpTool::ALL.into_iter().filter(move |tool| tool.is_listed(profile))
 }
 
-/// The tools of a profile, as a client sees them.
-pub(super) fn list(profile: Profile) -> Vec<Offer> {
-    of(profile).map(McpTool::offer).collect()
+/// Returns the tools of a profile, as a client lists them.
+pub(super) fn list(profile: Profile) -> Vec<ListedTool> {
+    listed_in(profile).map(McpTool::to_listed).collect()
 }
 
-/// The names of the tools of a profile.
+/// Returns the names of the tools of a profile.
 pub(super) fn names(profile: Profile) -> impl Iterator<Item = &'static str> {
-    of(profile).map(McpTool::name)
+    listed_in(profile).map(McpTool::name)
 }
 
-/// The tool of this name. Those that a profile does not list can be called all the same: an answer may name one.
+/// Returns the tool with this name, listed or not: an answer may name a tool that the profile does not list.
 pub(super) fn named(name: &str) -> Option<McpTool> {
     McpTool::ALL.into_iter().find(|tool| tool.name() == name)
 }

@@ -296,7 +296,8 @@ fn observe_unchanged(
     run: &mut NotesRun,
 ) -> Result<(), ApiError> {
     let now = keeper.now();
-    let Some(scope) = file.scope.clone().filter(|_| now.saturating_sub(file.observed_at) >= OBSERVATION_INTERVAL) else {
+    let Some(scope) = file.scope.clone().filter(|_| now.saturating_sub(file.observed_at) >= OBSERVATION_INTERVAL)
+    else {
         return Ok(());
     };
     let here = Caller { org_id: scope.org_id, project: scope.project, op_id: None, identity: None, ..caller.clone() };

@@ -50,8 +50,9 @@ pub(in crate::daemon) async fn agents(
     Ok(Json(Agents { items, connected }))
 }
 
-/// Registers an agent's session as connected for as long as the client reads this response, which consists of a greeting and
-/// comments.
+/// Registers an agent's session as connected while the client reads this response.
+///
+/// The response consists of a greeting and comments.
 #[utoipa::path(get, path = "/agents/present", tag = "agents", params(PresentQuery), responses(
     (status = 200, description = "Server-sent events: `hello`, then comments only", body = String, content_type = "text/event-stream"),
     (status = 400, body = ApiError),

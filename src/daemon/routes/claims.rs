@@ -89,8 +89,9 @@ pub(in crate::daemon) async fn story(
     value(shared.engine(move |engine| engine.story(&query)).await)
 }
 
-/// Has a language model, one of the judges in the settings, read the next part of a whole story; with `dry_run`, estimates the
-/// effort for the rest.
+/// Has a language model, one of the judges in the settings, read the next part of a whole story.
+///
+/// With `dry_run`, estimates the effort for the rest.
 #[utoipa::path(post, path = "/story/read", tag = "claims", request_body = ReadStoryRequest, responses(
     (status = 200, body = StoryProgress),
     (status = 400, description = "A field is invalid; it is named", body = ApiError),

@@ -46,8 +46,9 @@ pub(in crate::daemon) async fn doubts(
     value(shared.engine(move |engine| engine.doubts(&query)).await)
 }
 
-/// Records verdicts on pairs of active claims. Verdicts of a person take effect; those of an agent open cards that propose the
-/// same.
+/// Records verdicts on pairs of active claims.
+///
+/// Verdicts of a person take effect; those of an agent open cards that propose the same.
 #[utoipa::path(post, path = "/doubts", tag = "conflicts", request_body = JudgePairsRequest, responses(
     (status = 200, body = JudgedPairs),
     (status = 400, description = "A field is invalid; it is named", body = ApiError),
@@ -60,8 +61,9 @@ pub(in crate::daemon) async fn judge_pairs(
     value(shared.engine(move |engine| engine.judge_pairs(&request)).await)
 }
 
-/// Has a language model, one of the judges in the settings, judge the next pairs of a scope; with `dry_run`, estimates the effort
-/// for all of them.
+/// Has a language model, one of the judges in the settings, judge the next pairs of a scope.
+///
+/// With `dry_run`, estimates the effort for all of them.
 #[utoipa::path(post, path = "/doubts/judge", tag = "conflicts", request_body = JudgeNextRequest, responses(
     (status = 200, body = JudgedNext),
     (status = 400, description = "A field is invalid; it is named", body = ApiError),

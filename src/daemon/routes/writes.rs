@@ -83,8 +83,9 @@ pub(in crate::daemon) async fn audit(
     value(shared.engine(move |engine| engine.audit(request)).await)
 }
 
-/// Stores the sentences of a text that are worth keeping as facts, word for word; a local language model selects them,
-/// if there is one.
+/// Stores the sentences of a text that are worth keeping as facts, word for word.
+///
+/// A local language model selects them, if there is one.
 #[utoipa::path(post, path = "/add", tag = "writes", request_body = AddRequest, responses(
     (status = 200, body = Added), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn add(

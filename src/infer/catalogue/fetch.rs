@@ -343,7 +343,8 @@ fn transfer(
     }
     let tag = PartTag { address: source.address().to_owned(), tag: opened.tag };
     let text = serde_json::to_vec(&tag).unwrap_or_default();
-    write_private(&wanted.tag(), &text).map_err(|error| write_error(&wanted.tag(), error, opened.offset, wanted.bytes))?;
+    write_private(&wanted.tag(), &text)
+        .map_err(|error| write_error(&wanted.tag(), error, opened.offset, wanted.bytes))?;
     part.seek(SeekFrom::Start(opened.offset)).map_err(failed("write"))?;
     let mut done = opened.offset;
     let copied = copy(&mut *opened.body, part, wanted.bytes - done, &mut |more| {

@@ -66,7 +66,9 @@ pub fn measure(role: ModelRole, models: &dyn Models, calls: usize) -> Result<Vec
         ModelRole::Nli => Ok(vec![
             time_first_call(&mut || models.classify(&pairs(0, 1), call).map(drop))?,
             time_calls("pair", 1, calls, &mut |at| models.classify(&pairs(at, 1), call).map(drop))?,
-            time_calls("per pair, 8 per call", BATCH, calls, &mut |at| models.classify(&pairs(at, BATCH), call).map(drop))?,
+            time_calls("per pair, 8 per call", BATCH, calls, &mut |at| {
+                models.classify(&pairs(at, BATCH), call).map(drop)
+            })?,
         ]),
         ModelRole::Llm => {
             let examples = || [(sentence(1), sentence(2))];

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    lane::{CallResult, MAX_OVERTAKING, LaneShared, LaneState, QueuedCall},
+    lane::{CallResult, LaneShared, LaneState, MAX_OVERTAKING, QueuedCall},
     process::{Event, OUT_OF_MEMORY, Worker},
     served_model::ServedModel,
 };
@@ -426,8 +426,7 @@ impl Runner {
                 }
             }
             let unwanted = job.is_some_and(|job| {
-                let preempted =
-                    preemptible && job.call.priority == Priority::Background && state.has_urgent_calls();
+                let preempted = preemptible && job.call.priority == Priority::Background && state.has_urgent_calls();
                 preempted || job.abandoned()
             });
             if unwanted && !cancelled {

@@ -100,7 +100,14 @@ impl Encoder {
         let max_tokens = trained.min(MAX_TOKENS).min(context.n_ubatch() as usize).max(8);
         // The binding's own `vocab_type` panics on a word-piece vocabulary.
         let bert = model.meta_val_str("tokenizer.ggml.model").is_ok_and(|kind| kind == "bert");
-        Ok(Self { model, context, batch: LlamaBatch::new(MAX_TOKENS, 1), max_tokens, outputs: Outputs::default(), bert })
+        Ok(Self {
+            model,
+            context,
+            batch: LlamaBatch::new(MAX_TOKENS, 1),
+            max_tokens,
+            outputs: Outputs::default(),
+            bert,
+        })
     }
 
     /// Returns a vector of length 1 for each text, and the total number of tokens read.

@@ -13,7 +13,7 @@ use std::{
 };
 
 use self::fake_worker::{
-    LONG, Sink, classification, gate, later, prompt, reply_to, soon, stage, stage_with, texts, until, succeed,
+    LONG, Sink, classification, gate, later, prompt, reply_to, soon, stage, stage_with, succeed, texts, until,
 };
 use super::{process::Event, *};
 use crate::infer::wire::{FailureReason, InferRequest};
