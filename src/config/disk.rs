@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-/// The number of free bytes below which writes fail: a commit writes some pages to the store's write-ahead log, and to its
-/// index.
+/// The number of free bytes below which writes fail: a commit writes some pages to the store's write-ahead log, and to
+/// its index.
 pub const FULL: u64 = 256 * 1024;
 
 /// The number of free bytes below which the user is warned.
 pub const LOW: u64 = 64 * 1024 * 1024;
 
-/// Returns the number of bytes that this user may still write to the file system of `path`, which need not exist. `None` if
-/// the system does not tell.
+/// Returns the number of bytes that this user may still write to the file system of `path`, which need not exist.
+/// `None` if the system does not tell.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let existing = path.ancestors().find(|ancestor| ancestor.exists())?;
     let stats = rustix::fs::statvfs(existing).ok()?;

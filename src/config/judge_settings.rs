@@ -18,14 +18,15 @@ const ANSWER_TIMEOUTS: std::ops::RangeInclusive<u64> = 1_000..=600_000;
 /// The default share of the time in which judges may work on the queue of doubts in the background, in percent.
 pub const BUDGET_PERCENT: u8 = 25;
 
-/// The `[judge]` section. Judges are asked in the order local model, endpoint, command. Each one gets the pairs on which the
-/// earlier ones gave no verdict.
+/// The `[judge]` section. Judges are asked in the order local model, endpoint, command. Each one gets the pairs on
+/// which the earlier ones gave no verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct JudgeSettings {
     /// Whether the language model of this machine judges waiting pairs, if one is chosen.
     pub local: bool,
-    /// A server with OpenAI-compatible chat completions, such as `http://127.0.0.1:8080/v1`. Claims and questions are sent to it.
+    /// A server with OpenAI-compatible chat completions, such as `http://127.0.0.1:8080/v1`. Claims and questions are
+    /// sent to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// The model's name on that server.
@@ -40,7 +41,8 @@ pub struct JudgeSettings {
     /// The timeout of an answer of the endpoint or the command, in milliseconds; by default [`ANSWER_TIMEOUT_MS`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// The share of the time in which judges may work on the queue of doubts in the background, in percent; 0 for never.
+    /// The share of the time in which judges may work on the queue of doubts in the background, in percent; 0 for
+    /// never.
     pub budget_percent: u8,
 }
 

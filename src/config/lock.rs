@@ -1,5 +1,5 @@
-//! Ensures that a store has only one owner, by an advisory lock on a file beside it. The system releases the lock when the
-//! owner ends.
+//! Ensures that a store has only one owner, by an advisory lock on a file beside it. The system releases the lock when
+//! the owner ends.
 
 use std::{
     fmt,

@@ -4,7 +4,8 @@ use std::{path::Path, process::Command};
 
 use crate::files;
 
-/// Returns the first label of the host name, which is the default name of this device in a team; `laptop` if it is unknown.
+/// Returns the first label of the host name, which is the default name of this device in a team; `laptop` if it is
+/// unknown.
 pub fn machine_name() -> String {
     ["/proc/sys/kernel/hostname", "/etc/hostname"]
         .iter()

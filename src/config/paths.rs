@@ -169,8 +169,8 @@ fn make_private(folder: &Path) -> Result<(), ConfigError> {
         .map_err(|e| ConfigError::io("create the folder", folder, e))
 }
 
-/// Closes the socket's folder to other users. Fails if another user owns it or may write to it, since a socket in it may be
-/// someone else's.
+/// Closes the socket's folder to other users. Fails if another user owns it or may write to it, since a socket in it
+/// may be someone else's.
 fn close_folder(folder: &Path) -> Result<(), ConfigError> {
     privacy::check_folder(folder)?;
     let meta = fs::metadata(folder).map_err(|e| ConfigError::io("read the folder", folder, e))?;

@@ -1,5 +1,5 @@
-//! Checks that no other user of this machine can change ergo's files. A user who owns a folder or may write to it can replace
-//! its content, including keys and token.
+//! Checks that no other user of this machine can change ergo's files. A user who owns a folder or may write to it can
+//! replace its content, including keys and token.
 
 use std::{
     fs,
@@ -24,8 +24,8 @@ pub fn check_folder(folder: &Path) -> Result<(), ConfigError> {
     refuse_writable(folder, &meta)
 }
 
-/// Checks a file in the same way as [`check_folder`]. Write permission for others counts only if they can enter the file's
-/// folder.
+/// Checks a file in the same way as [`check_folder`]. Write permission for others counts only if they can enter the
+/// file's folder.
 pub fn check_file(file: &Path) -> Result<(), ConfigError> {
     let Some(meta) = owned_by_user(file)? else { return Ok(()) };
     let folder = file.parent().and_then(|folder| fs::metadata(folder).ok());
@@ -35,8 +35,8 @@ pub fn check_file(file: &Path) -> Result<(), ConfigError> {
     refuse_writable(file, &meta)
 }
 
-/// Returns the metadata of a file or folder, following a symbolic link; `None` if it does not exist. Fails if it does not
-/// belong to this user.
+/// Returns the metadata of a file or folder, following a symbolic link; `None` if it does not exist. Fails if it does
+/// not belong to this user.
 fn owned_by_user(path: &Path) -> Result<Option<fs::Metadata>, ConfigError> {
     let link = match fs::symlink_metadata(path) {
         Ok(link) => link,

@@ -11,7 +11,8 @@ pub const FILTER_TIMEOUT_MS: u64 = 60_000;
 /// The allowed timeouts in milliseconds. The daemon cancels a request after ten minutes.
 const FILTER_TIMEOUTS: std::ops::RangeInclusive<u64> = 1..=600_000;
 
-/// The `[recall]` section: settings of the language model that filters results. The section `[judge]` selects the model.
+/// The `[recall]` section: settings of the language model that filters results. The section `[judge]` selects the
+/// model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecallSettings {

@@ -176,7 +176,8 @@ impl ModelSettings {
         }
     }
 
-    /// Returns when the deep stage runs by default: inline only with a GPU, which is fast enough for a write to wait for it.
+    /// Returns when the deep stage runs by default: inline only with a GPU, which is fast enough for a write to wait
+    /// for it.
     pub fn deep(&self) -> DeepStage {
         let gpu = self.gpu_layers.is_some_and(|layers| layers > 0)
             || self.device.as_deref().is_some_and(|device| !device.eq_ignore_ascii_case("cpu"));
@@ -206,8 +207,8 @@ impl ModelSettings {
 pub struct DaemonSettings {
     /// Whether to listen on TCP, in addition to the socket.
     pub tcp: bool,
-    /// The TCP address: a loopback address, since the connection is not encrypted. With port 0, the system chooses a free
-    /// port.
+    /// The TCP address: a loopback address, since the connection is not encrypted. With port 0, the system chooses a
+    /// free port.
     pub address: SocketAddr,
     /// The log filter: `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `ergo=debug`.
     pub log: String,
@@ -354,8 +355,8 @@ fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// Returns the user's login name: `USER`, otherwise `LOGNAME`, otherwise the name in `/etc/passwd` (containers often set
-/// neither variable), otherwise `user-` and the numeric id.
+/// Returns the user's login name: `USER`, otherwise `LOGNAME`, otherwise the name in `/etc/passwd` (containers often
+/// set neither variable), otherwise `user-` and the numeric id.
 fn login_name() -> String {
     let id = rustix::process::getuid().as_raw();
     ["USER", "LOGNAME"]

@@ -28,8 +28,8 @@ impl StoreFile {
     /// Returns the state of the store's file, like [`StoreFile::look`], but fails if the store was lost.
     ///
     /// # Errors
-    /// [`ConfigError::StoreLost`] if the file is empty, or missing although this device has a key, which is created only after
-    /// the first store.
+    /// [`ConfigError::StoreLost`] if the file is empty, or missing although this device has a key, which is created
+    /// only after the first store.
     pub fn look_unless_lost(paths: &Paths) -> Result<Self, ConfigError> {
         let found = Self::look(paths)?;
         let key = paths.device_key();

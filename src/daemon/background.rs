@@ -25,8 +25,8 @@ pub(super) struct Background {
     over: Receiver<()>,
 }
 
-/// How long the end of the daemon waits for the thread. A batch of vectors is done by then; an answer of a language model
-/// may not be.
+/// How long the end of the daemon waits for the thread. A batch of vectors is done by then; an answer of a language
+/// model may not be.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The delay before an embedder that failed is called again.
@@ -88,8 +88,8 @@ impl Drop for Background {
     }
 }
 
-/// The budget of processor time of the deep stage over stored claims: after each claim, the pass rests in proportion to the
-/// processor time that it used. Time that it waited does not count.
+/// The budget of processor time of the deep stage over stored claims: after each claim, the pass rests in proportion to
+/// the processor time that it used. Time that it waited does not count.
 struct PassBudget {
     /// The end of the rest.
     resume_at: Instant,
@@ -130,8 +130,9 @@ impl HeldWrites {
         Ok(false)
     }
 
-    /// Returns the time until the next held write is due, or until the next check if something has changed since the last
-    /// one. It is at least [`QUIET`], so that a write that cannot be stored is not tried again and again without a pause.
+    /// Returns the time until the next held write is due, or until the next check if something has changed since the
+    /// last one. It is at least [`QUIET`], so that a write that cannot be stored is not tried again and again without a
+    /// pause.
     fn pause(&self, engine: &Engine, changed: Instant) -> Option<Duration> {
         if self.checked.is_none_or(|checked| checked < changed) {
             return Some(QUIET);
@@ -161,8 +162,8 @@ fn deepen_claim(engine: &Engine, quiet: bool, budget: &mut PassBudget) -> Result
     worked
 }
 
-/// Calls `work`, and returns by how much a clock of processor time advanced meanwhile; the elapsed time if the clock is not
-/// available.
+/// Calls `work`, and returns by how much a clock of processor time advanced meanwhile; the elapsed time if the clock is
+/// not available.
 fn measured<T>(clock: impl Fn() -> Option<Duration>, work: impl FnOnce() -> T) -> (T, Duration) {
     let (begun, before) = (Instant::now(), clock());
     let done = work();
@@ -201,8 +202,8 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
         }) else {
             return;
         };
-        // A failed model may work again without any change of the store. And deferred work that failed must not be tried
-        // again without a pause.
+        // A failed model may work again without any change of the store. And deferred work that failed must not be
+        // tried again without a pause.
         let pause = if failed || quiet { RETRY_DELAY } else { QUIET };
         let pause = (failed || later).then_some(pause).into_iter().chain(due).chain(rest).min();
         let woke = match pause {
@@ -217,8 +218,8 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
     }
 }
 
-/// Does one piece of work. Returns whether there was any. `quiet`: nothing has changed for [`QUIET`], so deferred work may
-/// be done.
+/// Does one piece of work. Returns whether there was any. `quiet`: nothing has changed for [`QUIET`], so deferred work
+/// may be done.
 fn step(engine: &Engine, quiet: bool, held: &mut HeldWrites, budget: &mut PassBudget) -> Result<bool, ApiError> {
     Ok(held.store_due(engine)?
         || read_stories(engine, quiet)?
@@ -228,7 +229,8 @@ fn step(engine: &Engine, quiet: bool, held: &mut HeldWrites, budget: &mut PassBu
         || deepen_claim(engine, quiet, budget)?)
 }
 
-/// Reads a few claims of stories, then rests: each step takes the write lock, and waiting writers must get it in between.
+/// Reads a few claims of stories, then rests: each step takes the write lock, and waiting writers must get it in
+/// between.
 fn read_stories(engine: &Engine, quiet: bool) -> Result<bool, ApiError> {
     let (worked, used) = measured(thread_cpu_time, || engine.read_stories());
     let worked = worked?;

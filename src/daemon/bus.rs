@@ -21,8 +21,8 @@ impl Bus {
         Self { sender: broadcast::channel(CAPACITY).0, seq: Mutex::new(0) }
     }
 
-    /// Numbers a change and sends it to all followers. Both happens under one lock, so that followers receive the numbers in
-    /// order.
+    /// Numbers a change and sends it to all followers. Both happens under one lock, so that followers receive the
+    /// numbers in order.
     pub(super) fn send(&self, mut change: Change) {
         let mut seq = self.seq.lock().unwrap_or_else(PoisonError::into_inner);
         *seq += 1;

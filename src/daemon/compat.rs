@@ -1,9 +1,9 @@
 //! A listener with the API of cogito-ergo ("the original"), so that its clients work unchanged with ergo's store.
 //!
-//! It runs only if the settings name an address, which must be a loopback address. It requires a token only if the settings
-//! name a token file, since the original requires none. Requests of web pages are refused; the content type is not checked,
-//! as in the original. A stored text becomes a fact with an id of its own. A recall returns the statements of active claims,
-//! word for word.
+//! It runs only if the settings name an address, which must be a loopback address. It requires a token only if the
+//! settings name a token file, since the original requires none. Requests of web pages are refused; the content type is
+//! not checked, as in the original. A stored text becomes a fact with an id of its own. A recall returns the statements
+//! of active claims, word for word.
 
 use std::sync::Arc;
 
@@ -114,8 +114,8 @@ pub(super) fn router(shared: SharedState, caller: CompatCaller) -> Router {
         .with_state(cogito)
 }
 
-/// Middleware: counts the request, checks its origin, host and token, and limits its time. The body is read here, so that one
-/// that never ends occupies its connection no longer than [`request_checks::TIMEOUT`].
+/// Middleware: counts the request, checks its origin, host and token, and limits its time. The body is read here, so
+/// that one that never ends occupies its connection no longer than [`request_checks::TIMEOUT`].
 async fn check_request(State(cogito): State<Cogito>, request: Request<Body>, next: Next) -> Response {
     let _busy = RunningRequest::new(&cogito.shared);
     let admitted = request_checks::check_origin(request.headers())
@@ -222,8 +222,8 @@ async fn store(State(cogito): State<Cogito>, body: Bytes) -> Answer {
     Ok(Json(json!({ "id": id, "text": text, "status": "stored", "queued_total": 0 })))
 }
 
-/// Stores the sentences that the local language model selects, or the whole text without one. Nothing is reworded, and the
-/// answer says which method was used.
+/// Stores the sentences that the local language model selects, or the whole text without one. Nothing is reworded, and
+/// the answer says which method was used.
 async fn add(State(cogito): State<Cogito>, body: Bytes) -> Answer {
     let text = text(&fields(&body, true)?);
     if text.is_empty() {

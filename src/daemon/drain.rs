@@ -1,7 +1,7 @@
 //! Reads the rest of a request's body, up to a limit, if the handler answered without reading all of it.
 //!
-//! Otherwise the connection would be closed after the response, and a client that is still writing would see a broken pipe
-//! instead of the response.
+//! Otherwise the connection would be closed after the response, and a client that is still writing would see a broken
+//! pipe instead of the response.
 
 use std::{
     pin::Pin,
@@ -31,8 +31,8 @@ pub(super) struct LentBody<B: Body> {
 /// The receiver of the unread rest of a body.
 pub(super) struct UnreadBody<B>(oneshot::Receiver<B>);
 
-/// Splits a body into the part for the handler and the receiver of the unread rest. `expects_continue`: the client sends the
-/// body only after `100 Continue`.
+/// Splits a body into the part for the handler and the receiver of the unread rest. `expects_continue`: the client
+/// sends the body only after `100 Continue`.
 pub(super) fn lend<B: Body>(body: B, expects_continue: bool) -> (LentBody<B>, UnreadBody<B>) {
     let (back, unread) = oneshot::channel();
     (LentBody { body: Some(body), back: Some(back), expects_continue }, UnreadBody(unread))

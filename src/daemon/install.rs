@@ -90,8 +90,8 @@ fn systemd(program: &Path, paths: &Paths) -> String {
     )
 }
 
-/// Quotes a word for a unit file, so that systemd expands no specifier such as `%h` in it. `$` is not escaped, since systemd
-/// expands it only in command lines.
+/// Quotes a word for a unit file, so that systemd expands no specifier such as `%h` in it. `$` is not escaped, since
+/// systemd expands it only in command lines.
 fn systemd_word(text: &str) -> String {
     let plain = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
     format!("\"{plain}\"")

@@ -1,5 +1,5 @@
-//! The thread on which language models judge pairs of claims and then read stories. It may wait minutes for an answer, and
-//! nothing else waits for the thread.
+//! The thread on which language models judge pairs of claims and then read stories. It may wait minutes for an answer,
+//! and nothing else waits for the thread.
 
 use std::{
     sync::{
@@ -29,8 +29,8 @@ pub(super) struct JudgeThread {
 }
 
 impl JudgeThread {
-    /// Starts the thread, which begins at once with pairs from before the start. `None` if there is no judge, or its budget
-    /// is 0.
+    /// Starts the thread, which begins at once with pairs from before the start. `None` if there is no judge, or its
+    /// budget is 0.
     ///
     /// # Errors
     /// If the thread cannot be created.

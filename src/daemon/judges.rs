@@ -7,7 +7,8 @@ use crate::{
     infer::{Endpoint, JudgeCommand, ModelJudge, Models},
 };
 
-/// Returns the language model on a server, if the settings name one and there is a key. A missing key is added to `problems`.
+/// Returns the language model on a server, if the settings name one and there is a key. A missing key is added to
+/// `problems`.
 pub(super) fn endpoint(settings: &JudgeSettings, problems: &mut Vec<String>) -> Option<Endpoint> {
     let (address, model) = settings.endpoint.as_deref().zip(settings.model.as_deref())?;
     let found = settings.key().map(|key| key.and_then(|key| Endpoint::new(address, model, &key)));

@@ -40,8 +40,8 @@ pub(super) fn device(paths: &Paths) -> Result<SigningKey, DaemonError> {
     Ok(SigningKey::from_bytes(&seed))
 }
 
-/// Returns the token for TCP: `ERGO_API_TOKEN` if it is set, otherwise that of the token file, which is created if it is
-/// missing or empty.
+/// Returns the token for TCP: `ERGO_API_TOKEN` if it is set, otherwise that of the token file, which is created if it
+/// is missing or empty.
 pub(super) fn token(paths: &Paths) -> Result<String, DaemonError> {
     if let Some(token) = std::env::var("ERGO_API_TOKEN").ok().map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()) {
         return Ok(token);

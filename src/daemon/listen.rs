@@ -26,8 +26,8 @@ use crate::config::ConfigError;
 /// The timeout for the head of a request. An idle connection is closed after this time, too.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The maximum number of connections of the socket, and of TCP. Further ones wait. All listeners together stay well under
-/// the usual limit of 1,024 open files, so that none of them uses up the files of another.
+/// The maximum number of connections of the socket, and of TCP. Further ones wait. All listeners together stay well
+/// under the usual limit of 1,024 open files, so that none of them uses up the files of another.
 const MAX_CONNECTIONS: usize = 256;
 
 /// The maximum number of connections of clients of cogito-ergo.
@@ -42,8 +42,8 @@ const GRACE_PERIOD: Duration = Duration::from_secs(10);
 /// How long a complete response may take to reach its client when the daemon ends.
 const FLUSH_TIME: Duration = Duration::from_millis(250);
 
-/// Opens the Unix socket. Replaces an existing one, which must be stale: the caller owns the store, so no daemon listens on
-/// it.
+/// Opens the Unix socket. Replaces an existing one, which must be stale: the caller owns the store, so no daemon
+/// listens on it.
 pub(super) fn unix(path: &Path) -> Result<UnixListener, DaemonError> {
     match fs::remove_file(path) {
         Ok(()) => tracing::info!(socket = %path.display(), "removed a stale socket"),
@@ -79,8 +79,8 @@ pub(super) struct Port {
     pub(super) app: Router,
 }
 
-/// Serves until the daemon ends, then completes running requests for at most [`GRACE_PERIOD`]. `on_stop` is called as soon
-/// as no new request is accepted.
+/// Serves until the daemon ends, then completes running requests for at most [`GRACE_PERIOD`]. `on_stop` is called as
+/// soon as no new request is accepted.
 pub(super) async fn serve(
     app: Router,
     shared: &SharedState,

@@ -1,7 +1,7 @@
 //! The log file, which is rotated when it becomes too large.
 //!
-//! If the log cannot be written, lines are lost and counted. Logging never fails, panics or blocks. The file is also the
-//! daemon's standard error, so on a full disk there is no other place for an error.
+//! If the log cannot be written, lines are lost and counted. Logging never fails, panics or blocks. The file is also
+//! the daemon's standard error, so on a full disk there is no other place for an error.
 
 use std::{
     fs::{self, File},
@@ -44,7 +44,8 @@ pub(super) fn begin(path: &Path, filter: &str) -> Result<(), DaemonError> {
     Ok(())
 }
 
-/// Appends a panic to the log. Takes no lock and does not use `tracing`, because the thread may have panicked while logging.
+/// Appends a panic to the log. Takes no lock and does not use `tracing`, because the thread may have panicked while
+/// logging.
 fn log_panic(path: &Path, info: &PanicHookInfo<'_>) {
     let line = format!("{} ERROR panic: {}\n", jiff::Timestamp::now(), info.to_string().replace('\n', " "));
     if let Ok(mut log) = append(path) {

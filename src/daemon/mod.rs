@@ -1,7 +1,7 @@
 //! The daemon, the only owner of the store: HTTP over a Unix socket and TCP, the event stream, and the process.
 //!
-//! Handlers are thin: they read the request, call the engine on a thread that may block, and turn its answer into an HTTP
-//! response. They repeat no decision of the engine.
+//! Handlers are thin: they read the request, call the engine on a thread that may block, and turn its answer into an
+//! HTTP response. They repeat no decision of the engine.
 
 mod agents;
 mod background;

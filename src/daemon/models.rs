@@ -35,8 +35,8 @@ impl ConfiguredModels {
         Self { paths: paths.clone(), pool, problems: Mutex::new(problems), reloading: Mutex::default() }
     }
 
-    /// Selects the models again, after a change of the installed files, of the choice or of the settings. The settings of
-    /// the pool, such as the number of threads, stay the same. Files that have changed are read completely.
+    /// Selects the models again, after a change of the installed files, of the choice or of the settings. The settings
+    /// of the pool, such as the number of threads, stay the same. Files that have changed are read completely.
     ///
     /// # Errors
     /// If the settings are invalid. Then nothing is changed.
@@ -63,8 +63,8 @@ impl ConfiguredModels {
 }
 
 impl ConfiguredModels {
-    /// Calls a model. If its file turns out to be unusable, it may have been removed or damaged since it was selected. Then
-    /// the models are selected again, and the built-in model, which replaces it, is called.
+    /// Calls a model. If its file turns out to be unusable, it may have been removed or damaged since it was selected.
+    /// Then the models are selected again, and the built-in model, which replaces it, is called.
     fn call<T>(&self, call: impl Fn(&Pool) -> Result<T, InferError>) -> Result<T, InferError> {
         let answer = call(&self.pool);
         let before = self.pool.set();

@@ -14,8 +14,8 @@ use crate::{
     engine::{Engine, EngineConfig},
 };
 
-/// Creates an empty store after this device's store was lost. The old store's write-ahead log, if it is left, is kept as
-/// `ergo.db-wal.old`.
+/// Creates an empty store after this device's store was lost. The old store's write-ahead log, if it is left, is kept
+/// as `ergo.db-wal.old`.
 ///
 /// # Errors
 /// If a store exists, or another process owns it. Then nothing is changed.

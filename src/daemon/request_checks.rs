@@ -1,5 +1,5 @@
-//! Checks before the handler of every request: its origin, host and token. Also the timeout, and the answer after a panic,
-//! which fails only its own request.
+//! Checks before the handler of every request: its origin, host and token. Also the timeout, and the answer after a
+//! panic, which fails only its own request.
 
 use std::{any::Any, net::IpAddr, sync::Arc, time::Duration};
 
@@ -32,7 +32,8 @@ pub(super) enum RequestSource {
     Compat,
 }
 
-/// The maximum number of endless responses over TCP. Each occupies a connection, and some must stay free for other requests.
+/// The maximum number of endless responses over TCP. Each occupies a connection, and some must stay free for other
+/// requests.
 const MAX_TCP_STREAMS: usize = 64;
 
 /// The maximum number of endless responses over the socket.
@@ -164,8 +165,8 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Refuses a request without a `Host` header or with a foreign one, which shows that a foreign name was resolved to this
-/// machine (DNS rebinding).
+/// Refuses a request without a `Host` header or with a foreign one, which shows that a foreign name was resolved to
+/// this machine (DNS rebinding).
 pub(super) fn check_host(headers: &HeaderMap, target: &Uri) -> Result<(), ApiError> {
     let hint = "connect to 127.0.0.1, localhost or the daemon's socket";
     if !headers.contains_key(header::HOST) {
@@ -185,8 +186,8 @@ pub(super) fn check_host(headers: &HeaderMap, target: &Uri) -> Result<(), ApiErr
     Ok(())
 }
 
-/// Refuses a POST that is not declared as JSON: a web page can send other types without a preflight request. A bundle must
-/// be declared as bytes, and a POST without a body needs no type.
+/// Refuses a POST that is not declared as JSON: a web page can send other types without a preflight request. A bundle
+/// must be declared as bytes, and a POST without a body needs no type.
 fn check_type(request: &Request) -> Result<(), ApiError> {
     if request.method() != Method::POST {
         return Ok(());

@@ -39,8 +39,8 @@ impl IntoResponse for ErrorResponse {
     }
 }
 
-/// The outcome of a write as a response: status 409 if the guard refused it or its target changed meanwhile, 202 if it waits
-/// for a person, otherwise 200.
+/// The outcome of a write as a response: status 409 if the guard refused it or its target changed meanwhile, 202 if it
+/// waits for a person, otherwise 200.
 #[derive(Debug)]
 pub(super) struct WriteResponse(pub(super) WriteOutcome);
 

@@ -41,16 +41,16 @@ use crate::{
 /// The idle time after which a thread for blocking work ends, so that an idle daemon has few threads.
 const BLOCKING_THREAD_IDLE: Duration = Duration::from_secs(2);
 
-/// The time that the daemon waits at its end for requests that still run on other threads. `ergo daemon stop` waits longer
-/// than this and [`listen::serve`]'s time for requests together.
+/// The time that the daemon waits at its end for requests that still run on other threads. `ergo daemon stop` waits
+/// longer than this and [`listen::serve`]'s time for requests together.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The limit on file sizes, in bytes, below which it is reported as a problem.
 const LOW_FILE_SIZE_LIMIT: u64 = 1 << 30;
 
 /// Runs the daemon in this process until `POST /shutdown`, SIGTERM or SIGINT ends it. `ready` is called once the daemon
-/// serves requests, with its addresses and the problems that it found. `more` are further routes besides the API, behind
-/// the same checks.
+/// serves requests, with its addresses and the problems that it found. `more` are further routes besides the API,
+/// behind the same checks.
 ///
 /// # Errors
 /// If another process owns the store, or the store, a key, the socket or the log cannot be used.
@@ -85,8 +85,8 @@ fn run_with_lock(
         .build()
         .map_err(DaemonError::system("start the runtime"))?;
     let result = runtime.block_on(serve(paths, config, more, ready));
-    // Wait for work on other threads, which includes the store's last connections. A request that runs for minutes, such as
-    // an audit, is cut off; everything that it acknowledged is stored.
+    // Wait for work on other threads, which includes the store's last connections. A request that runs for minutes,
+    // such as an audit, is cut off; everything that it acknowledged is stored.
     let waiting = Instant::now();
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     if waiting.elapsed() < SHUTDOWN_TIMEOUT {
@@ -183,8 +183,8 @@ async fn serve(
     Ok(())
 }
 
-/// Opens the listener for clients of cogito-ergo, if the settings name one. A failure, such as a port in use, is added to
-/// `problems`.
+/// Opens the listener for clients of cogito-ergo, if the settings name one. A failure, such as a port in use, is added
+/// to `problems`.
 async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListener, compat::CompatCaller)> {
     let settings = config.compat.cogito.as_ref()?;
     let caller = Scope::new(config.org_id.as_str(), settings.project.as_str())
@@ -278,7 +278,8 @@ impl Signals {
         })
     }
 
-    /// Ends the daemon at the first signal. SIGHUP, for a closed terminal, ends it only if it was started in a terminal.
+    /// Ends the daemon at the first signal. SIGHUP, for a closed terminal, ends it only if it was started in a
+    /// terminal.
     async fn end(mut self, shared: SharedState) {
         let foreground = std::io::stdin().is_terminal();
         loop {

@@ -107,8 +107,8 @@ impl Endpoint {
         &self.address
     }
 
-    /// Whether the server answers a tiny prompt. If it does not, the refusal of another prompt had nothing to do with that
-    /// prompt. Blocks.
+    /// Whether the server answers a tiny prompt. If it does not, the refusal of another prompt had nothing to do with
+    /// that prompt. Blocks.
     pub fn answers(&self, timeout: Duration) -> bool {
         let prompt = Prompt { prefix: Vec::new(), text: PROBE.to_owned() };
         self.complete(&prompt, PROBE_TOKENS, timeout).is_ok()
@@ -178,8 +178,8 @@ mod tests {
     use super::*;
     use crate::infer::{Speaker, Turn};
 
-    /// Starts a server that answers one request with these bytes. Returns its address, and the thread, which returns the
-    /// request.
+    /// Starts a server that answers one request with these bytes. Returns its address, and the thread, which returns
+    /// the request.
     fn server(answer: &str) -> (String, thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/v1/", listener.local_addr().unwrap());

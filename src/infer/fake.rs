@@ -92,7 +92,8 @@ impl FakeModels {
         self
     }
 
-    /// Returns a vector of length 1 from the words of a text: the more words two texts share, the closer their vectors are.
+    /// Returns a vector of length 1 from the words of a text: the more words two texts share, the closer their vectors
+    /// are.
     pub fn bag_of_words(text: &str) -> Vec<f32> {
         let mut vector = vec![0.0_f32; Self::DIMENSION];
         for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {

@@ -1,7 +1,7 @@
 //! Models: the trait that the engine calls, and its implementation in worker processes.
 //!
-//! Architecture Invariant: the engine uses only the trait [`Models`], and llama.cpp runs only in worker processes of this
-//! program. So a C++ exception or a damaged file ends a worker, and never the daemon.
+//! Architecture Invariant: the engine uses only the trait [`Models`], and llama.cpp runs only in worker processes of
+//! this program. So a C++ exception or a damaged file ends a worker, and never the daemon.
 
 pub mod catalogue;
 mod chat_endpoint;
@@ -28,13 +28,14 @@ pub use wire::ModelFacts;
 
 pub use crate::worker::process::thread_cpu_time;
 
-/// The models that the engine calls. Calls block until the answer, the deadline or a failure: never make them under a lock
-/// or in a transaction.
+/// The models that the engine calls. Calls block until the answer, the deadline or a failure: never make them under a
+/// lock or in a transaction.
 pub trait Models: Send + Sync {
     /// Returns a vector of length 1 for each text, in order. If one text fails, the whole call fails.
     fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError>;
 
-    /// Returns the classifier's scores of each pair (premise, hypothesis), in order. If one pair fails, the whole call fails.
+    /// Returns the classifier's scores of each pair (premise, hypothesis), in order. If one pair fails, the whole call
+    /// fails.
     fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<Classification>, InferError>;
 
     /// Returns the language model's answer: at each step the likeliest token that a GBNF grammar with the rule `root`
@@ -59,7 +60,8 @@ pub trait Models: Send + Sync {
     /// Returns the models and their state, without waiting for a model.
     fn info(&self) -> ModelsInfo;
 
-    /// Returns the worker processes, with their resources as the operating system reports them; empty if there are none.
+    /// Returns the worker processes, with their resources as the operating system reports them; empty if there are
+    /// none.
     fn workers(&self) -> Vec<WorkerInfo> {
         Vec::new()
     }

@@ -101,7 +101,8 @@ impl Call {
         Self { longest_queue: Some(longest), ..self }
     }
 
-    /// The same call with a shorter [`Call::longest_queue`], because an earlier call of the caller already waited this long.
+    /// The same call with a shorter [`Call::longest_queue`], because an earlier call of the caller already waited this
+    /// long.
     #[must_use]
     pub fn having_queued(self, waited: Duration) -> Self {
         Self { longest_queue: self.longest_queue.map(|longest| longest.saturating_sub(waited)), ..self }
@@ -152,7 +153,8 @@ pub struct Turn {
 /// A conversation that the model continues, formatted by the model's own chat template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
 pub struct Prompt {
-    /// The instruction and examples, which are the same in each call. They are evaluated once and kept in the model's cache.
+    /// The instruction and examples, which are the same in each call. They are evaluated once and kept in the model's
+    /// cache.
     #[n(0)]
     pub prefix: Vec<Turn>,
     /// The question, as the last message of the user. Not trusted: control tokens in it are plain text.
@@ -190,8 +192,8 @@ pub struct EmbeddedModel {
     pub size: u64,
     /// The GGUF file, compressed with zstd.
     pub compressed: &'static [u8],
-    /// The model whose file was the reference of the compression (`zstd --patch-from`): this model was fine-tuned from it,
-    /// and both have the same token embeddings.
+    /// The model whose file was the reference of the compression (`zstd --patch-from`): this model was fine-tuned from
+    /// it, and both have the same token embeddings.
     pub base: Option<&'static EmbeddedModel>,
 }
 
@@ -320,7 +322,8 @@ pub struct WorkerInfo {
     pub roles: Vec<ModelRole>,
     /// The process id; `None` while the process does not run.
     pub pid: Option<u32>,
-    /// The resident memory in bytes, mapped files included; 0 if the process does not run or the value is not available.
+    /// The resident memory in bytes, mapped files included; 0 if the process does not run or the value is not
+    /// available.
     pub rss_bytes: u64,
     /// The processor time of all threads of the process; `None` if the value is not available.
     pub cpu: Option<Duration>,

@@ -1,5 +1,5 @@
-//! The messages between the daemon and an inference worker: frames that consist of a length (four bytes, little endian) and
-//! CBOR.
+//! The messages between the daemon and an inference worker: frames that consist of a length (four bytes, little endian)
+//! and CBOR.
 //!
 //! Both are usually the same version of the program. But a daemon continues to run when its file is upgraded, and then
 //! starts workers of the new version. So the first message contains the version, and another version is rejected.
@@ -20,8 +20,8 @@ pub(super) const MAX_FRAME: usize = 16 * 1024 * 1024;
 /// A request to the worker.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub(super) struct InferRequest {
-    /// A number that increases with each request. Its response has the same number, and [`InferCommand::Cancel`] that of
-    /// the request to cancel.
+    /// A number that increases with each request. Its response has the same number, and [`InferCommand::Cancel`] that
+    /// of the request to cancel.
     #[n(0)]
     pub(super) id: u64,
     #[n(1)]
@@ -62,8 +62,8 @@ pub(super) enum InferCommand {
         #[n(1)]
         answers: Vec<String>,
     },
-    /// Cancels the request with this message's id, which is then answered with [`FailureReason::Cancelled`] unless it is
-    /// already done.
+    /// Cancels the request with this message's id, which is then answered with [`FailureReason::Cancelled`] unless it
+    /// is already done.
     #[n(6)]
     Cancel,
     #[n(7)]

@@ -238,8 +238,8 @@ impl<'a> ToolCall<'a> {
         Ok(shape::conflicts(&page))
     }
 
-    /// Returns the session's scope, with the name that the daemon has for it; `None` if the session has no project, which stands
-    /// for all scopes.
+    /// Returns the session's scope, with the name that the daemon has for it; `None` if the session has no project,
+    /// which stands for all scopes.
     pub(super) async fn own(&self) -> Result<Option<Scope>, ToolError> {
         match self.settings().scope {
             Some(_) => self.known(&mut JsonObject::new()).await.map(Some),

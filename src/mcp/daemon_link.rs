@@ -40,7 +40,8 @@ impl DaemonLink {
         Self { connect: None, client: Mutex::new(Some(client)), registered: AtomicBool::new(false) }
     }
 
-    /// Connects to the daemon in advance, so that the first call need not. An error is only logged, since that call returns it.
+    /// Connects to the daemon in advance, so that the first call need not. An error is only logged, since that call
+    /// returns it.
     pub async fn connect_early(&self) {
         if let Err(error) = self.client().await {
             tracing::warn!("no daemon yet: {error}");
@@ -54,8 +55,8 @@ impl DaemonLink {
         }
     }
 
-    /// Has the daemon list an agent as connected until the future is dropped, also after a restart of the daemon. Starts no
-    /// daemon.
+    /// Has the daemon list an agent as connected until the future is dropped, also after a restart of the daemon.
+    /// Starts no daemon.
     pub(super) async fn register(&self, query: &PresentQuery) {
         let mut delay = FIRST_DELAY;
         loop {
@@ -71,8 +72,8 @@ impl DaemonLink {
         }
     }
 
-    /// Sends a request and returns the answer. If the daemon has ended, it is found or started again, and the request is
-    /// repeated once. This is safe for writes, whose `op_id` tells the daemon that they are repeated.
+    /// Sends a request and returns the answer. If the daemon has ended, it is found or started again, and the request
+    /// is repeated once. This is safe for writes, whose `op_id` tells the daemon that they are repeated.
     pub(super) async fn ask<T: DeserializeOwned>(&self, request: Request) -> Result<T, ClientError> {
         let answer = self.client().await?.ask(request.clone()).await;
         match answer {

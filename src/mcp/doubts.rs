@@ -1,4 +1,5 @@
-//! Formats claims in doubt for a model: few, short, and each text as a JSON value, so that no text passes for an instruction.
+//! Formats claims in doubt for a model: few, short, and each text as a JSON value, so that no text passes for an
+//! instruction.
 
 use serde_json::{Value, json};
 
@@ -22,8 +23,8 @@ const MAX_TOKENS: usize = 400;
 /// The number of tokens of a claim of a question besides its texts: its id, its date, and JSON.
 const CLAIM_TOKENS: usize = 40;
 
-/// Lengths in characters to which a statement and a reason are cut, the longest first. The first pair with which all claims have
-/// at most [`MAX_TOKENS`] is used. With the last pair, five claims do in any script.
+/// Lengths in characters to which a statement and a reason are cut, the longest first. The first pair with which all
+/// claims have at most [`MAX_TOKENS`] is used. With the last pair, five claims do in any script.
 const LENGTHS: [(usize, usize); 7] = [(300, 150), (200, 100), (160, 60), (120, 30), (100, 0), (60, 0), (30, 0)];
 
 /// The maximum number of claims that are mentioned after a write.

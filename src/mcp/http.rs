@@ -9,8 +9,8 @@ use rmcp::transport::streamable_http_server::{
 
 use super::{DaemonLink, McpBridge, McpSettings, Profile};
 
-/// Returns the router of the path `/mcp`. It has no default project, so every call must name its scope. The daemon checks who may
-/// call it.
+/// Returns the router of the path `/mcp`. It has no default project, so every call must name its scope. The daemon
+/// checks who may call it.
 pub fn router(link: DaemonLink) -> Router {
     let settings = McpSettings {
         profile: Profile::Default,

@@ -1,5 +1,5 @@
-//! `ergo_ingest`: ingests the file that the call names, if it belongs to the project. A manipulated agent must not be able to
-//! ingest other files of this machine, since recall would show their text.
+//! `ergo_ingest`: ingests the file that the call names, if it belongs to the project. A manipulated agent must not be
+//! able to ingest other files of this machine, since recall would show their text.
 
 use std::{
     fs, io,

@@ -1,8 +1,8 @@
 //! The Model Context Protocol (MCP): tools, resources and prompts, through which agents use the daemon.
 //!
-//! This is a thin bridge: arguments go to the daemon with author and scope, and the daemon checks them. Answers are shortened
-//! and made safe to show ([`shape`]). A conflict is a result, not an error. [`serve`] serves a client over a pair of pipes, to
-//! which only JSON-RPC is written.
+//! This is a thin bridge: arguments go to the daemon with author and scope, and the daemon checks them. Answers are
+//! shortened and made safe to show ([`shape`]). A conflict is a result, not an error. [`serve`] serves a client over a
+//! pair of pipes, to which only JSON-RPC is written.
 
 mod call;
 mod call_limit;

@@ -113,7 +113,8 @@ fn question(refused: &Refused, request: &CallToolRequestParams) -> Option<Elicit
 fn read(answer: ElicitResult) -> PersonReply {
     match answer.action {
         ElicitationAction::Accept => {}
-        // A person who cancels wants to stop the agent's write. One who declines to answer leaves the decision to the agent.
+        // A person who cancels wants to stop the agent's write. One who declines to answer leaves the decision to the
+        // agent.
         ElicitationAction::Cancel => return PersonReply::Cancelled,
         _ => return PersonReply::None,
     }

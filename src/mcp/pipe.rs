@@ -1,5 +1,5 @@
-//! JSON-RPC over a pair of pipes, one message per line. The client may send anything: a line that is too long, invalid JSON or
-//! not a message is answered with an error, and the session continues.
+//! JSON-RPC over a pair of pipes, one message per line. The client may send anything: a line that is too long, invalid
+//! JSON or not a message is answered with an error, and the session continues.
 
 use std::io;
 
@@ -26,8 +26,8 @@ const MAX_UNREAD: usize = 256;
 pub(super) struct Pipe<R> {
     read: BufReader<R>,
     line: Vec<u8>,
-    /// Whether the rest of a line that is too long is being skipped. A field, because the future that reads may be dropped at any
-    /// time.
+    /// Whether the rest of a line that is too long is being skipped. A field, because the future that reads may be
+    /// dropped at any time.
     skipping: bool,
     /// An error that was not sent yet.
     unsent_error: Option<Vec<u8>>,
@@ -70,8 +70,8 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
         (pipe, Writer(writer))
     }
 
-    /// Reads until `line` holds a whole line. The inner error says that the line is too long; `Ok(None)` means the end of the
-    /// input. Nothing is lost if the future is dropped while it waits.
+    /// Reads until `line` holds a whole line. The inner error says that the line is too long; `Ok(None)` means the end
+    /// of the input. Nothing is lost if the future is dropped while it waits.
     async fn next_line(&mut self) -> io::Result<Option<Result<(), ErrorData>>> {
         loop {
             let available = self.read.fill_buf().await?;

@@ -1,4 +1,5 @@
-//! The clients over HTTP that sent a request recently. They have no sessions, since each of their requests is independent.
+//! The clients over HTTP that sent a request recently. They have no sessions, since each of their requests is
+//! independent.
 
 use std::{
     collections::HashMap,
@@ -19,8 +20,8 @@ pub(super) struct RecentClients {
 }
 
 impl RecentClients {
-    /// Records a request. Returns true if the client is new; then the caller lists it until [`RecentClients::remaining`]
-    /// returns `None`.
+    /// Records a request. Returns true if the client is new; then the caller lists it until
+    /// [`RecentClients::remaining`] returns `None`.
     pub(super) fn record(&self, agent: &str, now: Instant) -> bool {
         let mut last = self.lock();
         if let Some(at) = last.get_mut(agent) {
@@ -34,8 +35,8 @@ impl RecentClients {
         room
     }
 
-    /// Returns how long a client counts as connected if it sends no further request. Removes the client and returns `None` if
-    /// this time is over.
+    /// Returns how long a client counts as connected if it sends no further request. Removes the client and returns
+    /// `None` if this time is over.
     pub(super) fn remaining(&self, agent: &str, now: Instant) -> Option<Duration> {
         let mut last = self.lock();
         let remaining = CONNECTED_FOR.saturating_sub(now.saturating_duration_since(*last.get(agent)?));

@@ -1,5 +1,5 @@
-//! Asks the client's own language model about claims in doubt, if the client offers it (sampling). Without a usable answer, the
-//! question goes to the agent.
+//! Asks the client's own language model about claims in doubt, if the client offers it (sampling). Without a usable
+//! answer, the question goes to the agent.
 #![expect(deprecated, reason = "clients offer sampling, and a later version of the protocol is to replace it")]
 
 use std::{collections::BTreeMap, time::Duration};
@@ -118,7 +118,8 @@ fn text_of(value: &serde_json::Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Parses an answer; `None` if it cannot be used, because it names an unknown pair or leaves out a claim that needs a verdict.
+/// Parses an answer; `None` if it cannot be used, because it names an unknown pair or leaves out a claim that needs a
+/// verdict.
 fn read(question: &Consider, answer: &CreateMessageResult) -> Option<SampledVerdicts> {
     let parts = answer.message.content.clone().into_vec();
     let text: String =

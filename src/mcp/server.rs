@@ -25,8 +25,8 @@ use super::{
 };
 use crate::{api::PresentQuery, domain::Scope};
 
-/// The instructions for an agent that connects: when to use which tool. They are short, because they cost context in every
-/// session.
+/// The instructions for an agent that connects: when to use which tool. They are short, because they cost context in
+/// every session.
 const INSTRUCTIONS: &str = "ergo is this project's memory of decisions, constraints, conventions, rejections and \
     facts, with their reasons. Before you choose or change something, call ergo_recall, or ergo_why for reasons. When \
     something is decided, store it with ergo_remember and its reason, one claim per call. A result \"conflict\" is \
@@ -45,7 +45,8 @@ pub struct McpSettings {
     pub profile: Profile,
     /// The scope of calls that name none; `None` if each call must name its scope.
     pub scope: Option<Scope>,
-    /// Texts that distinguish the project from others of the same name, the best first; empty if a person named the project.
+    /// Texts that distinguish the project from others of the same name, the best first; empty if a person named the
+    /// project.
     pub identities: Vec<String>,
     /// The project's folder, whose files may be ingested; `None` if no files may be read.
     pub folder: Option<PathBuf>,
@@ -84,8 +85,8 @@ impl McpBridge {
         ToolCall::new(&self.inner, name(context))
     }
 
-    /// Has the daemon list this client while its session lasts. Without a project, this is the daemon's own bridge over HTTP,
-    /// which has no sessions. Then the client is listed until [`RecentClients`] no longer counts it as connected.
+    /// Has the daemon list this client while its session lasts. Without a project, this is the daemon's own bridge over
+    /// HTTP, which has no sessions. Then the client is listed until [`RecentClients`] no longer counts it as connected.
     fn register(&self, context: &RequestContext<RoleServer>) {
         let Some(scope) = self.inner.settings.scope.clone() else {
             let agent: String = name(context).chars().take(MAX_NAME).collect();

@@ -1,5 +1,5 @@
-//! Shortens the daemon's answers and makes them safe for a model to read: short ids, dates instead of times, no empty fields, no
-//! invisible or direction-changing characters.
+//! Shortens the daemon's answers and makes them safe for a model to read: short ids, dates instead of times, no empty
+//! fields, no invisible or direction-changing characters.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -274,8 +274,8 @@ pub(super) fn chain(links: &[ChainLink]) -> Value {
     json!({"chain": links.iter().map(link).collect::<Value>()})
 }
 
-/// Formats the answer of `ergo_recall`: at most `limit` claims, and passages of files. A passage that answers the question comes
-/// first, with more of its text. Of the others, the beginning shows whether the file is worth reading.
+/// Formats the answer of `ergo_recall`: at most `limit` claims, and passages of files. A passage that answers the
+/// question comes first, with more of its text. Of the others, the beginning shows whether the file is worth reading.
 pub(super) fn recall(answer: RecallAnswer, limit: usize) -> Value {
     let answers = answer.verdict == RecallVerdict::Reference;
     let (best, rest) = answer.references.split_at(usize::from(answers && !answer.references.is_empty()));

@@ -32,8 +32,8 @@ pub(super) fn next_step(error: &ClientError) -> Option<String> {
     error.hint()
 }
 
-/// Replaces each command in backticks by the tool for it. If there is no tool, the command stays, as one for a person: “`ergo
-/// redact 3f2a`” becomes “`ergo redact 3f2a` in a terminal”.
+/// Replaces each command in backticks by the tool for it. If there is no tool, the command stays, as one for a person:
+/// “`ergo redact 3f2a`” becomes “`ergo redact 3f2a` in a terminal”.
 pub(super) fn as_tools(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -106,8 +106,8 @@ impl McpTool {
         }
     }
 
-    /// Whether the profile lists the tool. [`McpTool::Scopes`] is part of [`McpTool::Diagnose`], and [`McpTool::Why`] gives most
-    /// of what [`McpTool::History`] does. Both can still be called.
+    /// Whether the profile lists the tool. [`McpTool::Scopes`] is part of [`McpTool::Diagnose`], and [`McpTool::Why`]
+    /// gives most of what [`McpTool::History`] does. Both can still be called.
     fn is_listed(self, profile: Profile) -> bool {
         match profile {
             Profile::Default => !matches!(self, Self::Scopes | Self::History),
@@ -246,8 +246,8 @@ impl McpTool {
         schema
     }
 
-    /// Returns the hints by which a client decides whether to ask its user before a call. No tool is destructive, since history
-    /// is kept, and none reaches beyond the store.
+    /// Returns the hints by which a client decides whether to ask its user before a call. No tool is destructive, since
+    /// history is kept, and none reaches beyond the store.
     fn annotations(self) -> ToolAnnotations {
         let closed = ToolAnnotations::new().open_world(false);
         match self {

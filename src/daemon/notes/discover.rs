@@ -9,7 +9,8 @@ use crate::files::{
     rule_files::{FOLDERS, PLACES, is_project},
 };
 
-/// Returns the entry of a file that was not read yet, with its project. `root`: the followed folder in which it was found.
+/// Returns the entry of a file that was not read yet, with its project. `root`: the followed folder in which it was
+/// found.
 pub(super) fn watched_file(path: &Path, org: &str, root: Option<&Path>) -> WatchedFile {
     let folder = path.parent().unwrap_or(path);
     let project = repository::project_of(folder);
@@ -37,8 +38,8 @@ fn outermost_project(folder: &Path, root: &Path) -> Option<PathBuf> {
     above.into_iter().find(|above| is_project(above)).map(Path::to_owned)
 }
 
-/// Returns the folder that contains the known place of a file, such as `api` for `api/docs/adr/0001-x.md`; the file's own
-/// folder if it is at no known place.
+/// Returns the folder that contains the known place of a file, such as `api` for `api/docs/adr/0001-x.md`; the file's
+/// own folder if it is at no known place.
 fn top_of_places(path: &Path) -> PathBuf {
     let folder = path.parent().unwrap_or(path);
     let above = |inner: &str| {

@@ -67,8 +67,8 @@ pub(super) fn text(path: &Path) -> io::Result<String> {
 /// Parses a file. `shown` is its path in sources.
 ///
 /// # Errors
-/// If it is unclear which lines belong to ergo's section. Claims would change if lines of the section were read as rules, or
-/// rules below it were left out.
+/// If it is unclear which lines belong to ergo's section. Claims would change if lines of the section were read as
+/// rules, or rules below it were left out.
 pub(super) fn parse(shown: &str, text: &str) -> Result<NoteText, SectionError> {
     marked_section::check(text)?;
     let own = section::without(text);

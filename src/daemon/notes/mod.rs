@@ -1,8 +1,8 @@
-//! Notes: the rule files that this device follows. Stores their rules as claims, and writes claims into ergo's own section of
-//! a file.
+//! Notes: the rule files that this device follows. Stores their rules as claims, and writes claims into ergo's own
+//! section of a file.
 //!
-//! The list of followed files, with the last known state of each, concerns only this device. So it is in a file of the home
-//! and not in the store.
+//! The list of followed files, with the last known state of each, concerns only this device. So it is in a file of the
+//! home and not in the store.
 
 mod compare;
 mod discover;
@@ -136,7 +136,8 @@ impl NotesKeeper {
         Ok(compare::check(self, &request.caller, only.as_deref()))
     }
 
-    /// Fits the minimum similarity of equal claims to judged pairs, for each domain. Uses the result if the request says so.
+    /// Fits the minimum similarity of equal claims to judged pairs, for each domain. Uses the result if the request
+    /// says so.
     pub(super) fn calibrate(&self, request: &NotesCalibrateRequest) -> Result<NotesCalibrated, ApiError> {
         if request.apply && request.reset {
             return Err(ApiError::field("reset", "`apply` and `reset` exclude each other"));
@@ -266,7 +267,8 @@ fn absolute(path: &str) -> Result<PathBuf, ApiError> {
     Ok(std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
 }
 
-/// Whether an error concerns only one rule of a file, such as a text that is too long, so that the other rules can be stored.
+/// Whether an error concerns only one rule of a file, such as a text that is too long, so that the other rules can be
+/// stored.
 fn concerns_rule(error: &ApiError) -> bool {
     matches!(error.field.as_deref(), Some("statement" | "reason"))
 }

@@ -1,5 +1,5 @@
-//! The claims that a followed file made before this device followed it: by an import, or by a scan of another device. If a
-//! line says the same as one of them, the claim belongs to the line, as if a scan had stored it.
+//! The claims that a followed file made before this device followed it: by an import, or by a scan of another device.
+//! If a line says the same as one of them, the claim belongs to the line, as if a scan had stored it.
 
 use std::collections::HashMap;
 
@@ -19,8 +19,8 @@ use crate::{
 pub(super) struct OwnClaims(HashMap<EventId, ClaimId>);
 
 impl OwnClaims {
-    /// Reads the claims whose source is a line of this file and whose reason is that of an import or a scan. Claims with
-    /// conditions are left out, since rules of a file have none.
+    /// Reads the claims whose source is a line of this file and whose reason is that of an import or a scan. Claims
+    /// with conditions are left out, since rules of a file have none.
     pub(super) fn read(
         keeper: &NotesKeeper,
         scope: &Scope,

@@ -1,5 +1,5 @@
-//! Reads the followed files that changed, and updates their claims: a new line is stored, a changed line supersedes its claim,
-//! a removed line retracts it.
+//! Reads the followed files that changed, and updates their claims: a new line is stored, a changed line supersedes its
+//! claim, a removed line retracts it.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -19,8 +19,8 @@ use crate::{
     notes::rank::DAY,
 };
 
-/// The interval, in milliseconds, at which the claims of an unchanged file are recorded as seen: short enough that the rank of
-/// a claim that is still in a file does not decay.
+/// The interval, in milliseconds, at which the claims of an unchanged file are recorded as seen: short enough that the
+/// rank of a claim that is still in a file does not decay.
 const OBSERVATION_INTERVAL: u64 = 30 * DAY;
 
 /// What a pass changed.
@@ -74,7 +74,8 @@ fn finish(keeper: &NotesKeeper, run: &mut NotesRun, began: Instant, changed: Cha
     list.save()
 }
 
-/// Reads the files (only those at or below `only`, if given). Adds the organisations whose claims must be compared to the list.
+/// Reads the files (only those at or below `only`, if given). Adds the organisations whose claims must be compared to
+/// the list.
 fn read_files(
     keeper: &NotesKeeper,
     caller: &Caller,
@@ -100,8 +101,8 @@ fn read_files(
         let mut file = before.clone();
         if let Err(error) = scan_file(keeper, caller, path, &mut file, run) {
             run.problems.push(format!("{}: {}", path.display(), error.message));
-            // Keep the earlier state, so that the next scan repeats the whole file. Claims that are already stored are then found
-            // by their words.
+            // Keep the earlier state, so that the next scan repeats the whole file. Claims that are already stored are
+            // then found by their words.
             file = WatchedFile { problem: Some(error.message), ..before.clone() };
         }
         if file != before {
@@ -140,8 +141,8 @@ fn compare_claims(keeper: &NotesKeeper, caller: &Caller, run: &mut NotesRun) -> 
     if run.merged + run.cards + run.doubts + run.inferred > 0 { Changed::FilesOrClaims } else { changed }
 }
 
-/// Returns the organisations whose claims must be compared although their files have not changed: because the models have
-/// changed, or because claims were added in another way, such as by a peer.
+/// Returns the organisations whose claims must be compared although their files have not changed: because the models
+/// have changed, or because claims were added in another way, such as by a peer.
 fn outdated(keeper: &NotesKeeper) -> Result<BTreeSet<String>, ApiError> {
     let now = LastComparison { models: keeper.engine.comparing_models(), at: keeper.engine.log_position()? };
     let mut list = lock(&keeper.list);
@@ -307,8 +308,8 @@ fn observe_unchanged(
     Ok(())
 }
 
-/// Records the outcome of storing a line. If the line itself cannot be stored, adds a problem to the run, so that the other
-/// lines are still stored.
+/// Records the outcome of storing a line. If the line itself cannot be stored, adds a problem to the run, so that the
+/// other lines are still stored.
 fn record_outcome(
     outcome: Result<WriteOutcome, ApiError>,
     path: &Path,
@@ -360,8 +361,8 @@ fn another_has(keeper: &NotesKeeper, path: &Path, file: &WatchedFile, matches: i
         .any(|(other, theirs)| other != path && theirs.scope == file.scope && theirs.rules.iter().any(&matches))
 }
 
-/// Retracts the claim of a removed line, unless another file of the project has the same claim, or it was stored before the
-/// line existed.
+/// Retracts the claim of a removed line, unless another file of the project has the same claim, or it was stored before
+/// the line existed.
 fn retract_claim(
     keeper: &NotesKeeper,
     here: &Caller,

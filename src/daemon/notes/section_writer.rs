@@ -1,5 +1,5 @@
-//! Writes claims into ergo's section of a rule file, atomically. The rest of the file, its mode and its line endings stay the
-//! same.
+//! Writes claims into ergo's section of a rule file, atomically. The rest of the file, its mode and its line endings
+//! stay the same.
 
 use std::{
     collections::HashSet,
@@ -106,8 +106,8 @@ struct SelectedLines {
     chosen: Vec<usize>,
 }
 
-/// Selects the lines of a section, so that its whole text has at most `budget` tokens. If even a section without lines has
-/// more, it has no lines.
+/// Selects the lines of a section, so that its whole text has at most `budget` tokens. If even a section without lines
+/// has more, it has no lines.
 fn select(scope: &crate::domain::Scope, format: NoteFormat, notes: &[NoteProposal], budget: usize) -> SelectedLines {
     // The tokens of a section without lines.
     let frame = estimated_tokens(&note_format::content(scope, format, &[]));
@@ -133,8 +133,8 @@ fn select(scope: &crate::domain::Scope, format: NoteFormat, notes: &[NoteProposa
     }
 }
 
-/// Returns a claim that contradicts the file, with the line that it contradicts: as the file was last read, otherwise as the
-/// source of the line's claim names it.
+/// Returns a claim that contradicts the file, with the line that it contradicts: as the file was last read, otherwise
+/// as the source of the line's claim names it.
 fn conflict(
     keeper: &NotesKeeper,
     path: &Path,

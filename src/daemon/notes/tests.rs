@@ -95,8 +95,8 @@ fn rules(names: &[&str]) -> [Vec<String>; 2] {
     [one.collect(), other.collect()]
 }
 
-/// Models for which the two rules about a name have a similarity somewhat below the threshold of the settings (60 %), and rules
-/// about different names are far apart. The cross-encoder says that each claim follows from the other.
+/// Models for which the two rules about a name have a similarity somewhat below the threshold of the settings (60 %),
+/// and rules about different names are far apart. The cross-encoder says that each claim follows from the other.
 fn half_near() -> FakeModels {
     let places: HashMap<&str, usize> = NAMES.iter().enumerate().map(|(at, name)| (*name, at)).collect();
     let embed = move |text: &str| {

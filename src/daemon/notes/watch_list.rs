@@ -31,8 +31,8 @@ pub(super) struct WatchedRule {
     pub(super) line: usize,
     /// The rule's claim; `None` if it was refused.
     pub(super) claim: Option<ClaimId>,
-    /// Whether the claim was stored before a followed file contained it, other than by an import or a scan of this file. Such a
-    /// claim stays active when the line is removed.
+    /// Whether the claim was stored before a followed file contained it, other than by an import or a scan of this
+    /// file. Such a claim stays active when the line is removed.
     #[serde(default)]
     pub(super) was_stored: bool,
     /// The card of the refused claim.
@@ -161,8 +161,8 @@ impl WatchList {
         !self.files.contains_key(path) && !self.left_out.iter().any(|left_out| path.starts_with(left_out))
     }
 
-    /// Stops to follow a path and everything below it. Returns the removed files. The path need not have been added itself: if
-    /// it is below a followed one, it is left out from now on.
+    /// Stops to follow a path and everything below it. Returns the removed files. The path need not have been added
+    /// itself: if it is below a followed one, it is left out from now on.
     pub(super) fn remove(&mut self, root: &Path) -> Vec<(PathBuf, WatchedFile)> {
         self.roots.retain(|path, _| !path.starts_with(root));
         let gone: Vec<PathBuf> = self.files.keys().filter(|path| path.starts_with(root)).cloned().collect();

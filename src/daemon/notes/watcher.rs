@@ -1,4 +1,5 @@
-//! Watches the followed files: reads a file after it is saved, and checks all files at intervals in case an event was missed.
+//! Watches the followed files: reads a file after it is saved, and checks all files at intervals in case an event was
+//! missed.
 
 use std::{
     collections::BTreeSet,
@@ -22,8 +23,8 @@ const QUIET_TIME: Duration = Duration::from_millis(200);
 /// The maximum delay before changed files are read, if events do not stop.
 const MAX_DELAY: Duration = Duration::from_millis(800);
 
-/// How long the end of the daemon waits for a comparison of claims, which may take minutes. An interrupted comparison is
-/// repeated after the next start.
+/// How long the end of the daemon waits for a comparison of claims, which may take minutes. An interrupted comparison
+/// is repeated after the next start.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A notice to the watcher.
@@ -36,8 +37,8 @@ pub(super) enum Notice {
     End,
 }
 
-/// A handle to the thread that watches and reads files, and to the one that compares claims. When it is dropped, both end, the
-/// first one after its current file.
+/// A handle to the thread that watches and reads files, and to the one that compares claims. When it is dropped, both
+/// end, the first one after its current file.
 pub(in crate::daemon) struct NotesWatcher {
     wake: Sender<Notice>,
     reader: Option<JoinHandle<()>>,

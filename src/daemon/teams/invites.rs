@@ -15,8 +15,8 @@ use crate::{
     },
 };
 
-/// The delay before another attempt to open the pairing window. An attempt fails, for example, if the last socket of this
-/// device is still closing and occupies the port.
+/// The delay before another attempt to open the pairing window. An attempt fails, for example, if the last socket of
+/// this device is still closing and occupies the port.
 const WINDOW_RETRY_DELAY: Duration = Duration::from_secs(3);
 
 impl Teams {

@@ -160,7 +160,8 @@ impl Inviter for JoinAttemptHandler {
         if teams.too_many_attempts(binding.joiner) {
             return Err(PairRefusal::Busy);
         }
-        // Expired invitations are included: a device that proves to have the ticket of one is told so in `bind_invitation`.
+        // Expired invitations are included: a device that proves to have the ticket of one is told so in
+        // `bind_invitation`.
         let rows = teams.all_invites().await.map_err(failed)?;
         let row = rows
             .into_iter()

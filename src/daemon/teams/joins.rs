@@ -15,8 +15,8 @@ use crate::{
 /// How long the other device has to close the connection after the join.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A ticket that expired at most this many seconds ago, by the clock of this device, is still tried, since the clock may be
-/// wrong. A day, as for the dates of events.
+/// A ticket that expired at most this many seconds ago, by the clock of this device, is still tried, since the clock
+/// may be wrong. A day, as for the dates of events.
 const CLOCK_TOLERANCE_S: u64 = 24 * 60 * 60;
 
 impl Teams {

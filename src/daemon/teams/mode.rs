@@ -53,8 +53,8 @@ impl Teams {
     pub(in crate::daemon) async fn set_mode(self: &Arc<Self>, request: ModeRequest) -> Result<SyncStatus, ApiError> {
         self.choice.choose(request.mode)?;
         self.service.set_mode(self.choice.mode()).await;
-        // The old pairing window belongs to the endpoint that the change of mode has closed. The new window is opened before
-        // the old one is dropped; otherwise the endpoint would close in between.
+        // The old pairing window belongs to the endpoint that the change of mode has closed. The new window is opened
+        // before the old one is dropped; otherwise the endpoint would close in between.
         let old = self.state().window.take();
         Arc::clone(self).update_window().await;
         drop(old);

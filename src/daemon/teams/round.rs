@@ -21,7 +21,8 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 type Received = HashMap<(EventId, DeviceId), u64>;
 
 impl Teams {
-    /// Dials or compares with every peer, or with one. Returns at once, or with the result if the request has `wait_ms`.
+    /// Dials or compares with every peer, or with one. Returns at once, or with the result if the request has
+    /// `wait_ms`.
     pub(in crate::daemon) async fn sync_now(&self, request: SyncNowRequest) -> Result<SyncRound, ApiError> {
         let only = match &request.device {
             Some(named) => Some(self.device_in_any(named).await?),

@@ -41,8 +41,8 @@ impl Teams {
         self.act(move |engine| engine.revoke_from_team(&request)).await
     }
 
-    /// Leaves a team. Only connected devices learn of it from this one, since it then stops to sync with the team. If no
-    /// device is connected, the answer has a warning.
+    /// Leaves a team. Only connected devices learn of it from this one, since it then stops to sync with the team. If
+    /// no device is connected, the answer has a warning.
     pub(in crate::daemon) async fn leave(self: &Arc<Self>, request: LeaveRequest) -> Result<TeamDone, ApiError> {
         let teams = self.teams().await?;
         let network = self.service.status();

@@ -1,8 +1,8 @@
 //! Downloads a model file. An interrupted download is resumed, and the file gets its name only if its hash is right.
 //!
-//! The part file is a prefix of the file. Another file beside it holds the entity tag that the server sent with it, so that
-//! the server starts over if its file has changed since. If the part nevertheless belongs to another file, the hash reveals
-//! it, and the file is downloaded once more.
+//! The part file is a prefix of the file. Another file beside it holds the entity tag that the server sent with it, so
+//! that the server starts over if its file has changed since. If the part nevertheless belongs to another file, the
+//! hash reveals it, and the file is downloaded once more.
 
 use std::{
     fs::{self, File, TryLockError},

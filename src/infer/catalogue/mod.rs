@@ -1,7 +1,7 @@
 //! The models that ergo knows (`assets/models.toml`), and the model files of this machine.
 //!
-//! The built-in catalogue has the size and hash of each file. The [`ModelStore`] is a folder of this machine with the files,
-//! and a record of which one serves which role. Nothing in this module loads a model.
+//! The built-in catalogue has the size and hash of each file. The [`ModelStore`] is a folder of this machine with the
+//! files, and a record of which one serves which role. Nothing in this module loads a model.
 
 pub mod digest;
 pub mod fetch;

@@ -1,5 +1,5 @@
-//! Decides which model serves which role: the one that `config.toml` names, otherwise the one chosen with `ergo models use`,
-//! otherwise the built-in default.
+//! Decides which model serves which role: the one that `config.toml` names, otherwise the one chosen with `ergo models
+//! use`, otherwise the built-in default.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The models of this machine: a folder with their files, and a record of the files and of the model of each role.
 //!
-//! The folder never syncs. The record is replaced atomically under a lock, so that concurrent commands lose no changes and a
-//! reader never sees an incomplete record.
+//! The folder never syncs. The record is replaced atomically under a lock, so that concurrent commands lose no changes
+//! and a reader never sees an incomplete record.
 
 use std::{
     collections::BTreeMap,
@@ -173,8 +173,8 @@ impl ModelStore {
         made.map_err(ModelStoreError::io("make the folder", &self.folder))
     }
 
-    /// Changes the record under a lock: reads it, calls `change`, and replaces it. If an error is returned, the record is
-    /// unchanged.
+    /// Changes the record under a lock: reads it, calls `change`, and replaces it. If an error is returned, the record
+    /// is unchanged.
     pub fn change<T>(&self, change: impl FnOnce(&mut ModelRecords) -> T) -> Result<T, ModelStoreError> {
         self.make()?;
         let lock = self.folder.join("models.lock");

@@ -34,7 +34,8 @@ const COMPATIBLE: [(&str, &str); 4] = [
 /// model with other labels, or one that guesses, does not.
 const MIN_CORRECT: usize = 12;
 
-/// The grammar of a language model's answer. It is finite, so that the answer of a model that would never stop is cut off.
+/// The grammar of a language model's answer. It is finite, so that the answer of a model that would never stop is cut
+/// off.
 const GRAMMAR: &str = r#"root ::= "{\"limit\": " [1-9] [0-9]? [0-9]? ", \"unit\": \"" [a-z] [a-z]{0,11} "\"}""#;
 
 /// The maximum number of tokens of an answer. [`GRAMMAR`] allows at most 38 characters.

@@ -72,8 +72,8 @@ impl RunningCommand {
 }
 
 impl JudgeCommand {
-    /// Creates the command from a program and its arguments; `None` if there is no program. It runs in `folder`, which is
-    /// created if it is absent.
+    /// Creates the command from a program and its arguments; `None` if there is no program. It runs in `folder`, which
+    /// is created if it is absent.
     pub fn new(words: &[String], folder: PathBuf) -> Option<Self> {
         let (program, args) = words.split_first()?;
         (!program.trim().is_empty()).then(|| Self {
@@ -94,8 +94,8 @@ impl JudgeCommand {
         std::iter::once(&self.program).chain(&self.args).map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
-    /// Runs the command with a prompt and returns its output. Blocks until the command ends; after `timeout` it is killed
-    /// with its children.
+    /// Runs the command with a prompt and returns its output. Blocks until the command ends; after `timeout` it is
+    /// killed with its children.
     ///
     /// # Errors
     /// [`JudgeError::Unavailable`] if the command cannot be started, fails, takes too long or prints too much.

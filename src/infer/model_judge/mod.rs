@@ -1,7 +1,8 @@
-//! Judges: language models that read a prompt and answer in text or JSON. A judge is the local model, a server, or a command.
+//! Judges: language models that read a prompt and answer in text or JSON. A judge is the local model, a server, or a
+//! command.
 //!
-//! Architecture Invariant: the local model is the only judge that is used without a setting. So no text leaves ergo without
-//! the user's consent.
+//! Architecture Invariant: the local model is the only judge that is used without a setting. So no text leaves ergo
+//! without the user's consent.
 
 mod judge_command;
 
@@ -29,7 +30,8 @@ impl JudgeKind {
     /// All kinds, in the order in which judges are asked.
     pub const ALL: [Self; 3] = [Self::Local, Self::Endpoint, Self::Command];
 
-    /// Returns the bit of this kind in the set of judges that gave no verdict on a pair, which the queue of doubts stores.
+    /// Returns the bit of this kind in the set of judges that gave no verdict on a pair, which the queue of doubts
+    /// stores.
     pub fn bit(self) -> u32 {
         match self {
             Self::Local => 1,
@@ -164,8 +166,8 @@ impl ModelJudge {
         pair_prompt::json_array(&answer).ok_or_else(|| self.unusable(&answer))
     }
 
-    /// Returns the verdict on each pair, of at most [`pair_prompt::MAX_PROMPT_PAIRS`]; `None` for a pair that the answer
-    /// leaves out.
+    /// Returns the verdict on each pair, of at most [`pair_prompt::MAX_PROMPT_PAIRS`]; `None` for a pair that the
+    /// answer leaves out.
     pub fn verdicts(&self, pairs: &[PromptPair], call: Call) -> Result<Vec<Option<PairAnswer>>, JudgeError> {
         if let Self::Local(models) = self {
             return pairs.iter().map(|pair| local_verdict(&**models, pair, call)).collect();
@@ -181,8 +183,8 @@ impl ModelJudge {
     }
 }
 
-/// Returns the verdict of the language model of this machine on one pair; `None` if the answer was cut off by the limit of
-/// tokens.
+/// Returns the verdict of the language model of this machine on one pair; `None` if the answer was cut off by the limit
+/// of tokens.
 fn local_verdict(models: &dyn Models, pair: &PromptPair, call: Call) -> Result<Option<PairAnswer>, JudgeError> {
     let message = pair_prompt::message(std::slice::from_ref(pair));
     let prompt = Prompt::few_shot(pair_prompt::SYSTEM, pair_prompt::examples(), message);

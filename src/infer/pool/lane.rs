@@ -1,8 +1,8 @@
 //! A lane: a worker process and its queues of calls.
 //!
-//! Calls of reads are served before those of writes, and those of writes before background calls. Among the calls of
-//! writes, texts to embed are served before pairs to classify. A background generation is cancelled for any other call.
-//! A thread owns the process while there are calls, and until [`LaneSettings::idle`] after the last one.
+//! Reads are served before writes, and these before background calls. Among the calls of writes, texts to embed are
+//! served before pairs to classify. A background generation is cancelled for a read or write. A thread owns the process
+//! while there are calls, and until [`LaneSettings::idle`] after the last one.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -26,7 +26,7 @@ use crate::infer::{
     wire::{InferCommand, InferHello, InferReply, ModelFacts},
 };
 
-/// The number of waiting calls of reads and writes from which a lane is crowded. A single writer never causes that many.
+/// The number of waiting calls of reads and writes from which a lane is crowded. A single writer has fewer.
 const CROWDED_FROM: usize = 3;
 
 /// The load of a model, in waiting calls, when lanes are compared: starting a process and loading a model takes longer
@@ -75,7 +75,7 @@ impl QueuedCall {
         self.abandoned_flag.load(Ordering::Relaxed)
     }
 
-    /// Returns the texts to embed, or `None` if this is another kind of call.
+    /// Returns the texts to embed; `None` for other commands.
     pub(super) fn texts(&self) -> Option<&[String]> {
         match &self.command {
             Some(InferCommand::Embed(texts)) => Some(texts),
@@ -137,8 +137,7 @@ pub(super) struct LaneState {
     pub(super) loaded: Vec<ModelRole>,
     /// The properties of each model, once it was loaded.
     pub(super) facts: BTreeMap<ModelRole, ModelFacts>,
-    /// The moving average of the time that the pairs of a write took, from the first pass to the last, including the
-    /// calls that were served between the passes.
+    /// The moving average of the time from the first pass over the pairs of a write to the last, with all calls between.
     mean_pairs_time: Duration,
 }
 
@@ -166,8 +165,8 @@ impl LaneState {
         if self.foreground[at].waited() > MAX_OVERTAKING { self.foreground.remove(at) } else { None }
     }
 
-    /// Takes a call to serve between two passes of a call with this priority. `texts`: whether the texts of other writes
-    /// are served between passes over the pairs of a write.
+    /// Takes a call to serve between two passes of a call with this priority. `texts`: whether the texts of other
+    /// writes are served between passes over the pairs of a write.
     pub(super) fn pop_between_passes(&mut self, priority: Priority, texts: bool) -> Option<QueuedCall> {
         match priority {
             Priority::Interactive => None,
@@ -209,8 +208,7 @@ impl LaneState {
         self.foreground.remove(at)
     }
 
-    /// Returns how many calls a new call would have to wait for. A model that must be loaded first counts as
-    /// [`LOAD_AS_CALLS`].
+    /// Returns how many calls a new call would have to wait for. Loading a model counts as [`LOAD_AS_CALLS`].
     fn calls_ahead(&self, role: ModelRole, priority: Priority) -> usize {
         let queued = match priority {
             Priority::Interactive => self.interactive.len(),
@@ -222,8 +220,7 @@ impl LaneState {
         queued + usize::from(self.serving) + loading
     }
 
-    /// Whether a model with this many waiting calls is crowded. It is not while the model loads, and a machine that is
-    /// only slow does not count as crowded.
+    /// Whether a model with this many waiting calls is crowded. While it loads, it is not: the machine may just be slow.
     fn is_crowded(&self, role: ModelRole, calls: usize) -> bool {
         self.loaded.contains(&role) && calls >= CROWDED_FROM
     }
@@ -239,8 +236,7 @@ impl LaneState {
             && self.mean_pairs_time * pairs > longest
     }
 
-    /// Adds the time that a call took to the moving average of the pairs of writes, if the call is one of these. The last
-    /// four values make up two thirds of the average.
+    /// Adds the time of a call, if it has pairs of a write, to their average. The last four values make up two thirds.
     pub(super) fn note_duration(&mut self, job: &QueuedCall, took: Duration) {
         if job.call.priority == Priority::Foreground && job.texts().is_none() {
             self.mean_pairs_time = (self.mean_pairs_time * 3 + took) / 4;
@@ -306,7 +302,7 @@ impl WorkerLane {
         }
     }
 
-    /// Removes a call from its queue if the lane is crowded. Returns false if it is not, or if the call is no longer queued.
+    /// Removes a call from its queue if the lane is crowded. Returns whether it was removed.
     fn leave_crowded_queue(&self, role: ModelRole, priority: Priority, flag: &Arc<AtomicBool>) -> bool {
         let mut state = self.shared.state();
         if !state.is_crowded(role, state.interactive.len() + state.foreground.len()) {
@@ -317,7 +313,6 @@ impl WorkerLane {
         queue.remove(at).is_some()
     }
 
-    /// Returns how many calls a new call would have to wait for.
     pub(super) fn calls_ahead(&self, role: ModelRole, priority: Priority) -> usize {
         self.shared.state().calls_ahead(role, priority)
     }

@@ -1,8 +1,8 @@
 //! The daemon's implementation of [`Models`]: worker processes, each with its queues of calls.
 //!
-//! Architecture Invariant: the language model must not run in a process of the two small models, for which every guarded
-//! write waits. So the language model never blocks a write, and its process has a lower priority (`nice`). With enough
-//! cores, the small models have several processes. All but the first start only when calls wait for the others.
+//! Architecture Invariant: the language model must not run in a process of the two small models, for which every
+//! guarded write waits. So the language model never blocks a write, and its process has a lower priority (`nice`). With
+//! enough cores, the small models have several processes. All but the first start only when calls wait for the others.
 
 mod lane;
 mod model_files;
@@ -46,11 +46,12 @@ const LARGE: [ModelRole; 1] = [ModelRole::Llm];
 /// The maximum number of texts or pairs in a request: as many as fit into a message.
 const MAX_ITEMS: usize = 64;
 
-/// The time after which a request to the small models counts as hung, even on a busy machine. Usual are 5 to 100 ms; the
-/// first load from a slow disk takes seconds.
+/// The time after which a request to the small models counts as hung, even on a busy machine. Usual are 5 to 100 ms;
+/// the first load from a slow disk takes seconds.
 const HANG_SMALL: Duration = Duration::from_secs(15);
 
-/// The time after which a request to the language model counts as hung: it loads gigabytes, and a token may take a second.
+/// The time after which a request to the language model counts as hung: it loads gigabytes, and a token may take a
+/// second.
 const HANG_LARGE: Duration = Duration::from_mins(3);
 
 /// Names of the processes of small models. Their number is also the maximum number of these processes.
@@ -69,8 +70,8 @@ pub struct PoolOptions {
     pub program: PathBuf,
     /// The folder of built-in models and of the prefix cache.
     pub folder: PathBuf,
-    /// The number of threads that compute the language model. The processes of the small models share the same number of
-    /// further threads.
+    /// The number of threads that compute the language model. The processes of the small models share the same number
+    /// of further threads.
     pub threads: usize,
     /// The maximum number of processes of the small models; never more than `threads`.
     pub small_workers: usize,
@@ -85,8 +86,8 @@ pub struct PoolOptions {
 }
 
 impl PoolOptions {
-    /// Returns the default settings, with built-in models in `folder`: a thread for each physical core but one, a process
-    /// of the small models for every two cores, and an idle time of five minutes.
+    /// Returns the default settings, with built-in models in `folder`: a thread for each physical core but one, a
+    /// process of the small models for every two cores, and an idle time of five minutes.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             program: process::this_program(),
@@ -101,8 +102,8 @@ impl PoolOptions {
     }
 }
 
-/// Returns the number of physical cores less one, but at least one. With more threads than free cores, inference is many
-/// times slower.
+/// Returns the number of physical cores less one, but at least one. With more threads than free cores, inference is
+/// many times slower.
 pub fn default_threads() -> usize {
     physical_cores().saturating_sub(1).max(1)
 }

@@ -1,7 +1,7 @@
-//! The thread of a lane: takes calls from the queues and sends them to the worker process, which it starts and restarts.
+//! The thread of a lane: takes calls from the queues, and starts and restarts the worker process that serves them.
 //!
-//! A request of many texts or pairs is computed in passes. Calls of a higher priority are served between two passes, so a
-//! read never waits for more than one. Short requests to embed that wait at the same time share a pass.
+//! A request of many texts or pairs is computed in passes. Calls of a higher priority are served between two passes, so
+//! a read never waits for more than one. Short requests to embed that wait at the same time share a pass.
 
 use std::{
     mem,
@@ -36,8 +36,7 @@ const TEXTS_PER_PASS: usize = 8;
 /// (`ergo models bench nli`), so short passes cost nothing, and a read waits for at most 30 to 40 ms of one core.
 const PAIRS_PER_PASS: usize = 3;
 
-/// Private memory in bytes that a worker may use in addition to twice the size of its models' files: buffers, caches,
-/// threads.
+/// Private memory, in bytes, that a worker may use besides twice its models' files: buffers, caches, threads.
 const EXTRA_MEMORY: u64 = 1024 * 1024 * 1024;
 
 /// The state of the thread.
@@ -109,8 +108,8 @@ impl Runner {
         }
     }
 
-    /// Serves a call together with other waiting calls to embed whose texts fit into the same pass. Returns the number of
-    /// calls served.
+    /// Serves a call together with other waiting calls to embed whose texts fit into the same pass. Returns the number
+    /// of calls served.
     fn serve_with_others(&mut self, job: QueuedCall) -> usize {
         // A call that embeds nothing leaves no room for others.
         let left = TEXTS_PER_PASS.saturating_sub(job.texts().map_or(TEXTS_PER_PASS, <[String]>::len));
@@ -143,7 +142,7 @@ impl Runner {
         let Ok(outcome) = replied.try_recv() else { return };
         let (mut vectors, mut tokens) = match outcome {
             Ok(InferReply::Vectors(vectors, tokens)) => (vectors.into_iter(), tokens),
-            // One of the texts was refused: serve each call alone, so that only one of them fails.
+            // One of the texts was refused: serve each call alone, so that only the call with this text fails.
             Err(InferError::Refused(_)) => return calls.into_iter().for_each(|call| self.serve(call)),
             other => {
                 for call in &calls {
@@ -172,8 +171,7 @@ impl Runner {
         }
     }
 
-    /// Waits for the next call. Ends the process and returns `None` after [`LaneSettings::idle`](super::lane::LaneSettings),
-    /// or if the pool closes.
+    /// Waits for the next call. Ends the process and returns `None` after a long idle time, or if the pool closes.
     fn next(&mut self) -> Option<QueuedCall> {
         let shared = Arc::clone(&self.shared);
         let mut idle_since = Instant::now();
@@ -229,7 +227,8 @@ impl Runner {
         self.end();
         self.deaths += 1;
         let doubled = self.deaths.saturating_sub(2).min(16);
-        // A single death may be chance: the next call restarts the process at once. After more, the delay doubles each time.
+        // A single death may be chance: the next call restarts the process at once. After more, the delay doubles each
+        // time.
         let restart_delay =
             if self.deaths < 2 { Duration::ZERO } else { self.shared.settings.restart_delay * 2_u32.pow(doubled) };
         self.not_before = Some(Instant::now() + restart_delay.min(MAX_RESTART_DELAY));

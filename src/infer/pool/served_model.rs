@@ -73,8 +73,8 @@ impl ServedModel {
     /// Returns the path of the file to load. A built-in model is written out first.
     ///
     /// # Errors
-    /// The last problem again, until the file has changed or the problem's time is over; [`InferError::BadModel`] if there
-    /// is no file or it cannot be written.
+    /// The last problem again, until the file has changed or the problem's time is over; [`InferError::BadModel`] if
+    /// there is no file or it cannot be written.
     pub(super) fn ready(&mut self) -> Result<PathBuf, InferError> {
         let path = self.path();
         let stamp = FileStamp::of(&path);

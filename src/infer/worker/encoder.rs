@@ -20,8 +20,8 @@ use super::{
 use crate::infer::{Classification, types::GATE_LABEL, wire::ModelFacts};
 
 /// The maximum number of tokens of one text or pair; the rest is cut off. The models are trained on 128 to 512, and a
-/// statement has 10 to 40. A larger maximum costs memory: for each token of a pass, llama.cpp reserves a row as long as the
-/// vocabulary, 120 KB.
+/// statement has 10 to 40. A larger maximum costs memory: for each token of a pass, llama.cpp reserves a row as long as
+/// the vocabulary, 120 KB.
 const MAX_TOKENS: usize = 256;
 
 /// The maximum number of tokens of a pass with several sequences. The cost of attention grows with its square, and each
@@ -142,7 +142,8 @@ impl Encoder {
         logits.collect()
     }
 
-    /// Returns the tokens of a text, with those that mark its beginning and end. Control tokens in the text are plain text.
+    /// Returns the tokens of a text, with those that mark its beginning and end. Control tokens in the text are plain
+    /// text.
     fn tokens(&self, text: &str) -> Vec<LlamaToken> {
         self.model.vocab().tokenize(text.as_bytes(), true, false)
     }
@@ -242,8 +243,8 @@ impl Default for Outputs {
 }
 
 impl Outputs {
-    /// Finds the outputs by their names. A model whose outputs have no names must have exactly the outputs of [`CLASSES`],
-    /// in that order.
+    /// Finds the outputs by their names. A model whose outputs have no names must have exactly the outputs of
+    /// [`CLASSES`], in that order.
     fn of(names: &[String]) -> Result<Self, RequestError> {
         let at = |name: &str| names.iter().position(|other| other == name);
         match (CLASSES.map(at), at(GATE_LABEL), names.len()) {

@@ -32,8 +32,8 @@ pub fn physical_cores() -> usize {
     cores_in(Path::new("/sys/devices/system/cpu")).map_or(allowed, |cores| cores.clamp(1, allowed))
 }
 
-/// Returns the number of physical cores, counted by Linux's lists of the threads that share a core; `None` if there are no
-/// such lists in `folder`.
+/// Returns the number of physical cores, counted by Linux's lists of the threads that share a core; `None` if there are
+/// no such lists in `folder`.
 fn cores_in(folder: &Path) -> Option<usize> {
     let cores: BTreeSet<String> = fs::read_dir(folder)
         .ok()?

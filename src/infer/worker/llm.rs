@@ -180,8 +180,8 @@ impl Llm {
         Ok(first_tokens)
     }
 
-    /// Formats the conversation with the model's template and returns its tokens. The question is tokenised separately, so
-    /// that control tokens in it are plain text.
+    /// Formats the conversation with the model's template and returns its tokens. The question is tokenised separately,
+    /// so that control tokens in it are plain text.
     fn tokens(&self, prompt: &Prompt) -> Result<PromptTokens, RequestError> {
         let turns = prompt.prefix.iter().map(|turn| (turn.speaker.word(), &*turn.text));
         let messages = turns
@@ -225,8 +225,8 @@ impl Llm {
         Ok(slot)
     }
 
-    /// Returns the slot that holds most of this prefix. If none holds any of it, empties the least recently used slot and
-    /// returns that.
+    /// Returns the slot that holds most of this prefix. If none holds any of it, empties the least recently used slot
+    /// and returns that.
     fn slot_for(&mut self, prefix: &[LlamaToken]) -> usize {
         let begins = |slot: &PrefixSlot| !slot.prefix.is_empty() && prefix.starts_with(&slot.prefix);
         let held = self.slots.iter().enumerate().filter(|(_, slot)| begins(slot));
@@ -238,8 +238,8 @@ impl Llm {
         oldest
     }
 
-    /// Evaluates the part of the prefix that the slot lacks. If the request is cancelled, the evaluated tokens stay in the
-    /// slot, so that on a slow machine the next request continues from there.
+    /// Evaluates the part of the prefix that the slot lacks. If the request is cancelled, the evaluated tokens stay in
+    /// the slot, so that on a slow machine the next request continues from there.
     fn evaluate_prefix(&mut self, slot: usize, prefix: &[LlamaToken], cancel: &CancelFlag) -> Result<(), RequestError> {
         let held = |llm: &Self| llm.slots.get(slot).map_or(0, |slot| slot.prefix.len());
         if held(self) == prefix.len() {
@@ -315,8 +315,8 @@ impl Llm {
         Ok((tokens.len().saturating_sub(1) % STEP) as i32)
     }
 
-    /// Evaluates tokens that follow `past` others, in steps, and passes the logits after each token from index `from` on
-    /// to `show`.
+    /// Evaluates tokens that follow `past` others, in steps, and passes the logits after each token from index `from`
+    /// on to `show`.
     fn evaluate_each(
         &mut self,
         slot: usize,
@@ -344,8 +344,8 @@ impl Llm {
     }
 
     /// Returns the likeliest continuation. Each evaluation reads the whole model from memory, so the tokens that
-    /// [`prompt_lookup::guess_next`] drafts are evaluated together, and kept as far as the model agrees. The result is the
-    /// same as with one token at a time.
+    /// [`prompt_lookup::guess_next`] drafts are evaluated together, and kept as far as the model agrees. The result is
+    /// the same as with one token at a time.
     fn continuation(
         &mut self,
         slot: usize,

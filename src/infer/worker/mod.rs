@@ -1,7 +1,7 @@
 //! The inference worker: the only code that calls llama.cpp.
 //!
-//! The process reads requests from standard input, answers on standard output, and exits at the end of its input. It may
-//! be killed at any time: all its state is in memory and can be computed again.
+//! The process reads requests from standard input, answers on standard output, and exits at the end of its input. It
+//! may be killed at any time: all its state is in memory and can be computed again.
 
 mod encoder;
 mod hardware;

@@ -1,9 +1,9 @@
 //! The prefix cache: files with the evaluated prefixes of prompts.
 //!
-//! Evaluating a prompt's examples takes ten seconds and more on a slow core, and a process ends after some idle minutes.
-//! A file's name contains a key (a hash of the prefix, the model's file and this program's version) and a hash of the
-//! content, so that a truncated or damaged file is detected. Prefixes are ergo's own instructions and examples: they
-//! contain no claims. If a prefix cannot be cached, it is evaluated again.
+//! Evaluating a prompt's examples takes ten seconds and more on a slow core, and a process ends after some idle
+//! minutes. A file's name contains a key (a hash of the prefix, the model's file and this program's version) and a hash
+//! of the content, so that a truncated or damaged file is detected. Prefixes are ergo's own instructions and examples:
+//! they contain no claims. If a prefix cannot be cached, it is evaluated again.
 
 use std::{
     fs, io,

@@ -1,8 +1,8 @@
 //! Prompt lookup decoding (Saxena 2023): guesses the next tokens from earlier text, at almost no cost.
 //!
-//! Answers follow the form of the prompt's examples and repeat words of the question. If the last tokens occurred before,
-//! the tokens that followed them are drafted. If they occurred several times, only tokens that followed each occurrence
-//! are drafted.
+//! Answers follow the form of the prompt's examples and repeat words of the question. If the last tokens occurred
+//! before, the tokens that followed them are drafted. If they occurred several times, only tokens that followed each
+//! occurrence are drafted.
 
 use llama_cpp_2::token::LlamaToken;
 

@@ -21,8 +21,8 @@ use crate::{
 
 pub(super) type Sink = process::EventSink<InferResponse>;
 
-/// Handles a request to a fake worker. It is called on the sending thread with the worker's number, and answers through the
-/// sink.
+/// Handles a request to a fake worker. It is called on the sending thread with the worker's number, and answers through
+/// the sink.
 pub(super) type Behave = dyn Fn(u64, &InferRequest, &Arc<Sink>) + Send + Sync;
 
 pub(super) struct Fake {
