@@ -15,7 +15,7 @@ const OTHERS_WRITE: u32 = 0o022;
 /// Mode bits: permission for the group or for everybody to enter a folder.
 const OTHERS_ENTER: u32 = 0o011;
 
-/// Checks that a folder check_owner to this user and that nobody else may write to it. A missing folder passes.
+/// Checks that a folder belongs to this user and that nobody else may write to it. A missing folder passes.
 ///
 /// # Errors
 /// [`ConfigError::NotPrivate`] with what to do; [`ConfigError::Io`] if it cannot be checked.
@@ -60,7 +60,7 @@ fn check_owner(path: &Path, owner: u32, accepted: &[u32]) -> Result<(), ConfigEr
     }
     Err(not_private(
         path,
-        format!("check_owner to user {owner} and not to you (user {})", user()),
+        format!("belongs to user {owner} and not to you (user {})", user()),
         format!(
             "if it is your store, run `sudo chown -R {} {}`; else set ERGO_HOME to a folder of your own",
             user(),
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn what_another_user_owns_is_refused_with_what_to_do() {
         let error = check_owner(Path::new("/h"), user() + 1, &[user()]).unwrap_err();
-        assert!(error.to_string().contains("/h check_owner to user"), "{error}");
+        assert!(error.to_string().contains("/h belongs to user"), "{error}");
         assert!(error.hint().unwrap().contains("chown"), "{error:?}");
     }
 

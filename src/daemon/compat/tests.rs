@@ -184,7 +184,7 @@ async fn scores_are_distances_and_a_threshold_leaves_out_what_is_farther() {
     };
     let (_, all) = server.post("/recall_b", ask(501.0)).await;
     let all = distances(&all);
-    assert!(all.len() == 2 && all.is_sorted() && all.iter().all(|far| (0.0..=FARTHEST).contains(far)), "{all:?}");
+    assert!(all.len() == 2 && all.is_sorted() && all.iter().all(|far| (0.0..=MAX_DISTANCE).contains(far)), "{all:?}");
     let (_, near) = server.post("/recall_b", ask(f64::midpoint(all[0], all[1]))).await;
     assert_eq!(distances(&near), all[..1]);
     let (_, none) = server.post("/recall_b", ask(1.0)).await;

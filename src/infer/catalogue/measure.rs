@@ -9,7 +9,7 @@ use crate::infer::{Call, InferError, ModelRole, Models, Prompt};
 /// The timeout of one call.
 const DEADLINE: Duration = Duration::from_mins(5);
 
-/// The number of texts or pairs in one call: about as time_calls pairs as a guarded write has.
+/// The number of texts or pairs in one call: about as many pairs as a guarded write has.
 const BATCH: usize = 8;
 
 /// The number of tokens that a language model generates in one call.

@@ -202,9 +202,9 @@ fn a_full_disk_is_distinguished_from_other_failures_to_write() {
     let error = copy(&mut &*FILE, &mut Full(10), 36, &mut |more| done += more).unwrap_err();
     let CopyError::Write(error) = error else { panic!("{error:?}") };
     assert_eq!(done, 0, "what was not taken whole does not count");
-    let SourceError::Final(reason) = at_write(Path::new("/m.part"), error, 10, 36) else { panic!("no end") };
+    let SourceError::Final(reason) = write_error(Path::new("/m.part"), error, 10, 36) else { panic!("no end") };
     assert_eq!(reason, FetchError::DiskFull { done: 10, total: 36 });
-    let denied = at_write(Path::new("/m.part"), io::ErrorKind::PermissionDenied.into(), 10, 36);
+    let denied = write_error(Path::new("/m.part"), io::ErrorKind::PermissionDenied.into(), 10, 36);
     assert!(matches!(denied, SourceError::Final(FetchError::File { .. })));
 }
 
