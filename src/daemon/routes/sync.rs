@@ -87,7 +87,7 @@ pub(in crate::daemon) async fn sync_quarantined(
     value(shared.teams.quarantined(query).await)
 }
 
-/// Defines the handlers of acts, each of which calls a method of [`Teams`](super::super::teams::Teams).
+/// Defines the handlers of acts, each of which calls a method of `Teams`.
 macro_rules! acts {
     ($($(#[doc = $doc:literal])+ $path:literal $name:ident($request:ty) -> $answer:ty = $act:ident;)+) => {$(
         $(#[doc = $doc])+
