@@ -9,38 +9,24 @@ use super::ModelRole;
 pub enum InferError {
     /// No model is chosen for the role.
     #[error("no model is chosen as {role}; `ergo models list` shows the models")]
-    NoModel {
-        /// The role.
-        role: ModelRole,
-    },
-    /// The deadline passed.
+    NoModel { role: ModelRole },
+    /// The call was not answered before its deadline.
     #[error("the {role} model did not answer within {} ms", after.as_millis())]
-    Timeout {
-        /// The role.
-        role: ModelRole,
-        /// The deadline.
-        after: Duration,
-    },
+    Timeout { role: ModelRole, after: Duration },
     /// Too many other calls wait for the model.
     #[error("the {role} model is busy with other requests")]
-    Busy {
-        /// The role.
-        role: ModelRole,
-    },
+    Busy { role: ModelRole },
     /// The worker process exited, or cannot be started.
     #[error("the process of the {role} model {why}")]
     Crashed {
-        /// The role.
         role: ModelRole,
-        /// What happened, to follow "the process …".
+        /// What happened, as the rest of a sentence that begins with "the process …".
         why: String,
     },
     /// The file is missing, damaged, or not a model for this role. It is not tried again until the file changes.
     #[error("the model {name} cannot be used as {role}: {why}")]
     BadModel {
-        /// The role.
         role: ModelRole,
-        /// The model's name.
         name: String,
         /// What is wrong, and what to do.
         why: String,
@@ -48,7 +34,6 @@ pub enum InferError {
     /// There is not enough memory for the model, or it would exceed its limit.
     #[error("there is not enough memory for the {role} model: {why}")]
     OutOfMemory {
-        /// The role.
         role: ModelRole,
         /// What was attempted.
         why: String,
