@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LevelSettings {
-    /// The number of projects with the same rule from which it is promoted to the organisation's level; at least 2.
+    /// The number of projects with the same rule from which its promotion to the organisation's level is proposed or
+    /// performed; at least 2.
     pub promote_at: usize,
     /// Whether a promotion is proposed or performed.
     pub promote: PromoteSetting,

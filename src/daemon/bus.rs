@@ -21,7 +21,7 @@ impl Bus {
         Self { sender: broadcast::channel(CAPACITY).0, seq: Mutex::new(0) }
     }
 
-    /// Numbers a change and sends it to all followers. Both happens under one lock, so that followers receive the
+    /// Numbers a change and sends it to all followers. Both happen under one lock, so that followers receive the
     /// numbers in order.
     pub(super) fn send(&self, mut change: Change) {
         let mut seq = self.seq.lock().unwrap_or_else(PoisonError::into_inner);

@@ -69,7 +69,7 @@ impl NotesKeeper {
         }
     }
 
-    /// Follows files, or stops to follow them.
+    /// Follows files, or stops following them.
     pub(super) fn add(&self, request: &NotesAddRequest) -> Result<NotesAdded, ApiError> {
         let _working = lock(&self.working);
         let mut answer = NotesAdded::default();

@@ -116,7 +116,8 @@ pub(super) struct LastComparison {
 }
 
 impl WatchList {
-    /// Reads the list. A list that cannot be read is renamed and replaced by an empty one.
+    /// Reads the list. A list that cannot be read is renamed and replaced by an empty one, so that all files are read
+    /// again.
     pub(super) fn load(path: PathBuf) -> Self {
         let read = files::text(&path, MAX_LIST).map_err(|error| error.to_string());
         let list = read.and_then(|text| serde_json::from_str::<Self>(&text).map_err(|error| error.to_string()));
@@ -161,7 +162,7 @@ impl WatchList {
         !self.files.contains_key(path) && !self.left_out.iter().any(|left_out| path.starts_with(left_out))
     }
 
-    /// Stops to follow a path and everything below it. Returns the removed files. The path need not have been added
+    /// Stops following a path and everything below it. Returns the removed files. The path need not have been added
     /// itself: if it is below a followed one, it is left out from now on.
     pub(super) fn remove(&mut self, root: &Path) -> Vec<(PathBuf, WatchedFile)> {
         self.roots.retain(|path, _| !path.starts_with(root));

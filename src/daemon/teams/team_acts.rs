@@ -41,7 +41,7 @@ impl Teams {
         self.act(move |engine| engine.revoke_from_team(&request)).await
     }
 
-    /// Leaves a team. Only connected devices learn of it from this one, since it then stops to sync with the team. If
+    /// Leaves a team. Only connected devices learn of it from this one, since it then stops syncing with the team. If
     /// no device is connected, the answer has a warning.
     pub(in crate::daemon) async fn leave(self: &Arc<Self>, request: LeaveRequest) -> Result<TeamDone, ApiError> {
         let teams = self.teams().await?;
