@@ -34,13 +34,13 @@ pub fn records(claims: &[ClaimView]) -> Vec<RecordFile> {
         .collect();
     exported.sort_by_key(|claim| (claim.at, claim.id));
     exported.dedup_by_key(|claim| claim.id);
-    let numbered: BTreeMap<ClaimId, Numbered> = exported
+    let numbered: BTreeMap<ClaimId, RecordName> = exported
         .iter()
         .enumerate()
         .map(|(at, claim)| {
             let title = cut(one_line(&claim.statement).trim_end_matches('.'), MAX_TITLE);
             let name = format!("{:04}-{}.md", at + 1, slug(&title));
-            (claim.id, Numbered { number: at + 1, title, name })
+            (claim.id, RecordName { number: at + 1, title, name })
         })
         .collect();
     let mut replaces: BTreeMap<ClaimId, BTreeSet<ClaimId>> = BTreeMap::new();
@@ -54,28 +54,29 @@ pub fn records(claims: &[ClaimView]) -> Vec<RecordFile> {
     exported
         .iter()
         .filter_map(|claim| {
-            let me = numbered.get(&claim.id)?;
+            let own = numbered.get(&claim.id)?;
             let old: Vec<_> =
                 replaces.get(&claim.id).unwrap_or(&empty).iter().filter_map(|id| numbered.get(id)).collect();
             let new: Vec<_> = claim.replaced_by.iter().filter_map(|id| numbered.get(id)).collect();
-            Some(RecordFile { name: me.name.clone(), text: text(claim, me, &old, &new) })
+            Some(RecordFile { name: own.name.clone(), text: text(claim, own, &old, &new) })
         })
         .collect()
 }
 
-struct Numbered {
+/// The number, title and file name of a record.
+struct RecordName {
     number: usize,
     title: String,
     name: String,
 }
 
-impl Numbered {
+impl RecordName {
     fn link(&self) -> String {
         format!("[{}. {}]({})", self.number, escape(&self.title), self.name)
     }
 }
 
-fn text(claim: &ClaimView, me: &Numbered, old: &[&Numbered], new: &[&Numbered]) -> String {
+fn text(claim: &ClaimView, own: &RecordName, old: &[&RecordName], new: &[&RecordName]) -> String {
     let mut out = String::new();
     let status = match (claim.status, claim.kind) {
         (Status::Active, ClaimKind::Rejection) => "Rejected",
@@ -85,9 +86,9 @@ fn text(claim: &ClaimView, me: &Numbered, old: &[&Numbered], new: &[&Numbered]) 
     };
     let mut push = |line: &str| {
         // Writing to a string cannot fail.
-        let _fine = writeln!(out, "{line}");
+        let _ = writeln!(out, "{line}");
     };
-    push(&format!("# {}. {}\n", me.number, escape(&me.title)));
+    push(&format!("# {}. {}\n", own.number, escape(&own.title)));
     push(&format!("Date: {}\n", date(claim.at)));
     push("## Status\n");
     push(&format!("{status}\n"));
@@ -125,7 +126,7 @@ fn one_line(text: &str) -> String {
     sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Formats prose as one Markdown paragraph that reads back as the same words, and is no heading or list.
+/// Formats prose as one Markdown paragraph that is parsed as the same words, and not as a heading or a list.
 fn paragraph(text: &str) -> String {
     let line = escape(&one_line(text));
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -134,7 +135,7 @@ fn paragraph(text: &str) -> String {
     if marked { [line.get(..digits).unwrap_or_default(), "\\", rest].concat() } else { line }
 }
 
-/// Escapes what Markdown would read as emphasis, a link, a tag or an entity. Spans of code stay.
+/// Escapes the characters that Markdown would parse as emphasis, a link, a tag or an entity. Code spans stay as they are.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';
@@ -146,7 +147,7 @@ fn escape(text: &str) -> String {
         let next = after.chars().next().unwrap_or(' ');
         let special = match c {
             '`' => code == 0,
-            // Within a word it is no emphasis: `snake_case`.
+            // Within a word, `_` is no emphasis: `snake_case`.
             '_' => !(before.is_alphanumeric() && next.is_alphanumeric()),
             _ => matches!(c, '\\' | '*' | '~' | '[' | ']' | '<' | '&'),
         };
@@ -159,7 +160,7 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// Returns the length of the span of code at the beginning of a text, in bytes; 0 without one.
+/// Returns the length in bytes of the code span with which a text begins; 0 if it does not begin with one.
 fn code_span(text: &str) -> usize {
     let run = |text: &str| text.len() - text.trim_start_matches('`').len();
     let opening = run(text);

@@ -1,4 +1,5 @@
-//! All active claims as a block for AGENTS.md and similar files, for agents without tools. `ergo notes write` puts a choice of them into a file.
+//! Writes all active claims as a block for AGENTS.md and similar files, for agents without tools. `ergo notes write` writes a
+//! selection of them.
 
 use std::fmt::Write;
 
@@ -37,7 +38,7 @@ pub fn block(scope: &Scope, claims: &[ClaimView]) -> String {
             let _ = write!(text, "\n### {title}\n\n");
         }
         for claim in of {
-            // No claim can end the block.
+            // A claim that contains a marker must not end the block.
             let safe = |text: &str| sanitize_line(text).replace("<!--", "<! --").replace("-->", "-- >");
             let reason =
                 claim.reason.as_deref().and_then(without_place).map(|reason| format!(" *Because:* {}", safe(reason)));

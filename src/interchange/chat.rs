@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::rules;
 use crate::domain::ClaimKind;
 
-/// How much of a message is parsed, in characters: longer ones are mostly pasted.
+/// The maximum length of the parsed part of a message, in characters: longer messages are mostly pasted text.
 const MAX_MESSAGE: usize = 20_000;
 
 /// A sentence that may become a claim.
@@ -16,14 +16,11 @@ pub struct ChatProposal {
     pub kind: ClaimKind,
     pub statement: String,
     pub reason: String,
-    /// Its chat.
+    /// The name of the chat.
     pub source: String,
 }
 
-/// Parses a chat export.
-///
-/// # Errors
-/// A message if it is not a chat export.
+/// Parses a chat export. The error is a message that says why it is none.
 pub fn read(text: &str) -> Result<Vec<ChatProposal>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| format!("not valid JSON ({error})"))?;
     let list = value.as_array().or_else(|| value.get("conversations")?.as_array());

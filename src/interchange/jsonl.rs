@@ -24,7 +24,6 @@ pub enum ExportLine {
         program: String,
         /// The exported scope.
         scope: Scope,
-        /// The number of claims.
         claims: usize,
         /// The time of the export, in milliseconds since the Unix epoch.
         at: u64,
@@ -41,15 +40,12 @@ pub enum ExportLine {
 /// The error of an invalid export.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonlError {
-    /// A line is invalid.
     #[error("invalid line {line}: {cause}")]
     Malformed {
         /// The line, from 1.
         line: usize,
-        /// The parser's message.
         cause: String,
     },
-    /// The heading is missing.
     #[error("not an export of ergo: line 1 is not its header")]
     NoHeading,
     /// The file has fewer or more claims than its headings say.

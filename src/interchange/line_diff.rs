@@ -7,10 +7,10 @@ use similar::TextDiff;
 /// The similarity from which a line counts as a new version of another one, 0 to 1.
 const MIN_SIMILARITY: f32 = 0.5;
 
-/// The same for lines between the same neighbours.
+/// The same for two lines at the same place: after the same line that both versions have.
 const MIN_SIMILARITY_IN_PLACE: f32 = 0.2;
 
-/// What the same neighbours add to the similarity, to choose between several candidates.
+/// Added to the similarity of two lines at the same place, to choose between several candidates.
 const PLACE_BONUS: f32 = 0.3;
 
 /// A rule and its line.
@@ -25,7 +25,7 @@ pub struct RuleLine {
 /// The change of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineChange {
-    /// Unchanged; the index of the earlier line.
+    /// Unchanged; with the index of the earlier line.
     Same(usize),
     /// Unchanged, but moved.
     Moved(usize),
@@ -45,6 +45,7 @@ pub struct Difference {
 
 /// Compares the current lines of a file with the earlier ones.
 pub fn compare(earlier: &[RuleLine], now: &[RuleLine]) -> Difference {
+    // For each line, the index of the equal line in the other version.
     let mut of_now: Vec<Option<usize>> = vec![None; now.len()];
     let mut of_earlier: Vec<Option<usize>> = vec![None; earlier.len()];
     let mut by_statement: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -74,7 +75,7 @@ pub fn compare(earlier: &[RuleLine], now: &[RuleLine]) -> Difference {
         .collect();
     let mut pairs = Vec::new();
     let places = (places(&of_earlier, Some), places(&of_now, |at| of_now.get(at).copied().flatten()));
-    let alone = (alone(&places.0, &of_earlier), alone(&places.1, &of_now));
+    let only = (only_unpaired(&places.0, &of_earlier), only_unpaired(&places.1, &of_now));
     let open = |paired: &[Option<usize>], lines: &[RuleLine]| -> Vec<(usize, Vec<String>)> {
         let open = lines.iter().enumerate().filter(|(at, _)| paired.get(*at) == Some(&None));
         open.map(|(at, line)| (at, words(&line.statement))).collect()
@@ -83,9 +84,9 @@ pub fn compare(earlier: &[RuleLine], now: &[RuleLine]) -> Difference {
     for (at, new_words) in open(&of_now, now) {
         for (old, old_words) in &before {
             let same_place = places.0.get(*old) == places.1.get(at);
-            let alone = same_place && alone.0.get(*old) == Some(&true) && alone.1.get(at) == Some(&true);
+            let no_other = same_place && only.0.get(*old) == Some(&true) && only.1.get(at) == Some(&true);
             let similarity = similarity(old_words, &new_words);
-            if similarity >= MIN_SIMILARITY || alone || (same_place && similarity >= MIN_SIMILARITY_IN_PLACE) {
+            if similarity >= MIN_SIMILARITY || no_other || (same_place && similarity >= MIN_SIMILARITY_IN_PLACE) {
                 pairs.push((similarity + if same_place { PLACE_BONUS } else { 0.0 }, *old, at));
             }
         }
@@ -100,7 +101,7 @@ pub fn compare(earlier: &[RuleLine], now: &[RuleLine]) -> Difference {
     Difference { now: changes, gone }
 }
 
-/// Returns for each line the previous line that is in both versions, by its earlier index.
+/// Returns the place of each line: the previous line that both versions have, by its earlier index.
 fn places(paired: &[Option<usize>], earlier: impl Fn(usize) -> Option<usize>) -> Vec<Option<usize>> {
     let mut last = None;
     paired
@@ -116,8 +117,8 @@ fn places(paired: &[Option<usize>], earlier: impl Fn(usize) -> Option<usize>) ->
         .collect()
 }
 
-/// Returns of each line whether it is the only unpaired one at its place.
-fn alone(places: &[Option<usize>], paired: &[Option<usize>]) -> Vec<bool> {
+/// Returns for each line whether its place has a single unpaired line.
+fn only_unpaired(places: &[Option<usize>], paired: &[Option<usize>]) -> Vec<bool> {
     let mut unpaired: BTreeMap<Option<usize>, usize> = BTreeMap::new();
     for (place, _) in places.iter().zip(paired).filter(|(_, pair)| pair.is_none()) {
         *unpaired.entry(*place).or_default() += 1;

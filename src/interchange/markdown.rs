@@ -42,11 +42,11 @@ pub struct Block {
     /// The headings above it, outermost first; for a heading, including itself.
     pub headings: Vec<String>,
     pub links: Vec<MarkdownLink>,
-    /// It is in a quotation.
+    /// Whether the block is in a quotation.
     pub quoted: bool,
     /// Its struck-out words.
     pub struck: String,
-    /// All its words are bold, so that it serves as a heading.
+    /// Whether all words are bold, so that the block serves as a heading.
     pub bold: bool,
     /// The rows of a table with their lines, header first.
     pub rows: Vec<(usize, Vec<String>)>,
@@ -81,25 +81,28 @@ struct Reader<'a> {
     text: &'a str,
     out: MarkdownDocument,
     headings: Vec<(u8, String)>,
-    open: Vec<Open>,
+    open: Vec<OpenBlock>,
+    /// The numbers of open lists, quotations, struck-out spans and bold spans.
     lists: usize,
     quotes: usize,
     struck: usize,
     strong: usize,
+    /// The first line of the front matter while it is being parsed.
     metadata: Option<usize>,
     link: Option<MarkdownLink>,
 }
 
 /// A block that is being parsed.
-struct Open {
+struct OpenBlock {
     kind: BlockKind,
     /// The text by source line.
     rows: Vec<(usize, String)>,
     line: usize,
     links: Vec<MarkdownLink>,
+    /// Whether the block was already added to the document.
     emitted: bool,
     struck: String,
-    /// Some of its words are not bold.
+    /// Whether some of the words are not bold.
     plain: bool,
     cells: Vec<(usize, Vec<String>)>,
 }
@@ -217,7 +220,7 @@ impl<'a> Reader<'a> {
 
     fn begin(&mut self, kind: BlockKind, offset: usize) {
         let line = self.lines.at(offset);
-        self.open.push(Open {
+        self.open.push(OpenBlock {
             kind,
             rows: Vec::new(),
             line,
@@ -263,7 +266,7 @@ impl<'a> Reader<'a> {
         let Some(open) = self.open.last_mut() else { return };
         if matches!(open.kind, BlockKind::Item { .. }) && !open.emitted {
             open.emitted = true;
-            let own = Open {
+            let own = OpenBlock {
                 kind: open.kind,
                 rows: std::mem::take(&mut open.rows),
                 line: open.line,
@@ -285,8 +288,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn emit(&mut self, open: Open) {
-        let Open { kind, rows, line, links, struck, plain, cells, .. } = open;
+    fn emit(&mut self, open: OpenBlock) {
+        let OpenBlock { kind, rows, line, links, struck, plain, cells, .. } = open;
         let (mut text, mut breaks, mut spaced) = (String::new(), Vec::new(), true);
         for (row_line, row) in &rows {
             let words = row.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -327,7 +330,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a tag is a placeholder to fill in: `<one sentence>`, not `<b>` or `<!-- … -->`.
+/// Whether a tag is a placeholder to fill in, such as `<one sentence>`, and not HTML, such as `<b>` or `<!-- … -->`.
 fn is_placeholder(html: &str) -> bool {
     const TAGS: [&str; 24] = [
         "a", "b", "br", "code", "del", "details", "div", "em", "i", "img", "ins", "kbd", "li", "p", "pre", "s",

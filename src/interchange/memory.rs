@@ -7,25 +7,24 @@ use serde_json::Value;
 use super::SkippedText;
 use crate::domain::{ClaimKind, text::has_word};
 
-/// A memory of an export.
+/// One memory of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedMemory {
     /// Its line, or its position in the list, from 1.
     pub line: usize,
     pub statement: String,
-    /// Its kind: a fact, unless the export says otherwise.
+    /// A fact, unless the export gives another kind.
     pub kind: ClaimKind,
-    /// Its reason, if there is one.
     pub reason: Option<String>,
-    /// The key of a fact, unique so that memories do not overwrite each other.
+    /// The key of a fact: unique, so that memories do not overwrite each other.
     pub key: Option<String>,
     /// The agent that wrote it, if it is named.
     pub agent: Option<String>,
-    /// The day from which it holds, `YYYY-MM-DD`: the one that the export names, else the day on which it was written.
+    /// The day from which the memory holds, `YYYY-MM-DD`: the one in the export, else the day on which the memory was written.
     pub valid_from: Option<String>,
     /// The last day of its validity.
     pub valid_until: Option<String>,
-    /// When it was written, in milliseconds since the Unix epoch; of two memories of one day, the story reads the older one first.
+    /// When the memory was written, in milliseconds since the Unix epoch; the story reads memories of one day in this order.
     pub written: Option<i64>,
 }
 
@@ -34,43 +33,39 @@ pub struct ImportedMemory {
 pub struct MemoryExport {
     /// Its memories, the oldest first if each says when it was written, else in their order.
     pub memories: Vec<ImportedMemory>,
-    /// Skipped entries.
     pub skipped: Vec<SkippedText>,
     /// Fields that claims do not have, each with its number of occurrences.
     pub dropped: BTreeMap<String, usize>,
 }
 
-/// Field names of the author.
-const AGENTS: [&str; 3] = ["agent_id", "agent", "agent_name"];
+/// Names of the field with the author.
+const AGENT_FIELDS: [&str; 3] = ["agent_id", "agent", "agent_name"];
 
-/// Field names of the time.
-const WRITTEN: [&str; 4] = ["committed_at", "created_at", "timestamp", "at"];
+/// Names of the field with the time of writing.
+const TIME_FIELDS: [&str; 4] = ["committed_at", "created_at", "timestamp", "at"];
 
-/// Fields without meaning outside of the export.
-const OF_THE_EXPORT: [&str; 4] = ["id", "fact_id", "content_hash", "hash"];
+/// Names of fields that mean nothing outside of the export.
+const EXPORT_ONLY_FIELDS: [&str; 4] = ["id", "fact_id", "content_hash", "hash"];
 
-/// Field names of a list of memories.
-const LISTS: [&str; 6] = ["results", "memories", "facts", "claims", "data", "items"];
+/// Names of the field with the list of memories.
+const LIST_FIELDS: [&str; 6] = ["results", "memories", "facts", "claims", "data", "items"];
 
-/// Field names of the text.
-const TEXTS: [&str; 5] = ["memory", "content", "text", "statement", "fact"];
+/// Names of the field with the text.
+const TEXT_FIELDS: [&str; 5] = ["memory", "content", "text", "statement", "fact"];
 
-/// Parses an export.
-///
-/// # Errors
-/// A message if the format is unknown.
+/// Parses an export. The error is a message that says why the format is unknown.
 pub fn read(text: &str) -> Result<MemoryExport, String> {
     let mut out = MemoryExport::default();
     if let Ok(value) = serde_json::from_str::<Value>(text) {
         let list = match &value {
             Value::Array(list) => Some(list),
-            Value::Object(fields) => LISTS.iter().find_map(|name| fields.get(*name)?.as_array()),
+            Value::Object(fields) => LIST_FIELDS.iter().find_map(|name| fields.get(*name)?.as_array()),
             _ => None,
         };
         // An object without a list may be the only line of the server's format.
         if let Some(list) = list {
             list.iter().enumerate().for_each(|(at, item)| out.item(at + 1, item));
-            // Some tools list the newest first; claims of one day stand in the story in the order of their import.
+            // Some tools list the newest first, but the story keeps the order of import for claims of one day.
             if out.memories.iter().all(|memory| memory.written.is_some()) {
                 out.memories.sort_by_key(|memory| memory.written);
             }
@@ -112,7 +107,7 @@ impl MemoryExport {
                 for observation in observations.filter_map(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
                 {
                     none = false;
-                    // Outside of its entity, an observation must name its subject.
+                    // An observation is stored without its entity, so it must name the entity itself.
                     let named = observation.to_lowercase().contains(&name.to_lowercase());
                     let statement = if named { observation.to_owned() } else { format!("{name}: {observation}") };
                     self.fact(line, statement);
@@ -156,7 +151,7 @@ impl MemoryExport {
     /// Parses an element of a list: a text, or an object with one.
     fn item(&mut self, line: usize, value: &Value) {
         let field = |names: &[&str]| names.iter().find_map(|name| value.get(*name)?.as_str()).map(str::trim);
-        let statement = value.as_str().or_else(|| field(&TEXTS)).unwrap_or_default().trim();
+        let statement = value.as_str().or_else(|| field(&TEXT_FIELDS)).unwrap_or_default().trim();
         if statement.is_empty() {
             self.skip(line, &value.to_string(), "empty");
             return;
@@ -178,10 +173,10 @@ impl MemoryExport {
             (memory.kind, memory.key) = (kind, None);
         }
         for (name, value) in value.as_object().into_iter().flatten() {
-            let known = TEXTS.contains(&name.as_str())
-                || AGENTS.contains(&name.as_str())
-                || WRITTEN.contains(&name.as_str())
-                || OF_THE_EXPORT.contains(&name.as_str())
+            let known = TEXT_FIELDS.contains(&name.as_str())
+                || AGENT_FIELDS.contains(&name.as_str())
+                || TIME_FIELDS.contains(&name.as_str())
+                || EXPORT_ONLY_FIELDS.contains(&name.as_str())
                 || [
                     "reason",
                     "rationale",
@@ -224,11 +219,11 @@ impl MemoryFields {
         };
         let day = |names: &[&str]| text(names).and_then(|text| time_of(&text)).map(day);
         Self {
-            agent: text(&AGENTS),
+            agent: text(&AGENT_FIELDS),
             engineer: text(&["engineer"]),
             scope: text(&["scope"]),
             confidence: text(&["confidence"]),
-            written: text(&WRITTEN),
+            written: text(&TIME_FIELDS),
             valid_from: day(&["valid_from"]),
             valid_until: day(&["valid_until"]),
         }
@@ -248,13 +243,13 @@ impl MemoryFields {
     }
 }
 
-/// The largest number of seconds since the Unix epoch that is read as such; a larger one is of milliseconds. It is in the year 5138.
-const MOST_SECONDS: f64 = 1e11;
+/// The number from which a time since the Unix epoch is in milliseconds and not in seconds. As seconds, it lies in the year 5138.
+const MILLISECONDS_FROM: f64 = 1e11;
 
 /// Parses a date, a date and time (in UTC unless it says otherwise), or seconds or milliseconds since the Unix epoch.
 fn time_of(text: &str) -> Option<jiff::Timestamp> {
     if let Ok(number) = text.parse::<f64>() {
-        let millis = if number.abs() < MOST_SECONDS { number * 1000.0 } else { number };
+        let millis = if number.abs() < MILLISECONDS_FROM { number * 1000.0 } else { number };
         return jiff::Timestamp::from_millisecond(millis as i64).ok();
     }
     let utc = |time: jiff::civil::DateTime| time.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|time| time.timestamp());
@@ -321,7 +316,7 @@ mod tests {
         let dates: Vec<_> = read.memories.iter().map(|memory| (memory.line, memory.valid_from.as_deref())).collect();
         let expected = [(3, "2026-01-01"), (2, "2026-03-01"), (1, "2026-03-01"), (4, "2026-04-01")];
         assert_eq!(dates, expected.map(|(line, day)| (line, Some(day))));
-        // Without a time for each there is no order but that of the list.
+        // Unless each memory has a time, the order of the list stays.
         let text = r#"[{"content": "b", "created_at": "2026-03-02"}, {"content": "a"}]"#;
         let read = super::read(text).unwrap();
         assert_eq!(read.memories.iter().map(|memory| memory.line).collect::<Vec<_>>(), [1, 2]);

@@ -11,12 +11,12 @@ pub struct PlanStep {
     pub record: usize,
     /// The records that it replaces, all in earlier steps.
     pub replaces: Vec<usize>,
-    /// The reason to retract it after storing, if it is no longer active and has no imported successor.
+    /// The reason for retracting the claim after it is stored, if the record is no longer active and has no imported successor.
     pub retract: Option<String>,
 }
 
-/// Orders records by number, else by date, else by file, but never a record before one that it replaces. In a cycle of
-/// replacements, the link that closes the cycle is dropped.
+/// Orders records by number, then date, then file, but never a record before one that it replaces. In a cycle of replacements, the
+/// link that closes the cycle is dropped.
 pub fn plan(records: &[Record]) -> Vec<PlanStep> {
     let mut order: Vec<usize> = (0..records.len()).collect();
     order.sort_by_key(|&at| {
@@ -54,11 +54,11 @@ pub fn plan(records: &[Record]) -> Vec<PlanStep> {
     steps
 }
 
-/// Returns the pairs (new, old) that either record names.
+/// Returns the pairs (new, old) in which one of the two records names the other.
 fn links(records: &[Record]) -> BTreeSet<(usize, usize)> {
     let mut out = BTreeSet::new();
     for (at, record) in records.iter().enumerate() {
-        // What was only proposed, or rejected, has replaced nothing. The record of an exported rejection is one that holds.
+        // A record that was only proposed, or rejected, has replaced nothing. That of an exported rejection is in force, though.
         let in_force =
             record.exported.is_some() || !matches!(record.status, RecordStatus::Proposed | RecordStatus::Rejected);
         for (other, target) in records.iter().enumerate().filter(|(other, _)| *other != at) {

@@ -29,7 +29,7 @@ pub(super) fn statement(sections: &Sections<'_>, title: &str) -> Option<(usize, 
     let block = blocks.get(at)?;
     let first = sentences(&block.text).first().copied().unwrap_or(&block.text).to_owned();
     if let Some(option) = chosen_option(&block.text) {
-        return Some((block.line, of_option(title, &option)));
+        return Some((block.line, decision_of_option(title, &option)));
     }
     let mut line = block.line;
     let statement = if first.ends_with(':') {
@@ -51,16 +51,16 @@ pub(super) fn statement(sections: &Sections<'_>, title: &str) -> Option<(usize, 
     Some((line, stop(&statement)))
 }
 
-/// Returns the reason: a clause in the decision's section, and the section that gives reasons.
+/// Returns the reason: a “because” clause in the section of the decision, and the text of the section that gives reasons.
 pub(super) fn reason(sections: &Sections<'_>) -> Option<String> {
-    let beside = sections.find(&DECISION).and_then(|blocks| {
+    let clause = sections.find(&DECISION).and_then(|blocks| {
         let block = blocks.iter().find(|block| is_prose(block))?;
         sentences(&block.text).into_iter().find_map(split_because).map(|(_, clause)| clause)
     });
     let section = REASON.iter().find_map(|(names, most)| prose(sections.find(names)?, *most));
-    match (beside, section) {
-        (Some(beside), Some(section)) => Some(format!("{beside} {section}")),
-        (beside, section) => beside.or(section),
+    match (clause, section) {
+        (Some(clause), Some(section)) => Some(format!("{clause} {section}")),
+        (clause, section) => clause.or(section),
     }
 }
 
@@ -87,8 +87,8 @@ fn chosen_option(text: &str) -> Option<String> {
     (!option.is_empty()).then(|| option.to_owned())
 }
 
-/// Combines the title and the chosen option to a decision.
-fn of_option(title: &str, option: &str) -> String {
+/// Combines the title and the chosen option into a decision.
+fn decision_of_option(title: &str, option: &str) -> String {
     let lower = title.to_lowercase();
     let option_words = option.split_whitespace().count();
     if lower.contains(&option.to_lowercase()) {

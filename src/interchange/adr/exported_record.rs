@@ -1,18 +1,18 @@
-//! Reads back what `ergo export adr` wrote: its records have a section “Provenance”, and their other sections contain the claim's
-//! own words.
+//! Parses records that `ergo export adr` wrote: they have a section “Provenance”, and their other sections contain the claim's own
+//! words.
 
 use super::{Sections, decision::is_prose};
 use crate::domain::{ClaimKind, Qualifiers};
 
-/// The claim of an exported record, as far as its sections say more than those of other records.
+/// The fields of a claim that only exported records contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportedClaim {
     pub kind: ClaimKind,
-    /// Where and when it holds.
+    /// Where and when the claim holds.
     pub holds: Qualifiers,
 }
 
-/// Returns the kind and the conditions of an exported claim; `None` of other records.
+/// Returns the kind and the conditions of an exported claim; `None` for a record that ergo did not write.
 pub(super) fn read(sections: &Sections<'_>) -> Option<ExportedClaim> {
     let items = sections.find(&["provenance"])?;
     let field = |name: &str| items.iter().find_map(|item| item.text.strip_prefix(name)?.strip_prefix(": "));
@@ -28,7 +28,7 @@ pub(super) fn whole(sections: &Sections<'_>, name: &str) -> Option<(usize, Strin
     Some((blocks.first()?.line, text.join(" ")))
 }
 
-/// Parses the words of [`Qualifiers::holds`].
+/// Parses a text that [`Qualifiers::holds`] wrote.
 fn holds(text: &str) -> Qualifiers {
     let known = |part: &str| ["env ", "team ", "tenant ", "from ", "until "].iter().any(|word| part.starts_with(word));
     let mut parts: Vec<String> = Vec::new();

@@ -46,7 +46,7 @@ pub struct Record {
     pub supersedes: Vec<RecordRef>,
     /// The records that replaced it.
     pub superseded_by: Vec<RecordRef>,
-    /// What else it says if `ergo export adr` wrote it: then its statement and its reason are those of the claim.
+    /// The other fields of the claim if `ergo export adr` wrote the record; its statement and reason are then those of the claim.
     pub exported: Option<ExportedClaim>,
 }
 
@@ -56,7 +56,6 @@ pub struct Record {
 pub struct RecordError {
     /// The line, from 1.
     pub line: usize,
-    /// The problem.
     pub why: String,
 }
 
@@ -78,11 +77,11 @@ impl Record {
             line: 1,
             why: "no “Decision” or “Decision Outcome” section with a sentence in it".to_owned(),
         })?;
-        let given = || {
+        let found = || {
             let reason = decision::reason(&sections).unwrap_or_else(|| format!("Recorded as “{title}” in {name}."));
             cut(&reason, MAX_REASON)
         };
-        let reason = own("context").map_or_else(given, |(_, reason)| reason);
+        let reason = own("context").map_or_else(found, |(_, reason)| reason);
         Ok(Self {
             file: file.to_owned(),
             line,
@@ -103,7 +102,7 @@ impl Record {
         format!("{}:{}", self.file, self.line)
     }
 
-    /// Returns its kind of claim: that of an exported claim, else a rejection for a rejected proposal and a decision for the rest.
+    /// Returns the kind of the record's claim: that of an exported claim, else a rejection if the record was rejected, else a decision.
     pub fn kind(&self) -> ClaimKind {
         if let Some(exported) = &self.exported {
             return exported.kind;
@@ -111,8 +110,8 @@ impl Record {
         if self.status == RecordStatus::Rejected { ClaimKind::Rejection } else { ClaimKind::Decision }
     }
 
-    /// Returns the conditions of its claim: those of an exported one, and the day on which it was decided, since the story is told
-    /// in that order.
+    /// Returns the conditions of the record's claim: those of an exported claim, and from when it holds, by default the day of the
+    /// decision, since the story orders claims by that day.
     pub fn qualifiers(&self) -> Qualifiers {
         let is_day = |day: &String| day.len() == 10 && day.parse::<jiff::civil::Date>().is_ok();
         let holds = self.exported.as_ref().map(|exported| exported.holds.clone()).unwrap_or_default();
@@ -150,7 +149,7 @@ impl<'a> Sections<'a> {
         let first = document.blocks.iter().find(|block| matches!(block.kind, BlockKind::Heading(_)));
         let begins_with_section = first.is_some_and(|first| is_section(&first.text));
         let mut title_level = 0;
-        // A block of only struck-out words has no text.
+        // A block whose words are all struck out is skipped.
         for block in document.blocks.iter().filter(|block| !block.text.is_empty() || block.struck.is_empty()) {
             match block.kind {
                 BlockKind::Heading(level)

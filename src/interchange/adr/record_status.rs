@@ -20,7 +20,6 @@ pub enum RecordStatus {
 }
 
 impl RecordStatus {
-    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
@@ -54,7 +53,7 @@ pub(super) fn read(document: &MarkdownDocument, sections: &Sections<'_>) -> Stat
         out.labelled(block);
     }
     for block in sections.find(&["status"]).unwrap_or_default() {
-        out.relation_or_standing(&block.text, &block.links);
+        out.relation_or_status(&block.text, &block.links);
         out.date = out.date.take().or_else(|| date_of(&block.text));
     }
     if let Some(blocks) = sections.find(&["date"]) {
@@ -78,7 +77,7 @@ impl StatusFields {
             && key.split_whitespace().count() <= 3
         {
             let key = key.trim().to_lowercase();
-            // “Status: accepted Date: 2020-01-01” on adjoining lines is one paragraph.
+            // “Status: accepted” and “Date: 2020-01-01” on adjoining lines are one paragraph.
             let (value, rest) = match value.find("Date:") {
                 Some(at) if key == "status" => value.split_at(at),
                 _ => (value, ""),
@@ -93,29 +92,29 @@ impl StatusFields {
     fn field(&mut self, key: &str, value: &str, links: &[MarkdownLink]) {
         match key.trim().replace(['-', '_'], " ").as_str() {
             "status" => {
-                self.relation_or_standing(value, links);
+                self.relation_or_status(value, links);
                 self.date = self.date.take().or_else(|| date_of(value));
             }
             "date" | "decided" | "decision date" | "created" if self.date.is_none() => self.date = date_of(value),
-            "supersedes" | "supercedes" | "replaces" => push(&mut self.supersedes, references(value, links)),
+            "supersedes" | "supercedes" | "replaces" => add_new(&mut self.supersedes, references(value, links)),
             "superseded by" | "superceded by" | "replaced by" => {
-                push(&mut self.superseded_by, references(value, links));
+                add_new(&mut self.superseded_by, references(value, links));
             }
             _ => {}
         }
     }
 
-    fn relation_or_standing(&mut self, text: &str, links: &[MarkdownLink]) {
+    fn relation_or_status(&mut self, text: &str, links: &[MarkdownLink]) {
         let lower = text.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         if has(&["superseded by", "superceded by", "supersede by", "replaced by", "obsoleted by"]) {
-            push(&mut self.superseded_by, references(text, links));
+            add_new(&mut self.superseded_by, references(text, links));
             self.status = RecordStatus::Superseded;
             return;
         }
         if has(&["supersedes", "supercedes", "replaces", "obsoletes"]) {
-            // What follows may be another status: “Proposed (supersedes ADR-3)” replaces nothing yet.
-            push(&mut self.supersedes, references(text, links));
+            // The text may give another status: a record that is “Proposed (supersedes ADR-3)” replaces nothing yet.
+            add_new(&mut self.supersedes, references(text, links));
         }
         if lower.starts_with("amend") || lower.starts_with("clarif") {
             return;
@@ -134,10 +133,10 @@ impl StatusFields {
     }
 }
 
-fn push(into: &mut Vec<RecordRef>, found: Vec<RecordRef>) {
+fn add_new(into: &mut Vec<RecordRef>, found: Vec<RecordRef>) {
     for reference in found {
         if !into.contains(&reference) {
-            into.push(reference);
+            into.add_new(reference);
         }
     }
 }

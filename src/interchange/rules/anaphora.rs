@@ -33,25 +33,25 @@ const OPENERS: [&str; 21] = [
 const PRONOUNS: [&str; 7] = ["it", "them", "one", "ones", "this", "these", "those"];
 
 /// Function words, which name nothing.
-const EMPTY: [&str; 56] = [
+const FUNCTION_WORDS: [&str; 56] = [
     "a", "all", "also", "always", "an", "and", "any", "are", "as", "at", "be", "before", "after", "by", "can",
     "cannot", "do", "don't", "each", "ever", "every", "for", "from", "if", "in", "into", "is", "may", "must", "never",
     "no", "not", "of", "on", "once", "only", "or", "please", "shall", "should", "so", "than", "that", "the", "then",
     "to", "until", "unless", "was", "we", "when", "where", "will", "with", "without", "you",
 ];
 
-/// Transitive verbs.
-const NEED_OBJECT: [&str; 22] = [
+/// Transitive verbs: an imperative with one of them needs an object.
+const TRANSITIVE_VERBS: [&str; 22] = [
     "skip", "use", "avoid", "omit", "remove", "delete", "replace", "rename", "ignore", "disable", "enable", "put",
     "store", "place", "keep", "set", "add", "wrap", "mark", "exclude", "treat", "tag",
 ];
 
-/// Words that no object begins with.
-const NO_OBJECT: [&str; 15] =
+/// Words with which no object begins.
+const NON_OBJECT_STARTS: [&str; 15] =
     ["in", "on", "for", "when", "if", "unless", "at", "during", "with", "from", "after", "before", "by", "to", "where"];
 
 /// Nouns after “this” that refer to the project or the file, and need no previous sentence.
-const HERE: [&str; 20] = [
+const SELF_REFERENCES: [&str; 20] = [
     "project",
     "repo",
     "repository",
@@ -89,16 +89,18 @@ pub(super) fn is_context_dependent(sentence: &str) -> bool {
         return true;
     }
     if matches!(first, "this" | "that" | "these" | "those") {
-        return !HERE.contains(&word(1));
+        return !SELF_REFERENCES.contains(&word(1));
     }
     let imperative = usize::from(matches!(first, "never" | "always" | "please" | "only"))
         + usize::from(matches!((first, word(1)), ("do", "not"))) * 2
         + usize::from(first == "don't");
     let next = usize::from(word(imperative + 1) == "only") + 1;
     let followed = word(imperative + next);
-    if NEED_OBJECT.contains(&word(imperative)) && NO_OBJECT.contains(&followed) && word(imperative + next + 1) != "mind"
+    if TRANSITIVE_VERBS.contains(&word(imperative))
+        && NON_OBJECT_STARTS.contains(&followed)
+        && word(imperative + next + 1) != "mind"
     {
-        // “Use in tests” lacks its object, and so does “Add to the changelog when …”; “Keep to the left” is rare enough.
+        // “Use in tests” lacks its object, and so does “Add to the changelog when …”. “Keep to the left” does not, but is rare.
         return true;
     }
     words.iter().enumerate().skip(1).any(|(at, pronoun)| {
@@ -106,9 +108,9 @@ pub(super) fn is_context_dependent(sentence: &str) -> bool {
             return false;
         }
         let next = word(at + 1);
-        let stands_alone = next.is_empty() || EMPTY.contains(&next) || NO_OBJECT.contains(&next);
+        let stands_alone = next.is_empty() || FUNCTION_WORDS.contains(&next) || NON_OBJECT_STARTS.contains(&next);
         let counted = ["one", "ones"].contains(&pronoun.as_str())
-            && (EMPTY.contains(&word(at - 1)) && !matches!(word(at - 1), "not" | "never" | "if" | "when")
+            && (FUNCTION_WORDS.contains(&word(at - 1)) && !matches!(word(at - 1), "not" | "never" | "if" | "when")
                 || next == "of");
         if matches!(pronoun.as_str(), "it" | "them") && next == "simple" {
             return false;
@@ -116,11 +118,12 @@ pub(super) fn is_context_dependent(sentence: &str) -> bool {
         if (!stands_alone && !matches!(pronoun.as_str(), "it" | "them")) || counted {
             return false;
         }
-        // A possible antecedent: any naming word before it, except the initial verb.
-        let names = |word: &&String| !EMPTY.contains(&word.as_str()) && !PRONOUNS.contains(&word.as_str());
+        // Any noun-like word before the pronoun may be its antecedent, except the initial verb.
+        let names = |word: &&String| !FUNCTION_WORDS.contains(&word.as_str()) && !PRONOUNS.contains(&word.as_str());
         let named = words.iter().take(at).skip(imperative).filter(names).count();
-        let verb =
-            usize::from(!EMPTY.contains(&word(imperative)) && imperative < at && wording::is_verb(word(imperative)));
+        let verb = usize::from(
+            !FUNCTION_WORDS.contains(&word(imperative)) && imperative < at && wording::is_verb(word(imperative)),
+        );
         named <= verb
     })
 }
@@ -135,7 +138,7 @@ pub(super) fn subject(sentence: &str) -> Option<String> {
     }
     let (from, until): (usize, usize) = if wording::is_verb(&first) && !wording::states_first(sentence) {
         let until = words.iter().skip(1).position(|word| {
-            NO_OBJECT.contains(&plain(word).as_str())
+            NON_OBJECT_STARTS.contains(&plain(word).as_str())
                 || matches!(plain(word).as_str(), "and" | "or" | "of" | "not" | "as" | "within")
         });
         (1, until.map_or(words.len(), |at| at + 1))
@@ -145,7 +148,7 @@ pub(super) fn subject(sentence: &str) -> Option<String> {
     let found = words.get(from..until)?;
     let text = found.join(" ");
     let text = text.trim_end_matches(['.', ',', ';', ':', '!']);
-    let named = found.iter().any(|word| !EMPTY.contains(&plain(word).as_str()));
+    let named = found.iter().any(|word| !FUNCTION_WORDS.contains(&plain(word).as_str()));
     (named && (1..=7).contains(&found.len()) && !text.contains(['.', ',', ';', ':'])).then(|| text.to_owned())
 }
 
@@ -186,7 +189,7 @@ mod tests {
     #[case("Run tests in CI.", false)]
     #[case("Write a file, then close it.", false)]
     fn a_sentence_that_depends_on_its_context_is_recognised(#[case] sentence: &str, #[case] expected: bool) {
-        // “setters” may be what “them” stands for: that is not told by words alone.
+        // “them” may stand for “setters”: the words alone do not tell.
         assert_eq!(is_context_dependent(sentence), expected, "{sentence}");
     }
 

@@ -1,4 +1,4 @@
-//! Removes what is no rule text: ergo's own blocks, tags around rules, numbers before them.
+//! Removes text that is not part of a rule: ergo's own blocks, tags around rules, numbers before them.
 
 use std::sync::LazyLock;
 
@@ -14,24 +14,24 @@ static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"^(?i)(?:\(\d{1,3}\)|§\s?\d+(?:\.\d+)*[.:)]?|(?:rule|step|item|principle)\s+#?\d+(?:\.\d+)*\s*[.:)–—-]|#\d+[.:)]?|[a-z]{1,3}-?\d{1,3}[.:)]|\d{1,3}(?:\.\d+)*[.:)]|\d+\.\d+(?:\.\d+)*)\s+").ok()
 });
 
-/// Placeholders.
-static GAP: LazyLock<Option<Regex>> = LazyLock::new(|| {
+/// Placeholders to fill in.
+static PLACEHOLDER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"<[a-z][^<>`]*>|\{\{.*?\}\}|\[(?i:your|insert|name|link|date|todo)\b[^\]]*\]|\b(?:TODO|TBD)\s*(?::|$)|\b(?:XXX+|X\.Y\.Z|YYYY)\b|-XXXX\b|_{3,}|:\s*(?:\.\.\.|…)$").ok()
 });
 
 /// A line with a tag that is no HTML element, such as `<important>` around rules.
 static TAG: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\s*</?([A-Za-z][A-Za-z0-9_-]*)[^<>]*>\s*$").ok());
 
-/// HTML elements whose lines stay: they contain no Markdown rules.
+/// HTML elements whose tag lines stay: the text in them is not Markdown.
 const HTML: [&str; 14] =
     ["pre", "script", "style", "table", "tr", "td", "th", "thead", "tbody", "img", "br", "hr", "textarea", "svg"];
 
-/// Blanks out text that is no rule of the author, keeping line numbers. Returns the text and what was skipped.
+/// Blanks out text that is no rule of the author, keeping line numbers. Returns the text and the skipped parts.
 pub(super) fn text(text: &str) -> (String, Vec<SkippedText>) {
     let mut skipped = Vec::new();
     let mut out = text.to_owned();
     for markers in [INSTRUCTIONS, CLAIMS] {
-        // From the last one on, so that the places of the others stay.
+        // From the last one on, so that the ranges of the earlier ones stay valid.
         for section in marked_section::complete(&out, markers).into_iter().rev() {
             let line = out.get(..section.start).unwrap_or_default().matches('\n').count() + 1;
             let blank = "\n".repeat(out.get(section.clone()).unwrap_or_default().matches('\n').count());
@@ -64,7 +64,7 @@ pub(super) fn is_template(text: &str) -> bool {
     let outside: String = text.split('`').step_by(2).collect::<Vec<_>>().join("`");
     // Checkboxes of forms say “I”; rules say “you” or “we”.
     let ticked = ["I ", "I've ", "I’ve ", "My "].iter().any(|first| outside.starts_with(first));
-    ticked || GAP.as_ref().is_some_and(|gap| gap.is_match(&outside))
+    ticked || PLACEHOLDER.as_ref().is_some_and(|placeholder| placeholder.is_match(&outside))
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_patterns_compile() {
-        assert!(NUMBER.is_some() && GAP.is_some() && TAG.is_some());
+        assert!(NUMBER.is_some() && PLACEHOLDER.is_some() && TAG.is_some());
     }
 
     #[rstest::rstest]

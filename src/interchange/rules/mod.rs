@@ -1,7 +1,7 @@
 //! Parses rule files for agents and contributors (CLAUDE.md, AGENTS.md, CONTRIBUTING.md, .cursorrules).
 //!
-//! A rule is a list item, a sentence or a table cell that asks for something or denies it; headings and the lines that introduce a
-//! list determine which. The explanation after a rule becomes its reason. Sentences that cannot be understood alone, forms, code,
+//! A rule is a list item, a sentence or a table cell that asks for something or denies it; headings, and lines that introduce a
+//! list, determine which of the two. The explanation after a rule becomes its reason. Sentences that cannot be understood alone, forms, code,
 //! quotes, and lists of files and commands are skipped.
 
 mod anaphora;
@@ -24,9 +24,9 @@ use stance::{Join, Lead, Stance};
 const MAX_REASON: usize = 600;
 
 /// The most words of a bold paragraph that counts as a heading.
-const MAX_TITLE: usize = 8;
+const MAX_TITLE_WORDS: usize = 8;
 
-/// A rule.
+/// One rule of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The rule in one sentence.
@@ -39,7 +39,7 @@ pub struct Rule {
     pub line: usize,
     /// The headings above it, outermost first.
     pub headings: Vec<String>,
-    /// The file denies what the line says, and the statement says so.
+    /// Whether the file denies the text of the line (by a heading, a label or a strike-through), so that the statement negates it.
     pub denied: bool,
 }
 
@@ -48,7 +48,6 @@ pub struct Rule {
 pub struct ParsedRules {
     /// The rules in order.
     pub rules: Vec<Rule>,
-    /// Skipped lines.
     pub skipped: Vec<SkippedText>,
 }
 
@@ -60,9 +59,9 @@ pub fn parse(name: &str, text: &str) -> ParsedRules {
     let mut reader = Reader {
         name,
         out,
-        section: Stance::Plain,
+        section: Stance::Neutral,
         title: None,
-        titled: false,
+        title_has_item: false,
         lead: Context::None,
         parents: Vec::new(),
     };
@@ -76,7 +75,6 @@ pub fn parse(name: &str, text: &str) -> ParsedRules {
 /// The effect of the text before a list on its items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Context {
-    /// None.
     #[default]
     None,
     /// Words that belong to each item.
@@ -94,8 +92,8 @@ struct Reader<'a> {
     section: Stance,
     /// The stance of a bold paragraph that serves as a heading.
     title: Option<Stance>,
-    /// There was an item below that paragraph.
-    titled: bool,
+    /// Whether an item followed that paragraph.
+    title_has_item: bool,
     /// The effect of the paragraph before a list.
     lead: Context,
     /// For each depth of the open lists: the effect on nested items.
@@ -114,7 +112,7 @@ impl Reader<'_> {
                 self.parents.clear();
                 // The innermost heading with a stance.
                 let stances = block.headings.iter().rev().map(|heading| stance::read(heading));
-                self.section = stances.into_iter().find(|stance| *stance != Stance::Plain).unwrap_or(Stance::Plain);
+                self.section = stances.into_iter().find(|stance| *stance != Stance::Neutral).unwrap_or(Stance::Neutral);
             }
             BlockKind::Code => self.skip(block, &block.text, "code"),
             BlockKind::Table => self.table(block),
@@ -135,23 +133,23 @@ impl Reader<'_> {
             return self.struck(block);
         }
         let words = block.text.split_whitespace().count();
-        if block.bold && words <= MAX_TITLE && !block.text.ends_with(['.', '!']) {
+        if block.bold && words <= MAX_TITLE_WORDS && !block.text.ends_with(['.', '!']) {
             if block.text.ends_with(':') {
                 (self.lead, self.title) = (opening(&block.text), None);
             } else {
                 let read = stance::read(&block.text);
-                self.title = (read != Stance::Plain).then_some(read);
+                self.title = (read != Stance::Neutral).then_some(read);
             }
-            self.titled = false;
+            self.title_has_item = false;
             return;
         }
-        // A bold line ends after the list below it.
-        if self.titled {
+        // A bold paragraph is the heading of nothing but the list below it.
+        if self.title_has_item {
             self.title = None;
         }
         for unit in units(block) {
             if let Some(lead) = unit.strip_suffix(':') {
-                // Only its last sentence introduces the list.
+                // Only the last sentence introduces the list.
                 let last = sentences(lead).last().copied().unwrap_or(lead);
                 self.lead = opening(last);
                 let before = lead.strip_suffix(last).unwrap_or_default().trim();
@@ -166,14 +164,14 @@ impl Reader<'_> {
 
     /// Finds rules in running text.
     fn prose(&mut self, block: &Block, text: &str) {
-        let (sign, plain) = stance::mark(text);
+        let (sign, plain) = stance::split_mark(text);
         let plain = clean::unnumbered(plain);
-        if let Some((lead, rest)) = label(plain).or_else(|| Some((lead_of(stance::signed(sign?))?, plain))) {
+        if let Some((lead, rest)) = label(plain).or_else(|| Some((lead_of(stance::of_mark(sign?))?, plain))) {
             return self.led(block, &lead, rest);
         }
         match self.above() {
-            Stance::Aside(why) => self.skip(block, text, why),
-            // Prose below “Don't” may say what not to do, or what to do instead: only explicit sentences are rules.
+            Stance::NoRules(why) => self.skip(block, text, why),
+            // Prose below “Don't” says either what not to do or what to do instead: only explicit sentences are rules.
             Stance::Unclear | Stance::Lead(Lead { against: true, .. }) => {
                 let (clear, unclear): (Vec<&str>, Vec<&str>) =
                     sentences(plain).into_iter().partition(|sentence| wording::is_explicit(sentence));
@@ -184,7 +182,7 @@ impl Reader<'_> {
                     self.unclear(block, first);
                 }
             }
-            Stance::Plain | Stance::Lead(_) => {
+            Stance::Neutral | Stance::Lead(_) => {
                 // A numbered paragraph is an item.
                 let asks = if plain.len() < text.len() { wording::is_rule_item } else { wording::is_imperative };
                 self.sentences(block, plain, asks);
@@ -194,18 +192,18 @@ impl Reader<'_> {
 
     fn item(&mut self, block: &Block, depth: usize) {
         self.parents.truncate(depth);
-        self.titled = true;
+        self.title_has_item = true;
         let context = match depth {
             0 => self.lead.clone(),
             _ => self.parents.last().cloned().unwrap_or_default(),
         };
-        let context = if context == Context::None && self.above() != Stance::Plain {
+        let context = if context == Context::None && self.above() != Stance::Neutral {
             Context::Stance(self.above())
         } else {
             context
         };
         self.parents.resize(depth, Context::None);
-        let (sign, text) = stance::mark(&block.text);
+        let (sign, text) = stance::split_mark(&block.text);
         let text = clean::unnumbered(text);
         if text.is_empty() {
             self.parents.push(context);
@@ -215,7 +213,7 @@ impl Reader<'_> {
             let own = opening(open);
             self.parents.push(match (own, &context) {
                 (Context::Words(own), Context::Words(lead)) => Context::Words(format!("{lead}: {own}")),
-                // Below “Don't”, a named part is denied as well.
+                // Below “Don't”, the items of a part with a name are denied as well.
                 (Context::Words(_) | Context::None, Context::Stance(stance)) => Context::Stance(stance.clone()),
                 (Context::None, _) => Context::Words(open.to_owned()),
                 (own, _) => own,
@@ -232,10 +230,10 @@ impl Reader<'_> {
             }
             return self.led(block, &lead, rest);
         }
-        if let Some(lead) = sign.and_then(|sign| lead_of(stance::signed(sign))) {
+        if let Some(lead) = sign.and_then(|sign| lead_of(stance::of_mark(sign))) {
             return self.led(block, &lead, text);
         }
-        let led = !matches!(context, Context::None | Context::Stance(Stance::Plain | Stance::Unclear));
+        let led = !matches!(context, Context::None | Context::Stance(Stance::Neutral | Stance::Unclear));
         if let Some(why) = wording::no_rule(block, text, led) {
             return self.skip(block, text, why);
         }
@@ -247,7 +245,7 @@ impl Reader<'_> {
                 self.rule(block, &join(&lead, first), &rest.join(" "), first);
             }
             Context::Stance(Stance::Lead(lead)) => self.led(block, &lead, text),
-            Context::Stance(Stance::Aside(why)) => self.skip(block, text, why),
+            Context::Stance(Stance::NoRules(why)) => self.skip(block, text, why),
             Context::Stance(Stance::Unclear) if !wording::is_explicit(text) => self.unclear(block, text),
             Context::None | Context::Stance(_) => self.sentences(block, text, wording::is_rule_item),
         }
@@ -276,14 +274,14 @@ impl Reader<'_> {
             };
             return self.rule(block, &statement, &rest, first);
         }
-        // “No”, “without” and the like deny by themselves, except after a rejection: “Rejected: no tests”.
+        // An item that begins with “no” or “not” denies by itself, except after a label: “Rejected: no tests”.
         let own = wording::denies_itself(first);
         if own && (lead.join == Join::Before || !wording::begins_with_no(first)) {
             self.sentences(block, text, wording::is_rule_item);
             return;
         }
         // The text after a dash or a colon says why, or what to do instead.
-        if let Some((what, why)) = apart(first, lead.join == Join::Label) {
+        if let Some((what, why)) = split_explanation(first, lead.join == Join::Label) {
             rest = [stop(&capital(why)), rest].join(" ").trim_end().into();
             first = what;
         }
@@ -327,38 +325,39 @@ impl Reader<'_> {
     fn sentences(&mut self, block: &Block, text: &str, asks: fn(&str) -> bool) {
         let mut open: Option<(String, &str, Vec<&str>)> = None;
         let mut found = false;
-        let (mut before, mut leaning): (Option<String>, Option<&str>) = (None, None);
+        let (mut last_subject, mut incomplete): (Option<String>, Option<&str>) = (None, None);
         for sentence in sentences(text) {
             let plain = clean::unnumbered(sentence);
             // Later sentences of an item must ask for something explicitly.
-            let asking = if open.is_none() && before.is_none() { asks(plain) } else { wording::is_imperative(plain) };
+            let asking =
+                if open.is_none() && last_subject.is_none() { asks(plain) } else { wording::is_imperative(plain) };
             let asking = asking && !clean::is_template(plain);
-            let alone = if !asking {
+            let complete = if !asking {
                 None
             } else if anaphora::is_context_dependent(plain) {
-                before
+                last_subject
                     .as_deref()
                     .filter(|_| wording::may_be_resolved(plain))
                     .and_then(|subject| anaphora::resolve(subject, plain))
             } else {
                 Some(plain.to_owned())
             };
-            match (&mut open, alone) {
-                (_, Some(alone)) => {
-                    if let Some((rule, at, why)) = open.replace((alone, sentence, Vec::new())) {
+            match (&mut open, complete) {
+                (_, Some(complete)) => {
+                    if let Some((rule, at, why)) = open.replace((complete, sentence, Vec::new())) {
                         self.rule(block, &rule, &why.join(" "), at);
                     }
                     found = true;
                 }
                 (Some((_, _, why)), None) => why.push(sentence),
-                (None, None) if asking => leaning = Some(sentence),
+                (None, None) if asking => incomplete = Some(sentence),
                 (None, None) => {}
             }
-            before = anaphora::subject(plain).or(before);
+            last_subject = anaphora::subject(plain).or(last_subject);
         }
         if let Some((rule, at, why)) = open {
             self.rule(block, &rule, &why.join(" "), at);
-        } else if let Some(sentence) = leaning {
+        } else if let Some(sentence) = incomplete {
             self.skip(block, sentence, "incomplete without the previous sentence");
         } else if !found && !text.trim().is_empty() {
             self.skip(block, text, "not a rule");
@@ -384,7 +383,7 @@ impl Reader<'_> {
         reason = if reason.is_empty() { place } else { format!("{} {place}", stop(&cut(&reason, MAX_REASON))) };
         let kind = wording::kind(&statement);
         self.out.rules.push(Rule {
-            statement: capital(wording::without_shout(&statement)),
+            statement: capital(wording::without_emphasis(&statement)),
             kind,
             reason,
             line,
@@ -407,17 +406,17 @@ impl Reader<'_> {
 /// Returns the effect of a line that ends with a colon.
 fn opening(text: &str) -> Context {
     let text = text.trim_end_matches(':').trim();
-    let plain = clean::unnumbered(stance::mark(text).1);
+    let plain = clean::unnumbered(stance::split_mark(text).1);
     if wording::opens_form(plain) {
         return Context::Form;
     }
     match stance::read(text) {
         Stance::Lead(lead) => Context::Stance(Stance::Lead(lead)),
-        Stance::Aside(why) => Context::Stance(Stance::Aside(why)),
+        Stance::NoRules(why) => Context::Stance(Stance::NoRules(why)),
         // A denial that is no heading belongs to each item: “Never commit: secrets”.
-        Stance::Plain | Stance::Unclear if wording::carries(plain) => Context::Words(plain.to_owned()),
+        Stance::Neutral | Stance::Unclear if wording::applies_to_items(plain) => Context::Words(plain.to_owned()),
         Stance::Unclear => Context::Stance(Stance::Unclear),
-        Stance::Plain => Context::None,
+        Stance::Neutral => Context::None,
     }
 }
 
@@ -427,13 +426,13 @@ fn label(text: &str) -> Option<(Lead, &str)> {
     let rest = rest.strip_prefix(' ')?.trim();
     let short = label.split_whitespace().count() <= 3 && !label.contains(['`', '.', ',']);
     let lead = lead_of(stance::read(label)).filter(|_| short && !rest.is_empty())?;
-    Some((lead, stance::mark(rest).1))
+    Some((lead, stance::split_mark(rest).1))
 }
 
 fn lead_of(stance: Stance) -> Option<Lead> {
     match stance {
         Stance::Lead(lead) => Some(lead),
-        Stance::Plain | Stance::Unclear | Stance::Aside(_) => None,
+        Stance::Neutral | Stance::Unclear | Stance::NoRules(_) => None,
     }
 }
 
@@ -442,7 +441,7 @@ fn units(block: &Block) -> Vec<&str> {
     let mut starts = vec![0];
     for (at, _) in block.breaks.iter().skip(1) {
         let rest = block.text.get(*at..).unwrap_or_default().trim_start();
-        if stance::mark(rest).1.len() < rest.len() || clean::unnumbered(rest).len() < rest.len() {
+        if stance::split_mark(rest).1.len() < rest.len() || clean::unnumbered(rest).len() < rest.len() {
             starts.push(*at);
         }
     }
@@ -451,8 +450,8 @@ fn units(block: &Block) -> Vec<&str> {
     parts.map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// Splits a denied text from its explanation after a dash, or after a colon and a name.
-fn apart(text: &str, named: bool) -> Option<(&str, &str)> {
+/// Splits a denied text from its explanation after a dash; with `named`, also after a colon that follows a name of up to four words.
+fn split_explanation(text: &str, named: bool) -> Option<(&str, &str)> {
     let dash = [" — ", " – ", " - ", "; "].iter().find_map(|dash| text.split_once(dash));
     let colon = || {
         text.split_once(": ").filter(|(name, _)| named && name.split_whitespace().count() <= 4 && !name.contains('`'))

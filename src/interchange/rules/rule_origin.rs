@@ -1,4 +1,4 @@
-//! Tells by a claim whether an import or a scan of a rule file stored it.
+//! Recognises claims that an import or a scan of a rule file stored.
 
 use crate::{api::ClaimView, domain::text::STATED};
 
@@ -15,8 +15,8 @@ pub fn is_from(name: &str, reason: &str) -> bool {
     })
 }
 
-/// Whether a claim comes from a commit of a rule file: it has a first day, and its reason ends as that of an imported history
-/// does, with an author and a short id.
+/// Whether a claim comes from a commit of a rule file: it has a first day, and its reason ends with an author and a short id, as
+/// the import of a history writes it.
 pub fn is_from_commit(claim: &ClaimView) -> bool {
     let commit = claim.reason.as_deref().and_then(|reason| reason.strip_suffix(')')?.rsplit_once(", "));
     let is_id = |id: &str| id.len() == SHORT_ID && id.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -10,15 +10,14 @@ use stance::{Lead, Stance};
 /// The content of a column.
 enum Column {
     Rules,
-    /// Asserted or denied items.
+    /// Items that the column's heading asserts or denies.
     Led(Lead),
-    /// What to use instead of another column.
+    /// Things to use instead of those in the column [`Column::Instead`].
     Use,
-    /// What not to use.
+    /// Things not to use.
     Instead,
     /// Reasons.
     Why,
-    /// Other text.
     Other,
 }
 
@@ -26,15 +25,15 @@ impl Reader<'_> {
     pub(super) fn table(&mut self, block: &Block) {
         let Some(((_, header), rows)) = block.rows.split_first() else { return self.skip(block, "", "a table") };
         let columns: Vec<Column> = header.iter().map(|cell| column(cell)).collect();
-        let aside = match self.above() {
-            Stance::Aside(why) => Some(why),
-            Stance::Plain | Stance::Unclear | Stance::Lead(_) => None,
+        let no_rules = match self.above() {
+            Stance::NoRules(why) => Some(why),
+            Stance::Neutral | Stance::Unclear | Stance::Lead(_) => None,
         };
-        let telling = columns.iter().any(|column| matches!(column, Column::Rules | Column::Led(_)))
+        let has_rules = columns.iter().any(|column| matches!(column, Column::Rules | Column::Led(_)))
             || (columns.iter().any(|column| matches!(column, Column::Use))
                 && columns.iter().any(|column| matches!(column, Column::Instead)));
-        if !telling || aside.is_some() {
-            return self.skip(block, &block.text, aside.unwrap_or("a table"));
+        if !has_rules || no_rules.is_some() {
+            return self.skip(block, &block.text, no_rules.unwrap_or("a table"));
         }
         for (line, cells) in rows {
             self.row(block, &columns, cells, *line);
@@ -65,7 +64,7 @@ impl Reader<'_> {
             }
             _ => {
                 for (column, cell) in columns.iter().zip(cells) {
-                    let cell = stance::mark(cell.trim()).1;
+                    let cell = stance::split_mark(cell.trim()).1;
                     let text = if why.is_empty() { cell.to_owned() } else { format!("{} {why}", stop(cell)) };
                     match column {
                         _ if cell.is_empty() => {}

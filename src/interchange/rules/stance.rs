@@ -1,8 +1,9 @@
 //! Whether a heading, a line before a list, a label or a mark asserts or denies the text that follows.
 
+use super::wording::listed;
 use crate::interchange::sentence::capital;
 
-/// How a lead is joined with an item.
+/// The way in which a lead is joined with an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Join {
     /// As part of the sentence: “Never” + “commit secrets”.
@@ -14,25 +15,24 @@ pub(super) enum Join {
 /// Words that assert or deny each item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lead {
-    /// The words; empty if a sentence needs none.
+    /// Empty if the item needs no words before it.
     pub(super) words: String,
-    /// How they are joined with an item.
     pub(super) join: Join,
-    /// They deny the item.
+    /// Whether the words deny the item.
     pub(super) against: bool,
 }
 
-/// The stance of a text towards what follows.
+/// The stance of a text towards the text that follows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stance {
-    /// Neutral: it names a topic.
-    Plain,
-    /// It asserts or denies it.
+    /// The text names a topic, and neither asserts nor denies what follows.
+    Neutral,
+    /// The text asserts or denies what follows.
     Lead(Lead),
-    /// It denies something, but it is unclear what.
+    /// The text denies something, but it is unclear what.
     Unclear,
-    /// What follows is no rule: questions, ideas, templates.
-    Aside(&'static str),
+    /// The text that follows contains no rules but, for example, questions, ideas or a template; with the reason.
+    NoRules(&'static str),
 }
 
 const MARKS_AGAINST: [char; 10] = ['❌', '🚫', '✗', '✘', '⛔', '👎', '✖', '🛑', '⨯', '🙅'];
@@ -59,16 +59,16 @@ const NEGATED: [&str; 17] = [
     "never",
 ];
 
-/// Words without meaning for the stance.
+/// Words that do not affect the stance.
 const VAGUE: &str = "\
 all any anything changes code contributions ever features following i it maintainers of one patterns please \
 practices prs pull requests stuff that the these they thing things this those we what you";
 
 /// First words of a qualifier: “Never *in production*”.
-const QUALIFIES: &str = "\
+const QUALIFIER_STARTS: &str = "\
 in for on when during from with as to at inside within outside without by under here after before while";
 
-/// Words that deny, and the lead that they become.
+/// Words that deny, and the words of the lead that each gives.
 const DENIED: [(&str, &str); 36] = [
     ("rejected", "Rejected"),
     ("refused", "Rejected"),
@@ -108,7 +108,7 @@ const DENIED: [(&str, &str); 36] = [
     ("not done", "Do not"),
 ];
 
-/// Nouns for something wrong: items below them are to be avoided.
+/// Words for something wrong: the items below them are to be avoided.
 const WRONG: [&str; 25] = [
     "anti-pattern",
     "anti-patterns",
@@ -137,7 +137,7 @@ const WRONG: [&str; 25] = [
     "poor",
 ];
 
-/// Words that assert, and the lead that they become.
+/// Words that assert, and the words of the lead that each gives.
 const ASSERTED: [(&str, &str); 24] = [
     ("do", ""),
     ("dos", ""),
@@ -165,22 +165,22 @@ const ASSERTED: [(&str, &str); 24] = [
     ("prefer", "Preferred"),
 ];
 
-/// Words that stay unchanged before a verb.
+/// Words that are put before the verb of an item as they are: “You must” + “run the tests”.
 const BINDING: [&str; 8] =
     ["always", "must", "should", "please", "you must", "you should", "we always", "please always"];
 
 /// Parses a heading or a line before a list.
 pub(super) fn read(text: &str) -> Stance {
-    let (sign, rest) = mark(text);
+    let (sign, rest) = split_mark(text);
     if rest.ends_with('?') {
-        return Stance::Aside("asks a question");
+        return Stance::NoRules("asks a question");
     }
-    let plain = normal(rest);
+    let plain = normalised(rest);
     if plain.is_empty() {
-        return sign.map_or(Stance::Plain, signed);
+        return sign.map_or(Stance::Neutral, of_mark);
     }
-    if let Some(why) = aside(&plain) {
-        return Stance::Aside(why);
+    if let Some(why) = why_no_rules(&plain) {
+        return Stance::NoRules(why);
     }
     if mixed(&plain) {
         return Stance::Unclear;
@@ -189,11 +189,11 @@ pub(super) fn read(text: &str) -> Stance {
         return Stance::Lead(lead);
     }
     // A mark before a topic may be an ornament, but not one that denies.
-    if sign == Some(false) || smells_of_denial(&plain) { Stance::Unclear } else { Stance::Plain }
+    if sign == Some(false) || hints_at_denial(&plain) { Stance::Unclear } else { Stance::Neutral }
 }
 
 /// Splits the marks at the start of a text: returns whether they assert or deny, and the rest.
-pub(super) fn mark(text: &str) -> (Option<bool>, &str) {
+pub(super) fn split_mark(text: &str) -> (Option<bool>, &str) {
     let rest = text.trim_start_matches(|c: char| {
         // Emoji, with what joins and varies them; letters, digits, `code` and brackets begin words.
         !c.is_alphanumeric() && !c.is_ascii() && !matches!(c, '“' | '‘' | '«' | '§' | '…') || c.is_whitespace()
@@ -207,15 +207,15 @@ pub(super) fn mark(text: &str) -> (Option<bool>, &str) {
     (sign, rest)
 }
 
-/// Returns the lead of a mark without words.
-pub(super) fn signed(holds: bool) -> Stance {
+/// Returns the stance of a mark without words, such as ✅ (`holds`) or ❌.
+pub(super) fn of_mark(holds: bool) -> Stance {
     let words = if holds { "Good" } else { "Avoid" };
     let join = if holds { Join::Label } else { Join::Before };
     Stance::Lead(Lead { words: words.to_owned(), join, against: !holds })
 }
 
-/// Normalises a text to lower-case words.
-fn normal(text: &str) -> String {
+/// Returns the words of a text in lower case, without its number and punctuation.
+fn normalised(text: &str) -> String {
     let text = super::clean::unnumbered(text).to_lowercase().replace('’', "'");
     let words: Vec<_> = text
         .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '"' | '“' | '”' | '*' | '_'))
@@ -225,7 +225,8 @@ fn normal(text: &str) -> String {
     words.join(" ")
 }
 
-fn aside(plain: &str) -> Option<&'static str> {
+/// Returns why the text below such a heading contains no rules; `None` if it may contain some.
+fn why_no_rules(plain: &str) -> Option<&'static str> {
     let words: Vec<_> = plain.split(' ').collect();
     let (first, last) = (words.first().copied().unwrap_or_default(), words.last().copied().unwrap_or_default());
     let ends = |names: &[&str]| names.contains(&first) || (names.contains(&last) && words.len() <= 4);
@@ -289,22 +290,22 @@ fn mixed(plain: &str) -> bool {
 
 fn denies(plain: &str) -> Option<Lead> {
     let words = strip_vague(plain);
-    let words = after_being(words.as_str());
+    let words = strip_copula(words.as_str());
     // “Common mistakes”, “The usual anti-patterns in React”.
     let named = ["common ", "typical ", "known ", "our ", "some ", "classic ", "usual ", "frequent "]
         .iter()
         .fold(words, |words, adjective| words.strip_prefix(adjective).unwrap_or(words));
     for wrong in WRONG {
-        if let Some(lead) = led(named, wrong, "Avoid", Join::Before) {
+        if let Some(lead) = lead_if_denied(named, wrong, "Avoid", Join::Before) {
             return Some(lead);
         }
     }
     for (denied, lead) in DENIED {
         let join = if matches!(lead, "Avoid" | "Do not") { Join::Before } else { Join::Label };
-        if let Some(lead) = led(words, denied, lead, join) {
+        if let Some(lead) = lead_if_denied(words, denied, lead, join) {
             return Some(lead);
         }
-        // “Forbidden functions”: all of it is the label.
+        // “Forbidden functions”: the whole text is the label.
         if let Some(noun) =
             words.strip_prefix(denied).filter(|noun| noun.starts_with(' ') && noun.split_whitespace().count() <= 2)
             && lead != "Avoid"
@@ -315,7 +316,8 @@ fn denies(plain: &str) -> Option<Lead> {
     for prefix in
         ["avoid doing", "avoid using", "avoid", "to avoid", "we avoid", "not to do", "to never do", "never to do"]
     {
-        if let Some(lead) = led(words, prefix, if prefix.contains("avoid") { "Avoid" } else { "Do not" }, Join::Before)
+        if let Some(lead) =
+            lead_if_denied(words, prefix, if prefix.contains("avoid") { "Avoid" } else { "Do not" }, Join::Before)
         {
             return Some(lead);
         }
@@ -343,7 +345,7 @@ fn denies(plain: &str) -> Option<Lead> {
             "support" | "provide" | "offer" => ("Not supported".to_owned(), Join::Label, after),
             "implement" | "fix" | "build" | "plan" => ("Out of scope".to_owned(), Join::Label, after),
             "use" => ("Not used".to_owned(), Join::Label, after),
-            _ if listed(VAGUE, verb) || listed(QUALIFIES, verb) => (lead, Join::Before, rest),
+            _ if listed(VAGUE, verb) || listed(QUALIFIER_STARTS, verb) => (lead, Join::Before, rest),
             _ => return None,
         };
         qualified(after, &words, join, true)
@@ -352,7 +354,7 @@ fn denies(plain: &str) -> Option<Lead> {
 
 fn asserts(plain: &str) -> Option<Lead> {
     let words = strip_vague(plain);
-    let rest = after_being(&words);
+    let rest = strip_copula(&words);
     for binding in BINDING {
         if plain == binding {
             let lead = capital(binding.trim_start_matches("we ").trim_start_matches("please "));
@@ -376,8 +378,8 @@ fn asserts(plain: &str) -> Option<Lead> {
     })
 }
 
-/// Returns the lead of `words` if they are `denied` with at most a qualifier.
-fn led(words: &str, denied: &str, lead: &str, join: Join) -> Option<Lead> {
+/// Returns a lead if `words` begin with `denied` and continue with at most a qualifier.
+fn lead_if_denied(words: &str, denied: &str, lead: &str, join: Join) -> Option<Lead> {
     let after = words.strip_prefix(denied)?;
     if !after.is_empty() && !after.starts_with(' ') {
         return None;
@@ -386,7 +388,7 @@ fn led(words: &str, denied: &str, lead: &str, join: Join) -> Option<Lead> {
     qualified(after, lead, join, true)
 }
 
-/// Combines a lead with a qualifier; `None` if other words follow.
+/// Returns a lead that includes the qualifier in `after`; `None` if `after` is no qualifier.
 fn qualified(after: &str, lead: &str, join: Join, against: bool) -> Option<Lead> {
     let words: Vec<_> = after.split_whitespace().collect();
     let from = words.iter().position(|word| !listed(VAGUE, word)).unwrap_or(words.len());
@@ -395,8 +397,8 @@ fn qualified(after: &str, lead: &str, join: Join, against: bool) -> Option<Lead>
         None | Some(&"here") => Some(Lead { words: lead.to_owned(), join, against }),
         // An open clause continues in the items: “rejected if they”.
         Some(_) if qualifier.last().is_some_and(|last| open_word(last)) => None,
-        Some(first) if listed(QUALIFIES, first) && words.len() <= 8 => {
-            // With a colon, since the qualifier does not belong to the item's verb.
+        Some(first) if listed(QUALIFIER_STARTS, first) && words.len() <= 8 => {
+            // Joined with a colon, since the qualifier does not belong to the item's verb.
             if qualifier.contains(&"reviews") || qualifier.contains(&"review") {
                 return Some(Lead { words: lead.to_owned(), join, against });
             }
@@ -431,7 +433,7 @@ fn strip_vague(plain: &str) -> String {
 }
 
 /// Removes “is”, “are”, “be” and adverbs at the start.
-fn after_being(words: &str) -> &str {
+fn strip_copula(words: &str) -> &str {
     let mut words = words;
     loop {
         let first = words.split(' ').next().unwrap_or_default();
@@ -457,11 +459,11 @@ fn after_being(words: &str) -> &str {
     }
 }
 
-/// Whether a heading contains a denial that was not parsed.
-fn smells_of_denial(plain: &str) -> bool {
+/// Whether a heading contains a word of denial that the parser did not understand.
+fn hints_at_denial(plain: &str) -> bool {
     const STEMS: [&str; 9] =
         ["avoid", "reject", "forbid", "prohibit", "disallow", "anti-pattern", "antipattern", "deprecated", "unaccept"];
-    // Late in a long heading such a word belongs to a topic: “Use types, not strings, for states”.
+    // Only the first two words of a long heading count: later ones belong to a topic, “Use types, not strings, for states”.
     let words: Vec<_> = plain.split(' ').collect();
     let near = if words.len() <= 4 { words.len() } else { 2 };
     words.into_iter().take(near).any(|word| {
@@ -487,11 +489,6 @@ fn smells_of_denial(plain: &str) -> bool {
                 | "exception"
         ) || STEMS.iter().any(|stem| word.starts_with(stem))
     })
-}
-
-/// Whether a word is one of a list whose words are separated by spaces.
-fn listed(list: &str, word: &str) -> bool {
-    !word.is_empty() && list.split(' ').any(|one| one == word)
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ fn plain_text_without_headings_is_read_too() {
     assert_eq!(rules[0].reason, "Stated in .cursorrules.");
 }
 
-/// The statements of a text under one heading.
+/// Returns the statements of the rules in a text.
 fn statements(text: &str) -> Vec<String> {
     parse("X.md", text).rules.into_iter().map(|rule| rule.statement).collect()
 }

@@ -71,7 +71,7 @@ specify spell split squash start stay stop strip structure stub submit substitut
 switch sync take tell throttle throw touch track translate treat trigger trim trust try tune turn unwrap update upgrade \
 upload use validate wait warn watch weigh widen work zero";
 
-/// More of them that are often nouns: they count only at the start of a list item.
+/// First verbs of an instruction that are often nouns, too: they count only at the start of a list item.
 const ITEM_VERBS: &str = "\
 address cache cover document focus package page patch plan prefix process profile query rate reduce release request \
 schedule scope screen search share snapshot state stick store stream support tag test trace type verify version wrap \
@@ -97,7 +97,7 @@ pub(super) fn kind(statement: &str) -> ClaimKind {
     if BINDING.iter().any(|word| has(statement, word)) { ClaimKind::Constraint } else { ClaimKind::Convention }
 }
 
-/// Whether a sentence of running text asks for something.
+/// Whether a sentence of running text is a rule: it asks for something.
 pub(super) fn is_imperative(sentence: &str) -> bool {
     let words = sentence.split_whitespace().count();
     if words < 3 || sentence.ends_with('?') {
@@ -146,8 +146,8 @@ pub(super) fn is_rule_item(item: &str) -> bool {
         || (words >= 3 && states(item))
 }
 
-/// Returns why a list item cannot be a rule; `None` if it may be one. After words that ask for something (`led`), even a bare
-/// command or word is one.
+/// Returns why a list item cannot be a rule; `None` if it may be one. After words that ask for something (`led`), even a single
+/// word or command may be one.
 pub(super) fn no_rule(block: &Block, text: &str, led: bool) -> Option<&'static str> {
     let linked: String = block.links.iter().map(|link| link.text.as_str()).collect();
     if !linked.is_empty() && text.trim_end_matches('.') == linked.trim_end_matches('.') {
@@ -176,7 +176,7 @@ pub(super) fn no_rule(block: &Block, text: &str, led: bool) -> Option<&'static s
 }
 
 /// Whether the words before a list belong to each item: they ask for something, or deny it.
-pub(super) fn carries(lead: &str) -> bool {
+pub(super) fn applies_to_items(lead: &str) -> bool {
     BINDING.iter().chain(&ASKING).any(|word| has(lead, word))
         || first_word(lead) == "when"
         || first_word(lead) == "before"
@@ -231,7 +231,7 @@ fn begins_with_verb(sentence: &str) -> bool {
 }
 
 /// Whether a word is in a space-separated list.
-fn listed(list: &str, word: &str) -> bool {
+pub(super) fn listed(list: &str, word: &str) -> bool {
     !word.is_empty() && list.split(' ').any(|one| one == word)
 }
 
@@ -444,7 +444,7 @@ pub(super) fn is_instruction(item: &str) -> bool {
         && !states_first(item)
 }
 
-/// Whether a subject may be inserted before a sentence: it asks for something itself.
+/// Whether the subject of an earlier sentence may be inserted into this one: only if this one asks for something itself.
 pub(super) fn may_be_resolved(sentence: &str) -> bool {
     let words = words_outside_code(sentence);
     let first = words.first().map_or("", String::as_str);
@@ -456,8 +456,8 @@ pub(super) fn may_be_resolved(sentence: &str) -> bool {
     is_imperative(sentence)
 }
 
-/// Removes a word that only emphasises: “IMPORTANT: never …”.
-pub(super) fn without_shout(statement: &str) -> &str {
+/// Removes a label that only emphasises: “IMPORTANT: never …”.
+pub(super) fn without_emphasis(statement: &str) -> &str {
     match statement.split_once(": ") {
         Some((label, rest))
             if matches!(

@@ -2,9 +2,9 @@ use super::*;
 
 fn shown(text: &str) -> String {
     match read(text) {
-        Stance::Plain => "plain".to_owned(),
+        Stance::Neutral => "plain".to_owned(),
         Stance::Unclear => "unclear".to_owned(),
-        Stance::Aside(why) => why.to_owned(),
+        Stance::NoRules(why) => why.to_owned(),
         Stance::Lead(lead) => {
             let sign = if lead.against { '-' } else { '+' };
             let colon = if lead.join == Join::Label { ":" } else { "" };
@@ -62,8 +62,8 @@ fn a_heading_gives_its_items_a_stance(#[case] text: &str, #[case] expected: &str
 
 #[test]
 fn a_mark_is_a_sign_and_leaves_the_words() {
-    assert_eq!(mark("❌ Never"), (Some(false), "Never"));
-    assert_eq!(mark("✅ `x`"), (Some(true), "`x`"));
-    assert_eq!(mark("⚠️ careful"), (None, "careful"));
-    assert_eq!(mark("Élan"), (None, "Élan"));
+    assert_eq!(split_mark("❌ Never"), (Some(false), "Never"));
+    assert_eq!(split_mark("✅ `x`"), (Some(true), "`x`"));
+    assert_eq!(split_mark("⚠️ careful"), (None, "careful"));
+    assert_eq!(split_mark("Élan"), (None, "Élan"));
 }
