@@ -72,11 +72,11 @@ pub struct MarkdownDocument {
 impl MarkdownDocument {
     /// Parses Markdown. Every text is valid.
     pub fn parse(text: &str) -> Self {
-        Reader::new(text).read()
+        BlockReader::new(text).read()
     }
 }
 
-struct Reader<'a> {
+struct BlockReader<'a> {
     lines: LineIndex,
     text: &'a str,
     out: MarkdownDocument,
@@ -107,7 +107,7 @@ struct OpenBlock {
     cells: Vec<(usize, Vec<String>)>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BlockReader<'a> {
     fn new(text: &'a str) -> Self {
         Self {
             lines: LineIndex::new(text),

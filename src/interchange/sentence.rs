@@ -17,7 +17,7 @@ pub fn split_because(sentence: &str) -> Option<(String, String)> {
     if statement.matches('(').count() != statement.matches(')').count() {
         return None;
     }
-    Some((stop(statement), stop(&capital(clause))))
+    Some((with_period(statement), with_period(&capital(clause))))
 }
 
 fn in_code(text: &str, at: usize) -> bool {
@@ -42,7 +42,7 @@ pub fn uncapital(text: &str) -> String {
 }
 
 /// Ends a text with a period, unless it ends as a sentence.
-pub fn stop(text: &str) -> String {
+pub fn with_period(text: &str) -> String {
     let text = text.trim_end();
     if text.is_empty() || text.ends_with(['.', '!', '?', '…']) { text.to_owned() } else { format!("{text}.") }
 }
@@ -109,7 +109,7 @@ mod tests {
         fn nothing_panics(text in "\\PC{0,80}", max in 0_usize..40) {
             let _ = split_because(&text);
             prop_assert!(cut(&text, max).chars().count() <= max.max(1));
-            let _ = (shorten(&text, max), capital(&text), uncapital(&text), stop(&text));
+            let _ = (shorten(&text, max), capital(&text), uncapital(&text), with_period(&text));
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Sections;
 use crate::interchange::{
     markdown::{Block, BlockKind},
-    sentence::{capital, sentences, shorten, split_because, stop},
+    sentence::{capital, sentences, shorten, split_because, with_period},
 };
 
 /// The sections that contain the decision.
@@ -31,7 +31,6 @@ pub(super) fn statement(sections: &Sections<'_>, title: &str) -> Option<(usize, 
     if let Some(option) = chosen_option(&block.text) {
         return Some((block.line, decision_of_option(title, &option)));
     }
-    let mut line = block.line;
     let statement = if first.ends_with(':') {
         // The sentence introduces a list: its points are the decision.
         let points: Vec<_> = blocks
@@ -43,12 +42,11 @@ pub(super) fn statement(sections: &Sections<'_>, title: &str) -> Option<(usize, 
             .collect();
         if points.is_empty() { title.to_owned() } else { format!("{first} {}", points.join("; ")) }
     } else if needs_title(&first) {
-        line = block.line;
         format!("{}: {first}", title.trim_end_matches(['.', '?', ':']))
     } else {
         split_because(&first).map_or(first, |(statement, _)| statement)
     };
-    Some((line, stop(&statement)))
+    Some((block.line, with_period(&statement)))
 }
 
 /// Returns the reason: a “because” clause in the section of the decision, and the text of the section that gives reasons.
@@ -92,7 +90,7 @@ fn decision_of_option(title: &str, option: &str) -> String {
     let lower = title.to_lowercase();
     let option_words = option.split_whitespace().count();
     if lower.contains(&option.to_lowercase()) {
-        return stop(title);
+        return with_period(title);
     }
     // An option that is an instruction needs no title.
     let verb = option.split_whitespace().next().is_some_and(|word| {
@@ -101,9 +99,9 @@ fn decision_of_option(title: &str, option: &str) -> String {
             .contains(&word.as_str())
     });
     if verb && option_words >= 2 {
-        stop(&capital(option))
+        with_period(&capital(option))
     } else {
-        stop(&format!("{}: {option}", title.trim_end_matches(['?', '.', ':'])))
+        with_period(&format!("{}: {option}", title.trim_end_matches(['?', '.', ':'])))
     }
 }
 
@@ -124,7 +122,7 @@ fn prose(blocks: &[&Block], most: usize) -> Option<String> {
     let text: Vec<_> = blocks
         .iter()
         .filter(|block| is_prose(block))
-        .map(|block| if block.text.ends_with(':') { block.text.clone() } else { stop(&capital(&block.text)) })
+        .map(|block| if block.text.ends_with(':') { block.text.clone() } else { with_period(&capital(&block.text)) })
         .collect();
     let text = shorten(&text.join(" "), most);
     (!text.is_empty()).then_some(text)

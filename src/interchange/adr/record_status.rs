@@ -136,7 +136,7 @@ impl StatusFields {
 fn add_new(into: &mut Vec<RecordRef>, found: Vec<RecordRef>) {
     for reference in found {
         if !into.contains(&reference) {
-            into.add_new(reference);
+            into.push(reference);
         }
     }
 }

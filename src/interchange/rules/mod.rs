@@ -14,7 +14,7 @@ mod wording;
 use super::{
     SkippedText,
     markdown::{Block, BlockKind, MarkdownDocument},
-    sentence::{capital, cut, sentences, split_because, stop, uncapital},
+    sentence::{capital, cut, sentences, split_because, uncapital, with_period},
 };
 use crate::domain::{ClaimKind, text::STATED};
 pub use rule_origin::{SHORT_ID, is_from, is_from_commit};
@@ -56,7 +56,7 @@ pub fn parse(name: &str, text: &str) -> ParsedRules {
     let (text, skipped) = clean::text(text);
     let document = MarkdownDocument::parse(&text);
     let out = ParsedRules { rules: Vec::new(), skipped };
-    let mut reader = Reader {
+    let mut reader = RuleReader {
         name,
         out,
         section: Stance::Neutral,
@@ -85,7 +85,7 @@ enum Context {
     Form,
 }
 
-struct Reader<'a> {
+struct RuleReader<'a> {
     name: &'a str,
     out: ParsedRules,
     /// The stance of the headings above.
@@ -100,7 +100,7 @@ struct Reader<'a> {
     parents: Vec<Context>,
 }
 
-impl Reader<'_> {
+impl RuleReader<'_> {
     fn block(&mut self, block: &Block) {
         if block.quoted && !matches!(block.kind, BlockKind::Heading(_)) {
             return self.skip(block, &block.text, "quoted");
@@ -282,7 +282,7 @@ impl Reader<'_> {
         }
         // The text after a dash or a colon says why, or what to do instead.
         if let Some((what, why)) = split_explanation(first, lead.join == Join::Label) {
-            rest = [stop(&capital(why)), rest].join(" ").trim_end().into();
+            rest = [with_period(&capital(why)), rest].join(" ").trim_end().into();
             first = what;
         }
         let item = lowered(first);
@@ -372,7 +372,7 @@ impl Reader<'_> {
     fn rule_at(&mut self, block: &Block, sentence: &str, explained: &str, line: usize) {
         let (statement, because) = match split_because(sentence) {
             Some((statement, because)) => (statement, Some(because)),
-            None => (stop(sentence.trim_end_matches([';', ',', ' '])), None),
+            None => (with_period(sentence.trim_end_matches([';', ',', ' '])), None),
         };
         let mut reason = [because.unwrap_or_default(), explained.to_owned()].join(" ").trim().to_owned();
         let place = if block.headings.is_empty() {
@@ -380,7 +380,7 @@ impl Reader<'_> {
         } else {
             format!("{STATED}{} under “{}”.", self.name, block.headings.join(" > "))
         };
-        reason = if reason.is_empty() { place } else { format!("{} {place}", stop(&cut(&reason, MAX_REASON))) };
+        reason = if reason.is_empty() { place } else { format!("{} {place}", with_period(&cut(&reason, MAX_REASON))) };
         let kind = wording::kind(&statement);
         self.out.rules.push(Rule {
             statement: capital(wording::without_emphasis(&statement)),

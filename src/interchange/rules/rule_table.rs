@@ -1,9 +1,9 @@
 //! Tables of rules, with columns such as “Do” and “Don't”, “Use” and “Instead of”, “Rule” and “Why”.
 
-use super::{Reader, is_code, lead_of, lowered, stance};
+use super::{RuleReader, is_code, lead_of, lowered, stance};
 use crate::interchange::{
     markdown::Block,
-    sentence::{capital, stop},
+    sentence::{capital, with_period},
 };
 use stance::{Lead, Stance};
 
@@ -21,7 +21,7 @@ enum Column {
     Other,
 }
 
-impl Reader<'_> {
+impl RuleReader<'_> {
     pub(super) fn table(&mut self, block: &Block) {
         let Some(((_, header), rows)) = block.rows.split_first() else { return self.skip(block, "", "a table") };
         let columns: Vec<Column> = header.iter().map(|cell| column(cell)).collect();
@@ -49,7 +49,7 @@ impl Reader<'_> {
                 .map(|(_, cell)| cell.trim())
                 .filter(|cell| !cell.is_empty())
         };
-        let why = of(|column| matches!(column, Column::Why)).map(|why| stop(&capital(why))).unwrap_or_default();
+        let why = of(|column| matches!(column, Column::Why)).map(|why| with_period(&capital(why))).unwrap_or_default();
         let at = self.out.rules.len();
         let new = of(|column| matches!(column, Column::Use));
         let old = of(|column| matches!(column, Column::Instead));
@@ -65,7 +65,7 @@ impl Reader<'_> {
             _ => {
                 for (column, cell) in columns.iter().zip(cells) {
                     let cell = stance::split_mark(cell.trim()).1;
-                    let text = if why.is_empty() { cell.to_owned() } else { format!("{} {why}", stop(cell)) };
+                    let text = if why.is_empty() { cell.to_owned() } else { format!("{} {why}", with_period(cell)) };
                     match column {
                         _ if cell.is_empty() => {}
                         Column::Rules => self.sentences(block, &text, super::wording::is_rule_item),

@@ -195,7 +195,7 @@ pub(super) fn read(text: &str) -> Stance {
 /// Splits the marks at the start of a text: returns whether they assert or deny, and the rest.
 pub(super) fn split_mark(text: &str) -> (Option<bool>, &str) {
     let rest = text.trim_start_matches(|c: char| {
-        // Emoji, with what joins and varies them; letters, digits, `code` and brackets begin words.
+        // Emoji with their joiners and variation selectors; letters, digits, `code` and brackets begin words.
         !c.is_alphanumeric() && !c.is_ascii() && !matches!(c, '“' | '‘' | '«' | '§' | '…') || c.is_whitespace()
     });
     let marks = text.get(..text.len() - rest.len()).unwrap_or_default();

@@ -342,7 +342,7 @@ pub(super) fn is_noun_phrase(item: &str) -> bool {
         return first != "§" || preposition.contains(&followed) || followed.ends_with('s');
     }
     if known {
-        return matches!(followed, "" | "of") && words.len() > 1 && followed == "of";
+        return followed == "of";
     }
     // A plural alone, or a noun before a preposition.
     let preposition =
