@@ -1,7 +1,7 @@
 //! Translates field names of the API in error messages into arguments of the command line.
 
-/// What stands between backticks in messages of the API, each with what the command line says instead; empty for what it has no name for: then
-/// the message says enough without.
+/// Names in backticks in messages of the API, each with the words of the command line for it. An empty text stands for a name that
+/// the command line lacks: it is omitted before a colon, and loses its backticks elsewhere.
 const WORDS: &[(&str, &str)] = &[
     ("as_of", "`--as-of`"),
     ("because", "`--reason`"),
@@ -45,7 +45,7 @@ const WORDS: &[(&str, &str)] = &[
     ("GET /sync/invites", "`ergo sync status`"),
 ];
 
-/// Replaces what the API calls things in a message. What is quoted, such as a statement, stays as it is.
+/// Replaces names of the API in a message by those of the command line. Text in quotation marks, such as a statement, stays as it is.
 pub(crate) fn in_arguments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -9,7 +9,7 @@ use crate::store::SCHEMA;
 /// Memory for coding agents: keeps decisions with their reasons, and refuses what contradicts them.
 #[derive(Debug, Parser)]
 #[command(name = "ergo", version = version(), propagate_version = false, max_term_width = 100)]
-#[command(after_long_help = AFTER)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct Cli {
     /// The options of every verb.
     #[command(flatten)]
@@ -28,7 +28,7 @@ fn version() -> &'static str {
     &VERSION
 }
 
-const AFTER: &str = "\
+const AFTER_HELP: &str = "\
 A claim is a stored statement: a decision, a rule or a fact, with its source and its reason. The guard is the check that runs on
 every new decision or rule: it refuses one that contradicts an active claim, and opens a conflict card for a person to settle.
 
@@ -174,7 +174,7 @@ fn joined_paragraphs(text: &str) -> String {
 /// Arguments that report an empty value themselves, or that may be given without one.
 const MAY_BE_EMPTY: [&str; 6] = ["exception", "force_exception", "org", "project", "reason", "scope"];
 
-/// Returns the first option, or card, that was given as an empty text: it would be taken as not given.
+/// Returns the first option, or card, that was given as an empty text, which would count as not given.
 pub(super) fn empty_argument(matches: &ArgMatches) -> Option<String> {
     let root = Cli::command();
     let (mut command, mut matches) = (&root, matches);

@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal, Stdin};
 
 use super::{CliError, Context, ui::SafeText};
 
-/// What came of a prompt.
+/// The reply to a prompt.
 pub(super) enum Reply {
     /// A line, trimmed.
     Line(String),
@@ -27,7 +27,7 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    /// Returns `None` if stdin is empty, so that nobody can answer.
+    /// Creates an asker; `None` if stdin is empty, so that nobody can answer.
     pub(super) fn new() -> Option<Self> {
         let stdin = std::io::stdin();
         let terminal = stdin.is_terminal();
@@ -50,7 +50,7 @@ impl Asker {
         Ok((read > 0).then_some(line))
     }
 
-    /// As [`Asker::ask`], but Ctrl-C is an answer, too, and does not end the program: for as long as the process runs.
+    /// As [`Asker::ask`], but Ctrl-C is a reply, too. From the first call on, Ctrl-C does not end the process any more.
     pub(super) async fn ask_or_stop(
         &mut self,
         cx: &mut Context,
@@ -58,7 +58,7 @@ impl Asker {
     ) -> Result<Reply, CliError> {
         cx.ui.prompt(prompt);
         let (send, line) = tokio::sync::oneshot::channel();
-        // A thread of its own: the runtime would wait at its end for a read that nobody answers.
+        // In a thread of its own, since the runtime would wait at its end for a read that nobody answers.
         std::thread::spawn(move || {
             let mut line = String::new();
             let read = std::io::stdin().read_line(&mut line);

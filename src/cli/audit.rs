@@ -9,11 +9,11 @@ use crate::{
     domain::{Scope, text::escape},
 };
 
-/// Pairs that are judged by one request: few, so that Ctrl-C takes effect soon.
-const STEP: usize = 3;
+/// The number of pairs that one request judges: few, so that Ctrl-C takes effect soon.
+const PAIRS_PER_REQUEST: usize = 3;
 
 /// The width of the progress bar, in characters.
-const BAR: usize = 24;
+const BAR_WIDTH: usize = 24;
 
 /// Compare all active claims of a project and open a conflict card for each contradiction.
 #[derive(Debug, clap::Args)]
@@ -48,7 +48,7 @@ struct AuditAnswer<'a> {
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let (client, scope) = cx.reader().await?;
-    let caller = Caller { org_id: scope.org_id.clone(), project: scope.project.clone(), ..cx.anyone()? };
+    let caller = Caller { org_id: scope.org_id.clone(), project: scope.project.clone(), ..cx.caller()? };
     let request = AuditRequest { caller: caller.clone(), dry_run: args.dry_run };
     cx.ui.progress(text!("comparing the claims of {} …", escape(&scope.to_string())));
     let answer = client.audit(&request).await;
@@ -63,7 +63,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let pairs = count(estimate.left, "pair", "pairs");
     let begin = text!("Judging {}: {}. Ctrl-C stops.", pairs, pair_cost(&estimate));
     let question = text!("Have {} judged: {}?", pairs, pair_cost(&estimate));
-    if estimate.left > 0 && !args.dry_run && agreed(cx, &estimate.judges, args.judge, begin, question)? {
+    if estimate.left > 0 && !args.dry_run && may_ask_judges(cx, &estimate.judges, args.judge, begin, question)? {
         judged = Some(judge(cx, &client, caller.clone(), &estimate).await?);
     } else if estimate.left > 0 && !cx.ui.json {
         cx.ui.line(text!("{} in doubt can be judged: {}.", pairs, pair_cost(&estimate)));
@@ -77,7 +77,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     Ok(Exit::Ok)
 }
 
-/// Prints what the comparison found.
+/// Prints the result of the comparison.
 fn report(cx: &mut Context, outcome: &AuditOutcome, scope: &Scope, dry_run: bool) {
     let now = Context::now();
     for card in &outcome.opened {
@@ -103,12 +103,12 @@ fn report(cx: &mut Context, outcome: &AuditOutcome, scope: &Scope, dry_run: bool
     }
 }
 
-/// What judging the pairs takes, and who does it.
+/// Describes what judging the pairs costs, and names the judges.
 fn pair_cost(estimate: &JudgedNext) -> String {
     cost(&estimate.judges, estimate.tokens, estimate.seconds)
 }
 
-/// What asking language models takes, and which are asked.
+/// Describes what asking language models costs, and names them.
 pub(super) fn cost(judges: &[JudgeView], tokens: usize, seconds: u64) -> String {
     let judges = judges.iter().map(|judge| escape(&judge.name)).collect::<Vec<_>>().join(", then ");
     let time = match seconds {
@@ -118,8 +118,9 @@ pub(super) fn cost(judges: &[JudgeView], tokens: usize, seconds: u64) -> String 
     format!("about {time} and {tokens} tokens, by {judges}")
 }
 
-/// Whether a language model may be asked: claims go to nobody outside of this program without a word of the user.
-pub(super) fn agreed(
+/// Returns whether the judges may be asked. Claims are sent to a judge outside of this program only if the user agreed: before
+/// (`asked`), or when asked now.
+pub(super) fn may_ask_judges(
     cx: &mut Context,
     judges: &[JudgeView],
     asked: bool,
@@ -146,7 +147,7 @@ async fn judge(
     caller: Caller,
     estimate: &JudgedNext,
 ) -> Result<JudgedNext, CliError> {
-    let request = JudgeNextRequest { caller, limit: Some(STEP), ..JudgeNextRequest::default() };
+    let request = JudgeNextRequest { caller, limit: Some(PAIRS_PER_REQUEST), ..JudgeNextRequest::default() };
     let mut sum = JudgedNext { judged: 0, asked: 0, cards: 0, ..estimate.clone() };
     let mut stopped = false;
     cx.ui.progress(text!("{}", bar("judging pairs", 0, estimate.left)));
@@ -190,10 +191,10 @@ pub(super) async fn unless_stopped<T>(
     Ok(Some(step?))
 }
 
-/// A progress bar.
+/// Formats a progress bar.
 pub(super) fn bar(what: &str, done: usize, all: usize) -> String {
-    let full = (BAR * done.min(all)).checked_div(all).unwrap_or(BAR);
-    format!("{what} [{}{}] {done} of {all}", "#".repeat(full), " ".repeat(BAR - full))
+    let full = (BAR_WIDTH * done.min(all)).checked_div(all).unwrap_or(BAR_WIDTH);
+    format!("{what} [{}{}] {done} of {all}", "#".repeat(full), " ".repeat(BAR_WIDTH - full))
 }
 
 #[cfg(test)]
@@ -202,9 +203,9 @@ mod tests {
 
     #[test]
     fn the_bar_fills_and_the_estimate_says_who_how_long_and_how_much() {
-        assert_eq!(bar("judging pairs", 0, 4), format!("judging pairs [{}] 0 of 4", " ".repeat(BAR)));
+        assert_eq!(bar("judging pairs", 0, 4), format!("judging pairs [{}] 0 of 4", " ".repeat(BAR_WIDTH)));
         assert_eq!(bar("judging pairs", 2, 4), format!("judging pairs [{}{}] 2 of 4", "#".repeat(12), " ".repeat(12)));
-        assert_eq!(bar("judging pairs", 0, 0), format!("judging pairs [{}] 0 of 0", "#".repeat(BAR)));
+        assert_eq!(bar("judging pairs", 0, 0), format!("judging pairs [{}] 0 of 0", "#".repeat(BAR_WIDTH)));
         let judge = |name: &str, external| JudgeView { name: name.to_owned(), external };
         let judges = [judge("qwen", false), judge("claude -p", true)];
         assert_eq!(cost(&judges, 900, 125), "about 3 min and 900 tokens, by qwen, then claude -p");

@@ -23,7 +23,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         return Err(CliError::usage(format_args!("the path {} is not valid UTF-8", path.display())));
     };
     let client = cx.client().await?;
-    let outcome = pace::shown(&mut cx.ui, &client, "backup", client.backup(text)).await?;
+    let outcome = pace::with_progress(&mut cx.ui, &client, "backup", client.backup(text)).await?;
     if cx.ui.json {
         cx.ui.value(&outcome);
     } else if !cx.ui.quiet {

@@ -17,7 +17,7 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let (client, scope) = cx.reader().await?;
-    let caller = cx.anyone()?;
+    let caller = cx.caller()?;
     let (who, agent) = (Some(caller.who), caller.agent);
     let request = CalibrateRequest { org_id: scope.org_id, project: scope.project, who, agent, dry_run: args.dry_run };
     let answer = client.calibrate(&request).await?;

@@ -128,17 +128,17 @@ fn nothing_matches(cx: &mut Context, args: &Args, filtered: bool, place: &str) {
     } else {
         cx.ui.line(text!("No {} claims in {}.", args.status, place));
     }
-    let mut ways = Vec::new();
+    let mut commands = Vec::new();
     if args.status != "all" {
-        ways.push((paging::with_status("all"), "include claims of any status".to_owned()));
+        commands.push((paging::with_status("all"), "include claims of any status".to_owned()));
     }
     if !args.all {
-        ways.push((paging::in_all_scopes(), "search all scopes".to_owned()));
+        commands.push((paging::in_all_scopes(), "search all scopes".to_owned()));
     }
-    cx.ui.commands(&ways);
+    cx.ui.commands(&commands);
 }
 
-/// Shows what stands below the rows: that there are no claims at all, or how to go on.
+/// Shows the lines below the rows: that there are no claims at all, or how to list the next ones.
 fn show_rest(cx: &mut Context, page: &ClaimsPage, place: &str, earlier: bool) {
     if page.items.is_empty() {
         if earlier {

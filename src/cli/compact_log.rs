@@ -27,7 +27,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// What was removed, or would be.
+/// The removed data, or with `--dry-run` the data to remove.
 #[derive(Debug, Default, Serialize)]
 struct Compacted {
     dry_run: bool,
@@ -60,7 +60,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
             return Err(CliError::new(Exit::Unreachable, format_args!("the store is in use: {owner}"))
                 .hint("stop the daemon first: `ergo daemon stop && ergo compact`"));
         }
-        None if StoreFile::look_unless_lost(&paths)? == StoreFile::Present => in_file(&paths, &mut done)?,
+        None if StoreFile::look_unless_lost(&paths)? == StoreFile::Present => compact_file(&paths, &mut done)?,
         None => {}
     }
     let sessions = injected::forget_old(&paths.state, before, args.dry_run)
@@ -70,8 +70,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     Ok(Exit::Ok)
 }
 
-/// Compacts the file, which no daemon has open.
-fn in_file(paths: &Paths, done: &mut Compacted) -> Result<(), CliError> {
+/// Compacts the store's file while no daemon has it open.
+fn compact_file(paths: &Paths, done: &mut Compacted) -> Result<(), CliError> {
     let _lock = StoreLock::take(paths, "compact")?;
     let failed = |error: StoreError| {
         CliError::internal(format_args!("{} cannot be compacted: {error}", paths.store().display()))

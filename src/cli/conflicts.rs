@@ -43,10 +43,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             cx.ui.value(&card);
         } else {
             cx.ui.card(&card, now);
-            // The past cannot be settled.
+            // A card of the past cannot be settled.
             if as_of.is_none() {
                 cx.ui.line("");
-                cx.ui.card_ways(&card);
+                cx.ui.card_commands(&card);
             }
         }
         return Ok(Exit::Ok);
@@ -76,14 +76,14 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         let status = if args.status == "all" { String::new() } else { format!("{} ", args.status) };
         let then = if as_of.is_some() { " at that time" } else { "" };
         cx.ui.line(text!("No {}conflicts in {}{}.", status, place, then));
-        let mut ways = Vec::new();
+        let mut commands = Vec::new();
         if as_of.is_none() && !args.all {
-            ways.push((cx.in_scope("ergo audit"), "compare all active claims".to_owned()));
+            commands.push((cx.in_scope("ergo audit"), "compare all active claims".to_owned()));
         }
         if args.status != "all" {
-            ways.push((paging::with_status("all"), "list those of any status".to_owned()));
+            commands.push((paging::with_status("all"), "list those of any status".to_owned()));
         }
-        cx.ui.commands(&ways);
+        cx.ui.commands(&commands);
     } else if let Some(next) = &page.next {
         let (shown, total) = (page.items.len(), count(page.total, "conflict", "conflicts"));
         cx.ui.note(text!("{} of {} shown. More: {}", shown, total, paging::next_page(next)));

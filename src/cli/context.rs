@@ -32,16 +32,17 @@ pub(crate) struct Context {
     config: OnceCell<(Paths, Config)>,
     client: OnceCell<Client>,
     new_scope: OnceCell<NewScope>,
+    /// Whether environment variables and the user's settings apply.
     environment: bool,
 }
 
-/// A scope that a flag names and nobody has written to, and one of nearly the same name.
+/// An unknown scope that a flag names, and a known one with a similar name.
 struct NewScope {
     scope: Scope,
-    near: Scope,
+    similar: Scope,
 }
 
-/// How many typing errors a scope may be away from a known one.
+/// The maximum edit distance between an unknown scope and the known one that may be meant.
 const MAX_TYPOS: usize = 2;
 
 /// The scope in which a verb acts.
@@ -49,7 +50,7 @@ const MAX_TYPOS: usize = 2;
 pub(crate) struct Here {
     /// The scope that the flags, the configuration and the working directory name.
     pub(crate) scope: Scope,
-    /// What distinguishes the project from another of the same name, the best first; empty if a flag named the project.
+    /// Identities that distinguish the project from others of the same name, the best first; empty if a flag named the project.
     pub(crate) identities: Vec<String>,
 }
 
@@ -122,11 +123,12 @@ impl Context {
         Ok(client)
     }
 
-    /// Shows what stands beside a result: that the scope may be a typing error, and that the daemon has another version than this program.
+    /// Shows notes after the result: that the scope may be a typing error, and that the daemon has another version than this
+    /// program.
     pub(crate) fn closing_notes(&mut self) {
-        if let Some(NewScope { scope, near }) = self.new_scope.get() {
-            let (scope, near) = (escape(&scope.to_string()), escape(&near.to_string()));
-            self.ui.note(text!("The scope {} is new. Did you mean {}?", scope, near));
+        if let Some(NewScope { scope, similar }) = self.new_scope.get() {
+            let (scope, similar) = (escape(&scope.to_string()), escape(&similar.to_string()));
+            self.ui.note(text!("The scope {} is new. Did you mean {}?", scope, similar));
         }
         if let Some(skew) = self.client.get().and_then(Client::skew) {
             self.ui.note(text!("{}", skew));
@@ -170,7 +172,7 @@ impl Context {
         Ok(Here { scope, identities })
     }
 
-    /// Whether the scope is that of the working directory, so that sources of claims are its files.
+    /// Whether the scope is that of the working directory, so that the sources of its claims are files there.
     pub(crate) fn is_in_project(&self) -> bool {
         self.globals.scope.is_none() && self.globals.project.is_none()
     }
@@ -211,9 +213,9 @@ impl Context {
         let scopes = client.scopes().await?.items;
         let (scope, identity) = known_scope(&here.scope, &here.identities, &scopes);
         if self.names_scope()
-            && let Some(near) = nearly(&scope, &scopes)
+            && let Some(similar) = similar_scope(&scope, &scopes)
         {
-            self.new_scope.get_or_init(|| NewScope { scope: scope.clone(), near });
+            self.new_scope.get_or_init(|| NewScope { scope: scope.clone(), similar });
         }
         Ok((scope, identity))
     }
@@ -223,12 +225,12 @@ impl Context {
         let Here { scope, .. } = self.here()?;
         let client = self.client().await?;
         let (_, identity) = self.known(&client).await?;
-        let caller = Caller { org_id: scope.org_id, project: scope.project, identity, ..self.anyone()? };
+        let caller = Caller { org_id: scope.org_id, project: scope.project, identity, ..self.caller()? };
         Ok((client, caller))
     }
 
-    /// Returns the caller, without a scope.
-    pub(crate) fn anyone(&self) -> Result<Caller, CliError> {
+    /// Returns the caller of a request, without a scope.
+    pub(crate) fn caller(&self) -> Result<Caller, CliError> {
         let agent = std::env::var("ERGO_AGENT").ok().filter(|agent| !agent.trim().is_empty());
         Ok(Caller { who: self.config()?.who.clone(), agent, ..Caller::default() })
     }
@@ -239,15 +241,15 @@ impl Context {
     }
 }
 
-/// The error for a scope that cannot be one.
+/// The error for an invalid scope.
 fn invalid_scope(text: &str, error: &InvalidScope) -> CliError {
     let error = in_arguments(&error.to_string());
     CliError::usage(format_args!("invalid scope “{text}”: {error}"))
         .hint("`ergo scopes` lists the scopes that have claims")
 }
 
-/// Returns the known scope that is spelled nearly as one that is not known.
-fn nearly(named: &Scope, scopes: &[ScopeView]) -> Option<Scope> {
+/// Returns the known scope whose name is most similar to that of an unknown one, if they differ by at most [`MAX_TYPOS`].
+fn similar_scope(named: &Scope, scopes: &[ScopeView]) -> Option<Scope> {
     if scopes.iter().any(|known| known.scope == *named) {
         return None;
     }
@@ -281,6 +283,6 @@ mod tests {
             ScopeView { scope, active: 1, total: 1, open_cards: 0, needs_review: 0, latest: 0, identity: None }
         };
         let scopes = [view("acme/shop"), view("acme/blog")];
-        assert_eq!(nearly(&named.parse().unwrap(), &scopes), near.map(|near| near.parse().unwrap()));
+        assert_eq!(similar_scope(&named.parse().unwrap(), &scopes), near.map(|near| near.parse().unwrap()));
     }
 }

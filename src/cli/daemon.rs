@@ -22,11 +22,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    act: Act,
+    command: DaemonCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Act {
+enum DaemonCommand {
     /// Start the daemon if it is not running, and wait until it answers.
     Start {
         /// Create an empty store if this device's store is lost.
@@ -50,17 +50,17 @@ enum Act {
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let paths = Paths::find()?;
-    match args.act {
-        Act::Run => run_daemon(&paths, cx),
-        Act::Install { dry_run } => install(&paths, dry_run, cx),
-        Act::Start { new_store } => {
+    match args.command {
+        DaemonCommand::Run => run_daemon(&paths, cx),
+        DaemonCommand::Install { dry_run } => install(&paths, dry_run, cx),
+        DaemonCommand::Start { new_store } => {
             if new_store {
                 daemon::begin_anew(&paths).map_err(daemon_error)?;
             }
             cx.block_on(async |cx| start(paths, cx).await)
         }
-        Act::Stop => cx.block_on(async |cx| stop(paths, cx).await),
-        Act::Status => cx.block_on(async |cx| status(paths, cx).await),
+        DaemonCommand::Stop => cx.block_on(async |cx| stop(paths, cx).await),
+        DaemonCommand::Status => cx.block_on(async |cx| status(paths, cx).await),
     }
 }
 
@@ -123,7 +123,7 @@ fn show(status: &DaemonStatus, paths: &Paths, cx: &mut Context) {
             cx.ui.line(text!("daemon   {}, ergo {}, process {}", word, health.version, health.pid));
             cx.ui.line(text!("up       {}", duration(health.uptime_s)));
             if let Some(record) = record {
-                places(record, paths, cx);
+                show_places(record, paths, cx);
             }
             if let Some(skew) = skew {
                 let skew = cx.ui.paint(Style::Warn, skew);
@@ -144,7 +144,7 @@ fn show(status: &DaemonStatus, paths: &Paths, cx: &mut Context) {
     }
 }
 
-fn places(record: &DaemonRecord, paths: &Paths, cx: &mut Context) {
+fn show_places(record: &DaemonRecord, paths: &Paths, cx: &mut Context) {
     cx.ui.line(text!("store    {}", record.store.display()));
     cx.ui.line(text!("socket   {}", record.socket.display()));
     match &record.tcp {
@@ -159,13 +159,13 @@ fn places(record: &DaemonRecord, paths: &Paths, cx: &mut Context) {
     cx.ui.line(text!("log      {}", record.log.display()));
 }
 
-/// Runs the daemon in this process. On a terminal it prints once where it listens.
+/// Runs the daemon in this process. On a terminal, first prints where it listens.
 fn run_daemon(paths: &Paths, cx: &mut Context) -> Result<Exit, CliError> {
     let config = Config::load(paths)?;
-    let person = std::io::stdout().is_terminal();
+    let is_terminal = std::io::stdout().is_terminal();
     let more = mcp::router(DaemonLink::new(Connect { spawn: false, ..local(paths.clone()) }));
     daemon::run(paths, &config, more, |record, problems| {
-        if person {
+        if is_terminal {
             cx.ui.note(text!("ergo {} serves {}", record.version, record.store.display()));
             let tcp = record.tcp.as_deref().map(|address| format!(" and http://{address}")).unwrap_or_default();
             cx.ui.note(text!("on unix:{}{}; press Ctrl-C to stop it", record.socket.display(), tcp));

@@ -2,7 +2,7 @@
 
 use super::{
     CliError, Context,
-    audit::{agreed, bar, cost, unless_stopped},
+    audit::{bar, cost, may_ask_judges, unless_stopped},
     show::text::count,
 };
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     client::Client,
 };
 
-/// Estimates, asks if claims would leave this program, and reads. `judge`: the user has agreed.
+/// Estimates the cost, asks the user if claims would leave this program, and has the story read. `judge`: the user agreed already.
 pub(super) async fn run(
     cx: &mut Context,
     client: &Client,
@@ -30,7 +30,7 @@ pub(super) async fn run(
     let claims = count(estimate.left, "claim", "claims");
     let begin = text!("Reading the story, {}: {}. Ctrl-C stops.", claims, price);
     let question = text!("Have the story read, {}: {}?", claims, price);
-    if estimate.left == 0 || dry_run || !agreed(cx, &estimate.judges, judge, begin, question)? {
+    if estimate.left == 0 || dry_run || !may_ask_judges(cx, &estimate.judges, judge, begin, question)? {
         if estimate.left > 0 && !cx.ui.json {
             cx.ui.line(text!("The story can be read, {}: {}.", claims, price));
             cx.ui.commands(&[(cx.in_scope("ergo audit --deep --judge"), "have it read".to_owned())]);

@@ -17,7 +17,7 @@ use std::{
 use super::app_capture::CaptureArgs;
 use super::{
     CliError, Context, Exit,
-    walkthrough::{head, run_command, say, step},
+    walkthrough::{heading, run_command, say, step},
 };
 use crate::{
     api::{ConflictsQuery, StoryQuery},
@@ -29,10 +29,10 @@ use home::Home;
 use private_daemon::PrivateDaemon;
 use writes::WRITES;
 
-/// How long the demonstration waits for the story: a debug build on a busy machine takes that long.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the demonstration waits for the story; a debug build on a busy machine needs that long.
+const STORY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The time between two looks at how far it is.
+/// The interval between two checks whether the story is complete.
 const POLL: Duration = Duration::from_millis(100);
 
 /// The scope of everything in the demonstration.
@@ -54,10 +54,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     #[cfg(feature = "testing")]
     let capture = args.capture.absolute()?;
     let home = Home::make()?;
-    // The files have the same relative paths as in a repository, so that sources look as they do there.
+    // The files have the same relative paths as in ergo's repository, so that sources look the same.
     let work = home.path().join("ergo");
     for asset in RECORDS.iter().chain([&RULES, &NOTES]) {
-        place(&work, asset)?;
+        write_asset(&work, asset)?;
     }
     std::env::set_current_dir(&work).map_err(|error| CliError::file("enter", &work, &error))?;
 
@@ -79,7 +79,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     );
     write_claims(cx)?;
     let first = first_card(cx)?;
-    head(cx, "A person settles the conflicts:");
+    heading(cx, "A person settles the conflicts:");
     #[cfg(feature = "testing")]
     if let Some(card) = first.as_deref().filter(|_| capture.is_set()) {
         let command = capture.demo_command(card);
@@ -95,7 +95,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-fn place(work: &std::path::Path, asset: &Asset) -> Result<(), CliError> {
+fn write_asset(work: &std::path::Path, asset: &Asset) -> Result<(), CliError> {
     let path = work.join(asset.path);
     let folder = path.parent().unwrap_or(work);
     fs::create_dir_all(folder).map_err(|error| CliError::file("create", folder, &error))?;
@@ -104,39 +104,42 @@ fn place(work: &std::path::Path, asset: &Asset) -> Result<(), CliError> {
 
 /// Imports the records and rules, then writes claims that do and do not contradict them.
 fn write_claims(cx: &mut Context) -> Result<(), CliError> {
-    head(cx, "First ergo imports its developers' decisions and working rules:");
+    heading(cx, "First ergo imports its developers' decisions and working rules:");
     step(cx, &["import", "adr", "docs/adr", "--yes"])?;
     step(cx, &["import", "rules", RULES.path])?;
-    head(cx, "Three writes contradict them. The guard refuses each, says why, and opens a card:");
+    heading(cx, "Three writes contradict them. The guard refuses each, says why, and opens a card:");
     for write in WRITES.iter().filter(|write| write.refused) {
         step(cx, &["remember", write.statement, "--reason", write.reason])?;
     }
-    head(cx, "Two writes look similar and contradict nothing:");
+    heading(cx, "Two writes look similar and contradict nothing:");
     for write in WRITES.iter().filter(|write| !write.refused) {
         step(cx, &["remember", write.statement, "--reason", write.reason])?;
     }
-    head(cx, "Ask why. The answer includes the reason and the history:");
+    heading(cx, "Ask why. The answer includes the reason and the history:");
     step(cx, &["why", "what performs every act?"])?;
-    head(cx, "Notes of another tool, with their dates. Read in order, they do not say what holds today, so ergo asks:");
+    heading(
+        cx,
+        "Notes of another tool, with their dates. Read in order, they do not say what holds today, so ergo asks:",
+    );
     step(cx, &["import", "memory", NOTES.path])?;
     finish_story(cx)?;
     step(cx, &["story", "--marks"])
 }
 
-/// Waits until the background has read what was imported; it takes seconds.
+/// Waits until the daemon has read the imported claims in the background, which takes seconds.
 fn finish_story(cx: &mut Context) -> Result<(), CliError> {
     let begun = Instant::now();
     cx.block_on(async |cx| {
         let (client, scope) = cx.reader().await?;
         let query = StoryQuery { org_id: scope.org_id, project: scope.project, ..StoryQuery::default() };
-        while begun.elapsed() < PATIENCE && client.story(&query).await?.waiting > 0 {
+        while begun.elapsed() < STORY_TIMEOUT && client.story(&query).await?.waiting > 0 {
             tokio::time::sleep(POLL).await;
         }
         Ok(())
     })
 }
 
-/// The card of the last refused write.
+/// Returns the id of the card of the last refused write.
 fn first_card(cx: &mut Context) -> Result<Option<String>, CliError> {
     cx.block_on(async |cx| {
         let kind = Some("refused".to_owned());

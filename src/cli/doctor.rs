@@ -25,11 +25,11 @@ use crate::{
     store::{CheckReport, ContactRow, Store, StoreError, StoreStep},
 };
 
-/// Where the reason of a failure is found.
+/// The hint where to find the reason of a failure.
 const LOG_HINT: &str = "see the daemon's log; `ergo daemon status` names the file";
 
-/// Clocks may differ by so many seconds before that is reported.
-const CLOCKS_DIFFER: u64 = 600;
+/// The difference between two clocks from which it is reported, in seconds.
+const REPORTED_CLOCK_DIFFERENCE: u64 = 600;
 
 /// Check the installation and the store.
 #[derive(Debug, clap::Args)]
@@ -66,8 +66,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let paths = Paths::find()?;
     let mut findings = vec![configuration(&paths)];
     findings.extend(judges(&paths));
-    findings.extend(exposure::look(&paths));
-    findings.extend(room(&paths.data, disk::free_bytes(&paths.data)));
+    findings.extend(exposure::check(&paths));
+    findings.extend(free_space(&paths.data, disk::free_bytes(&paths.data)));
     let owner = StoreLock::owner(&paths);
     match owner {
         Some(owner) if args.rebuild => {
@@ -76,13 +76,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         }
         Some(_) => findings.extend(cx.block_on(async |cx| Ok(ask_daemon(&paths, &mut cx.ui).await))?),
         None => {
-            findings.extend(chosen(&paths));
+            findings.extend(chosen_models(&paths));
             findings.extend(examine(&paths, args.rebuild, cx));
         }
     }
     show(&findings, cx);
-    let sick = findings.iter().any(|finding| finding.health == Health::Problem);
-    Ok(if sick { Exit::Internal } else { Exit::Ok })
+    let has_problem = findings.iter().any(|finding| finding.health == Health::Problem);
+    Ok(if has_problem { Exit::Internal } else { Exit::Ok })
 }
 
 fn show(findings: &[Finding], cx: &mut Context) {
@@ -130,7 +130,7 @@ fn configuration(paths: &Paths) -> Finding {
     }
 }
 
-/// Says to whom claims are given to be judged, if the settings name somebody.
+/// Names the endpoint and the command to which the settings send claims to be judged.
 fn judges(paths: &Paths) -> Vec<Finding> {
     let Ok(Config { judge, .. }) = Config::load(paths) else { return Vec::new() };
     let mut out = Vec::new();
@@ -146,26 +146,26 @@ fn judges(paths: &Paths) -> Vec<Finding> {
 }
 
 /// Checks which model serves which role.
-fn chosen(paths: &Paths) -> Vec<Finding> {
-    // A wrong configuration is reported already; check the models with the defaults.
+fn chosen_models(paths: &Paths) -> Vec<Finding> {
+    // An invalid configuration is reported already; the models are then checked with the defaults.
     let config = Config::load(paths).unwrap_or_default();
-    match health::look(paths, &config) {
+    match health::check(paths, &config) {
         Ok(health) => {
             let mut out = vec![fine("models", health.summary)];
-            out.extend(health.problems.into_iter().map(not_as_chosen));
+            out.extend(health.problems.into_iter().map(unusable_model));
             out
         }
         Err(error) => vec![problem("models", error.to_string(), error.hints.first().map(|hint| hint.to_string()))],
     }
 }
 
-/// Reports a chosen model that cannot serve. Only a note, since the default serves in its place.
-fn not_as_chosen(message: String) -> Finding {
+/// Reports a chosen model that cannot be used. Only a note, since the default model is used instead.
+fn unusable_model(message: String) -> Finding {
     Finding { hint: Some("ergo models list".to_owned()), ..note("models", message) }
 }
 
 /// Checks the free space on the disk of the store.
-fn room(folder: &Path, free: Option<u64>) -> Option<Finding> {
+fn free_space(folder: &Path, free: Option<u64>) -> Option<Finding> {
     let (folder, free) = (folder.display(), free?);
     let size = bytes(free);
     Some(match free {
@@ -182,7 +182,7 @@ fn room(folder: &Path, free: Option<u64>) -> Option<Finding> {
     })
 }
 
-/// Asks the running daemon; the store's file is not opened.
+/// Has the running daemon report its state; the store's file is not opened.
 async fn ask_daemon(paths: &Paths, ui: &mut Ui) -> Vec<Finding> {
     let connect = Connect { spawn: false, ..Connect::private(paths.clone()) };
     let answer = async { connect.client().await?.diagnose().await }.await;
@@ -197,7 +197,7 @@ async fn ask_daemon(paths: &Paths, ui: &mut Ui) -> Vec<Finding> {
             out.extend(models(&diagnose.models));
             out.push(vectors(&diagnose.unembedded));
             match connect.client().await {
-                Ok(client) => out.extend(ask_more(&client, &diagnose.store, ui).await),
+                Ok(client) => out.extend(check_through_daemon(&client, &diagnose.store, ui).await),
                 Err(error) => out.push(problem("daemon", error.to_string(), error.hint())),
             }
             out
@@ -211,11 +211,11 @@ async fn ask_daemon(paths: &Paths, ui: &mut Ui) -> Vec<Finding> {
     }
 }
 
-/// Has the daemon check its store, the teams and the contacted addresses.
-async fn ask_more(client: &Client, place: &str, ui: &mut Ui) -> Vec<Finding> {
+/// Has the daemon check its store, and checks teams, clocks, agents and contacted addresses.
+async fn check_through_daemon(client: &Client, place: &str, ui: &mut Ui) -> Vec<Finding> {
     let mut out = Vec::new();
-    match pace::shown(ui, client, "check", client.check_store()).await {
-        Ok(check) => out.extend(looked_over(place, check, None)),
+    match pace::with_progress(ui, client, "check", client.check_store()).await {
+        Ok(check) => out.extend(store_findings(place, check, None)),
         Err(error) => out.push(problem("store", format!("cannot be checked: {error}"), error.hint())),
     }
     match client.sync_status().await {
@@ -223,7 +223,7 @@ async fn ask_more(client: &Client, place: &str, ui: &mut Ui) -> Vec<Finding> {
             out.push(fine("sync", status.says.clone()));
             let of_teams = status.teams.iter().flat_map(|team| &team.problems);
             out.extend(status.problems.iter().chain(of_teams).map(|message| note("sync", message.clone())));
-            out.extend(status.teams.iter().flat_map(|team| &team.peers).filter_map(of_peer));
+            out.extend(status.teams.iter().flat_map(|team| &team.peers).filter_map(peer_finding));
         }
         Err(error) => out.push(problem("sync", error.to_string(), error.hint())),
     }
@@ -232,7 +232,7 @@ async fn ask_more(client: &Client, place: &str, ui: &mut Ui) -> Vec<Finding> {
         Err(error) => out.push(problem("scopes", error.to_string(), error.hint())),
     }
     match client.agents(&AgentsQuery::default()).await {
-        Ok(agents) => out.extend(agents.items.iter().filter_map(of_agent)),
+        Ok(agents) => out.extend(agents.items.iter().filter_map(agent_finding)),
         Err(error) => out.push(problem("agents", error.to_string(), error.hint())),
     }
     match client.sync_contacts().await {
@@ -242,11 +242,11 @@ async fn ask_more(client: &Client, place: &str, ui: &mut Ui) -> Vec<Finding> {
     out
 }
 
-/// Reports that the newest event lies in the future: the clock of this machine is behind, or that of a peer was ahead.
+/// Reports a newest event in the future: the clock of this machine is behind, or that of a peer was ahead.
 fn clock(scopes: &[ScopeView], now: u64) -> Option<Finding> {
     let newest = scopes.iter().max_by_key(|scope| scope.latest)?;
     let seconds = newest.latest.saturating_sub(now) / 1000;
-    (seconds >= CLOCKS_DIFFER).then(|| {
+    (seconds >= REPORTED_CLOCK_DIFFERENCE).then(|| {
         let ahead = span(seconds).unwrap_or_default();
         let message =
             format!("the newest change, in {}, is {ahead} ahead of this machine's clock", escape(&newest.scope.to_string()));
@@ -255,8 +255,8 @@ fn clock(scopes: &[ScopeView], now: u64) -> Option<Finding> {
     })
 }
 
-/// Names an agent that calls every pair compatible: it may not read the claims.
-fn of_agent(agent: &AgentView) -> Option<Finding> {
+/// Reports an agent that calls every pair compatible: perhaps it does not read the claims.
+fn agent_finding(agent: &AgentView) -> Option<Finding> {
     agent.judgements.always_compatible.then(|| {
         let message =
             format!("{} called every pair of claims compatible in its last 50 verdicts", escape(&agent.agent));
@@ -268,13 +268,13 @@ fn of_agent(agent: &AgentView) -> Option<Finding> {
 }
 
 /// Reports a peer's error that needs a person.
-fn of_peer(peer: &PeerView) -> Option<Finding> {
+fn peer_finding(peer: &PeerView) -> Option<Finding> {
     let (error, advice) = (peer.last_error.as_ref()?, peer.advice.clone()?);
     // An offline peer is no finding.
     peer.needs_person.then(|| Finding { hint: Some(advice), ..note("peer", format!("{}: {error}", peer.name)) })
 }
 
-/// Checks which claims and references have no vector yet.
+/// Reports how many claims and references have no vector yet.
 fn vectors(waiting: &Unembedded) -> Finding {
     let Unembedded { claims, chunks, problem: why, off } = waiting;
     let waiting = format!("{} and {}", count(*claims, "claim", "claims"), count(*chunks, "reference", "references"));
@@ -319,7 +319,7 @@ fn contacted(contacts: &[ContactView]) -> Finding {
 }
 
 /// Reports the result of a store check.
-fn looked_over(place: &str, check: StoreCheck, hint: Option<String>) -> Vec<Finding> {
+fn store_findings(place: &str, check: StoreCheck, hint: Option<String>) -> Vec<Finding> {
     let StoreCheck { events, devices, redacted, problems, notes } = check;
     let events = count(events, "event", "events");
     let redacted = if redacted > 0 { format!(", {redacted} of them redacted") } else { String::new() };
@@ -349,7 +349,7 @@ fn models(models: &ModelsStatus) -> Vec<Finding> {
             None => fine("model", message),
         });
     }
-    out.extend(models.problems.iter().cloned().map(not_as_chosen));
+    out.extend(models.problems.iter().cloned().map(unusable_model));
     for worker in models.workers.iter().filter(|worker| worker.restarts > 0) {
         let (roles, times) = (worker.roles.join(" and "), count_times(worker.restarts));
         out.push(Finding {
@@ -386,10 +386,10 @@ fn examine(paths: &Paths, rebuild: bool, cx: &mut Context) -> Vec<Finding> {
         }
     }
     if privacy::check_file(&file).is_err() {
-        // Reported already. Opening the file would close it to others and hide a possible manipulation.
+        // Already reported by `exposure`. Opening the file would restrict its mode and hide a possible manipulation.
         return out;
     }
-    // Held until the end, so that no daemon starts in the meantime.
+    // Held until the end of the checks, so that no daemon starts in the meantime.
     let _lock = match StoreLock::take(paths, "doctor") {
         Ok(lock) => lock,
         Err(error) => {
@@ -432,7 +432,7 @@ fn examine_file(file: &Path, rebuild: bool, ui: &mut Ui) -> Vec<Finding> {
             let size = fs::metadata(file).map_or(0, |meta| meta.len());
             let hint = (!rebuild).then(|| "ergo doctor --rebuild".to_owned());
             let check = StoreCheck { events, devices, redacted, problems, notes };
-            out.extend(looked_over(&format!("{place}, {}", bytes(size)), check, hint));
+            out.extend(store_findings(&format!("{place}, {}", bytes(size)), check, hint));
         }
         Err(error) => {
             out.push(problem("store", format!("{place} cannot be checked: {error}"), damage_hint(&error, file)));
@@ -484,13 +484,13 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_a_problem_and_little_room_a_note() {
-        let disk = |free| room(Path::new("/home/ada/.local/share/ergo"), Some(free)).unwrap();
+        let disk = |free| free_space(Path::new("/home/ada/.local/share/ergo"), Some(free)).unwrap();
         let full = disk(4_096);
         assert_eq!(full.health, Health::Problem);
         assert_eq!(full.message, "the disk of /home/ada/.local/share/ergo is full (4.1 kB free): writes fail");
         assert!(full.hint.unwrap().starts_with("free some space"));
         assert_eq!(disk(10 << 20).health, Health::Note);
         assert_eq!(disk(10 << 30).health, Health::Ok);
-        assert!(room(Path::new("/"), None).is_none());
+        assert!(free_space(Path::new("/"), None).is_none());
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The reason on record if the write has none.
-const BECAUSE: &str = "decided at the terminal by who wrote it";
+const DEFAULT_REASON: &str = "decided at the terminal by who wrote it";
 
 /// The keys, each with its verdict.
 const KEYS: [(char, PairVerdict); 4] = [
@@ -25,28 +25,28 @@ const KEYS: [(char, PairVerdict); 4] = [
     ('c', PairVerdict::Contradicts),
 ];
 
-/// What a person answered to the question about a write.
+/// A person's answers to the question about a write.
 pub(crate) enum Answers {
     /// A verdict on each claim, by its id.
     Verdicts(BTreeMap<String, PairVerdict>),
-    /// The write is not to be stored.
+    /// The write must not be stored.
     Withdraw,
     /// The end of input.
     None,
 }
 
-/// Makes a write wait for verdicts, if a person can be asked for them. An agent that runs commands in a terminal would not answer, and
+/// Makes a write wait for verdicts if a person can be asked for them. An agent that runs commands in a terminal would not answer, and
 /// the demonstration asks nothing.
-pub(crate) fn considering(cx: &Context, request: RememberRequest) -> RememberRequest {
+pub(crate) fn ask_if_interactive(cx: &Context, request: RememberRequest) -> RememberRequest {
     let terminal = cx.ui.terminal && std::io::stdin().is_terminal();
     let person = request.caller.agent.is_none() && !cx.ui.json && !cx.ui.quiet;
     let consider = terminal && person && !cx.is_private() && !request.dry_run;
     RememberRequest { consider, ..request }
 }
 
-/// Asks the writer about the claims in doubt if the write waits for that, and returns what comes of it; `None` if the writer withdraws it.
-/// At the end of input it is stored unanswered.
-pub(crate) async fn settled(
+/// Asks the writer about the claims in doubt if the write waits for verdicts, and returns the outcome; `None` if the writer withdraws
+/// the write. At the end of input the write is stored unanswered.
+pub(crate) async fn answer_questions(
     cx: &mut Context,
     client: &Client,
     request: &RememberRequest,
@@ -58,12 +58,12 @@ pub(crate) async fn settled(
         None => Answers::None,
     };
     let mut answer = JudgeRequest { caller: request.caller.clone(), token: question.token, ..JudgeRequest::default() };
-    // The scope is that of the write, and the key of the write is taken.
+    // The scope of the write stays, but its `op_id` is used up.
     answer.caller.op_id = None;
     match answers {
         Answers::Verdicts(verdicts) => {
             let reason = request.reason.clone().filter(|reason| !reason.trim().is_empty());
-            answer.because = Some(reason.unwrap_or_else(|| BECAUSE.to_owned()));
+            answer.because = Some(reason.unwrap_or_else(|| DEFAULT_REASON.to_owned()));
             answer.verdicts = verdicts;
         }
         Answers::Withdraw => {
@@ -75,19 +75,19 @@ pub(crate) async fn settled(
     client.judge(&answer).await.map(Some).map_err(CliError::from)
 }
 
-/// Takes a write that waits back.
+/// Withdraws a write that waits for verdicts.
 pub(crate) async fn withdraw(cx: &mut Context, client: &Client, caller: Caller, held: OpId) -> Result<(), CliError> {
     client.undo(&UndoRequest { caller, target_op: Some(held) }).await?;
     cx.ui.line("Withdrawn: nothing was stored.");
     Ok(())
 }
 
-/// Asks about each claim that needs a verdict. With `stops`, Ctrl-C withdraws the write instead of ending the program.
+/// Asks about each claim that needs a verdict. With `ctrl_c_withdraws`, Ctrl-C withdraws the write instead of ending the program.
 pub(crate) async fn ask(
     cx: &mut Context,
     asker: &mut Asker,
     question: &Consider,
-    stops: bool,
+    ctrl_c_withdraws: bool,
 ) -> Result<Answers, CliError> {
     let asked: Vec<_> = question.doubts.iter().filter(|doubt| doubt.band == DoubtBand::Ask).collect();
     let label = cx.ui.paint(Style::Warn, "Not stored yet:");
@@ -98,7 +98,8 @@ pub(crate) async fn ask(
         show(cx, doubt);
         let verdict = loop {
             let prompt = text!("  {}, x: withdraw yours? ", keys);
-            let reply = if stops { asker.ask_or_stop(cx, prompt).await? } else { asker.ask(cx, prompt)?.into() };
+            let reply =
+                if ctrl_c_withdraws { asker.ask_or_stop(cx, prompt).await? } else { asker.ask(cx, prompt)?.into() };
             let line = match reply {
                 Reply::Line(line) => line,
                 Reply::Stopped => return Ok(Answers::Withdraw),
@@ -117,7 +118,7 @@ pub(crate) async fn ask(
     Ok(Answers::Verdicts(verdicts))
 }
 
-/// Shows a claim in question: what it says, who wrote it, and why.
+/// Shows a claim in doubt: statement, author and reason.
 fn show(cx: &mut Context, doubt: &Doubt) {
     let id = cx.ui.paint(Style::Code, doubt.id.short());
     let by = format!("{}, {}", author(&doubt.who, doubt.agent.as_deref()), ago(doubt.at, Context::now()));

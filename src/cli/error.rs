@@ -13,7 +13,7 @@ use crate::{
     files::system_words,
 };
 
-/// How a verb ended; the discriminant is the exit code.
+/// The result of a verb; the discriminant is the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
@@ -33,7 +33,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// Returns the word for it in `--json` output.
+    /// Returns the word for the exit code in `--json` output.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -59,7 +59,7 @@ pub(crate) struct CliError {
     pub(crate) kind: Exit,
     /// What happened, to which thing.
     pub(crate) error: SafeText,
-    /// What to do next, one line each.
+    /// The next steps, one line each.
     pub(crate) hints: Vec<SafeText>,
 }
 
@@ -137,7 +137,7 @@ impl From<ApiError> for CliError {
             out = out.hint("`ergo doctor` shows what is damaged");
         }
         if !error.candidates.is_empty() {
-            // An id alone is long; one with a name is short already.
+            // An id alone is given in full; one with a name is already shortened.
             let short = |id: &String| if id.contains(' ') { id.clone() } else { id.get(..16).unwrap_or(id).to_owned() };
             let shown: Vec<_> = error.candidates.iter().map(short).collect();
             let what = if error.code == ErrorCode::Ambiguous { "did you mean" } else { "related ids" };
@@ -147,7 +147,7 @@ impl From<ApiError> for CliError {
     }
 }
 
-/// What to do if no answer came. Other clients repeat a request under its key; a command that is run again has a new one.
+/// The hint if no answer came. Other clients repeat a request with its `op_id`, but a command that is run again gets a new one.
 const UNANSWERED: &str = "if this was a write, it may have been stored: look with `ergo log` before you repeat it; \
     `ergo daemon status` says more";
 

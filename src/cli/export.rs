@@ -15,11 +15,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    form: Form,
+    format: ExportFormat,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Form {
+enum ExportFormat {
     /// Export every claim with its history, one JSON object per line.
     Jsonl {
         /// The file to write; it must not exist [default: stdout].
@@ -43,17 +43,17 @@ enum Form {
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let (client, scope) = cx.reader().await?;
-    match args.form {
-        Form::Jsonl { file } => {
+    match args.format {
+        ExportFormat::Jsonl { file } => {
             let claims = claims(cx, &client, &scope).await?;
             let events = events(cx, &client, &scope).await?;
             write_lines(cx, &scope, claims, events, file)
         }
-        Form::Adr { folder } => {
+        ExportFormat::Adr { folder } => {
             let claims = claims(cx, &client, &scope).await?;
             write_records(cx, &scope, &claims, &folder)
         }
-        Form::Agents { file } => write_block(cx, &client, &scope, file).await,
+        ExportFormat::Agents { file } => write_block(cx, &client, &scope, file).await,
     }
 }
 
@@ -112,7 +112,7 @@ async fn write_block(
         path: path.display().to_string(),
         of_caller: true,
         format: Some(NoteFormat::Agents),
-        // All of them: an agent without tools knows only what the file says.
+        // All claims: an agent without tools knows nothing but the file.
         tokens: Some(usize::MAX),
         ..NotesWriteRequest::default()
     };
@@ -133,8 +133,8 @@ async fn write_block(
 fn write_records(cx: &mut Context, scope: &Scope, claims: &[ClaimView], folder: &PathBuf) -> Result<Exit, CliError> {
     let records = adr_export::records(claims);
     fs::create_dir_all(folder).map_err(|error| CliError::file("create", folder, &error))?;
-    let mut there = fs::read_dir(folder).map_err(|error| CliError::file("read", folder, &error))?;
-    let taken = there.any(|entry| {
+    let mut entries = fs::read_dir(folder).map_err(|error| CliError::file("read", folder, &error))?;
+    let taken = entries.any(|entry| {
         entry.is_ok_and(|entry| entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")))
     });
     if taken {

@@ -7,13 +7,13 @@ use serde::Serialize;
 use super::{
     CliError, Context, Exit,
     show::{
-        inbox::{counted, ways},
+        inbox::{counted, settling_commands},
         text::count,
     },
     ui::Style,
 };
 use crate::{
-    api::{Inbox, InboxItem, InboxKind, InboxQuery},
+    api::{Inbox, InboxGroup, InboxItem, InboxKind, InboxQuery},
     domain::{Scope, text::escape},
 };
 
@@ -36,12 +36,12 @@ pub(crate) struct Args {
 struct InboxAnswer<'a> {
     #[serde(flatten)]
     inbox: &'a Inbox,
-    next: Option<Next>,
+    next: Option<SuggestedCommand>,
 }
 
 /// The suggested command.
 #[derive(Serialize)]
-struct Next {
+struct SuggestedCommand {
     group: InboxKind,
     command: String,
     does: String,
@@ -72,7 +72,7 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
         return cx.ui.value(&InboxAnswer { inbox, next: next(inbox) });
     }
     if inbox.total == 0 && inbox.doubts == 0 && inbox.promotions == 0 {
-        return nothing(cx, scope);
+        return show_nothing(cx, scope);
     }
     let now = Context::now();
     let scopes: BTreeSet<String> =
@@ -94,34 +94,34 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
     if inbox.total > 0 && inbox.doubts + inbox.promotions > 0 {
         cx.ui.line("");
     }
-    let mut besides = Vec::new();
+    let mut further = Vec::new();
     if inbox.doubts > 0 {
         let title = cx.ui.paint(Style::Strong, "To judge");
         cx.ui.line(text!("{}: {} that may contradict each other", title, count(inbox.doubts, "pair", "pairs")));
         let judge = if scope.is_some() { cx.in_scope("ergo judge") } else { "ergo judge --all".to_owned() };
-        besides.push((judge, "judge them, one by one".to_owned()));
+        further.push((judge, "judge them, one by one".to_owned()));
     }
     if inbox.promotions > 0 {
         let title = cx.ui.paint(Style::Strong, "To promote");
         let rules = count(inbox.promotions, "rule", "rules");
         cx.ui.line(text!("{}: {} that several projects of an organisation state", title, rules));
         let what = if scope.is_some() { "list them" } else { "list those of your organisation; --org names another" };
-        besides.push((cx.in_scope("ergo promote"), what.to_owned()));
+        further.push((cx.in_scope("ergo promote"), what.to_owned()));
     }
     if inbox.total == 0 {
-        return cx.ui.commands(&besides);
+        return cx.ui.commands(&further);
     }
     cx.ui.line("");
     cx.ui.line(text!("{} attention. Next:", count(inbox.total, "item needs", "items need")));
-    let mut commands = first_ways(inbox);
-    commands.extend(besides);
+    let mut commands = first_commands(inbox);
+    commands.extend(further);
     let what = if scope.is_some() { "review it" } else { "review it: `S` shows all scopes" };
     commands.push((cx.in_scope("ergo tui"), what.to_owned()));
     cx.ui.commands(&commands);
 }
 
 /// Says that nothing needs attention.
-pub(super) fn nothing(cx: &mut Context, scope: Option<&Scope>) {
+pub(super) fn show_nothing(cx: &mut Context, scope: Option<&Scope>) {
     let place = scope.map_or_else(|| "any scope".to_owned(), |scope| escape(&scope.to_string()));
     cx.ui.line(text!("Nothing needs attention in {}.", place));
     cx.ui.commands(&[
@@ -130,21 +130,22 @@ pub(super) fn nothing(cx: &mut Context, scope: Option<&Scope>) {
     ]);
 }
 
-/// Returns the most likely command for the first item of each group, but for each purpose only one.
-fn first_ways(inbox: &Inbox) -> Vec<(String, String)> {
+/// Returns the most likely command for the first item of each group, but only one for each purpose.
+fn first_commands(inbox: &Inbox) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
-    for way in inbox.groups.iter().filter_map(|group| ways(group.items.first()?).into_iter().next()) {
-        if out.iter().all(|(_, does)| *does != way.1) {
-            out.push(way);
+    let first = |group: &InboxGroup| settling_commands(group.items.first()?).into_iter().next();
+    for (command, purpose) in inbox.groups.iter().filter_map(first) {
+        if out.iter().all(|(_, other)| *other != purpose) {
+            out.push((command, purpose));
         }
     }
     out
 }
 
 /// Returns the most likely command for the first item.
-fn next(inbox: &Inbox) -> Option<Next> {
+fn next(inbox: &Inbox) -> Option<SuggestedCommand> {
     let (group, item): (InboxKind, &InboxItem) =
         inbox.groups.iter().find_map(|group| Some((group.group, group.items.first()?)))?;
-    let (command, does) = ways(item).into_iter().next()?;
-    Some(Next { group, command, does })
+    let (command, does) = settling_commands(item).into_iter().next()?;
+    Some(SuggestedCommand { group, command, does })
 }

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The width of the progress bar, in columns.
-const BAR: usize = 24;
+const BAR_WIDTH: usize = 24;
 
 /// Ingest files for reference: `ergo recall` finds their passages as well as claims.
 #[derive(Debug, clap::Args)]
@@ -50,14 +50,13 @@ pub(super) struct Sharing {
 
 /// The result of an ingest.
 #[derive(Debug, Default, Serialize)]
-struct Report {
-    /// Ingested files.
+struct IngestReport {
     files: usize,
     /// Deleted files.
     gone: usize,
     /// Chunks of the ingested files.
     chunks: usize,
-    /// How many of them are new.
+    /// New chunks.
     added: usize,
     /// Chunks that were removed.
     retired: usize,
@@ -81,7 +80,7 @@ pub(super) async fn ingest(named: &[PathBuf], sharing: Sharing, cx: &mut Context
     let here = std::env::current_dir().map_err(|error| CliError::file("read", Path::new("."), &error))?;
     let top = top_of(&here);
     let (client, caller) = cx.writer().await?;
-    let mut report = Report::default();
+    let mut report = IngestReport::default();
     let (mut found, mut folders) = (FoundFiles::default(), Vec::new());
     for path in named {
         let path = std::path::absolute(path).map_err(CliError::usage)?;
@@ -91,7 +90,7 @@ pub(super) async fn ingest(named: &[PathBuf], sharing: Sharing, cx: &mut Context
         }
     }
     let mut seen = BTreeSet::new();
-    let with = Sending { client: &client, caller: &caller, top: &top, sharing };
+    let with = IngestContext { client: &client, caller: &caller, top: &top, sharing };
     let sent = send(cx, &with, &found, &mut seen, &mut report).await;
     cx.ui.progress_done();
     sent?;
@@ -104,7 +103,7 @@ pub(super) async fn ingest(named: &[PathBuf], sharing: Sharing, cx: &mut Context
     report.skipped.extend(known);
     let unread: Vec<String> = found.unread.iter().map(|folder| named_in(&top, folder)).collect();
     if !folders.is_empty() {
-        // Only now: the first file of a project may have given its scope another name.
+        // Determined only now, since ingesting the first file of a project may give its scope another name.
         let scope = cx.known_scope(&client).await?;
         for folder in folders {
             retire(&with, (&scope, &named_in(&top, &folder)), (&seen, &unread), &mut report).await?;
@@ -116,14 +115,14 @@ pub(super) async fn ingest(named: &[PathBuf], sharing: Sharing, cx: &mut Context
 }
 
 /// The context of each file's request.
-struct Sending<'a> {
+struct IngestContext<'a> {
     client: &'a Client,
     caller: &'a Caller,
     top: &'a Path,
     sharing: Sharing,
 }
 
-impl Sending<'_> {
+impl IngestContext<'_> {
     /// Ingests the current text of a file; `None` removes it.
     async fn ingest(&self, path: String, text: Option<String>) -> Result<Ingested, ClientError> {
         let request = IngestRequest { caller: self.caller.clone(), path, text, share: self.sharing.sync };
@@ -133,10 +132,10 @@ impl Sending<'_> {
 
 async fn send(
     cx: &mut Context,
-    with: &Sending<'_>,
+    with: &IngestContext<'_>,
     found: &FoundFiles,
     seen: &mut BTreeSet<String>,
-    report: &mut Report,
+    report: &mut IngestReport,
 ) -> Result<(), CliError> {
     for (at, path) in found.files.iter().enumerate() {
         let name = named_in(with.top, path);
@@ -183,10 +182,10 @@ async fn send(
 
 /// Removes the files of a folder that no longer exist. Those below a folder that could not be read may still exist.
 async fn retire(
-    with: &Sending<'_>,
+    with: &IngestContext<'_>,
     (scope, folder): (&Scope, &str),
     (seen, unread): (&BTreeSet<String>, &[String]),
-    report: &mut Report,
+    report: &mut IngestReport,
 ) -> Result<(), CliError> {
     let under = if folder.is_empty() { String::new() } else { format!("{folder}/") };
     let query = IngestedQuery {
@@ -208,7 +207,7 @@ async fn retire(
     Ok(())
 }
 
-impl Report {
+impl IngestReport {
     fn add(&mut self, done: &Ingested) {
         self.chunks += done.chunks;
         self.added += done.added;
@@ -217,11 +216,11 @@ impl Report {
 }
 
 fn bar(done: usize, all: usize) -> String {
-    let full = BAR * done / all.max(1);
-    format!("[{}{}]", "#".repeat(full), "-".repeat(BAR - full))
+    let full = BAR_WIDTH * done / all.max(1);
+    format!("[{}{}]", "#".repeat(full), "-".repeat(BAR_WIDTH - full))
 }
 
-fn show(cx: &mut Context, report: &Report) {
+fn show(cx: &mut Context, report: &IngestReport) {
     if cx.ui.json {
         cx.ui.value(report);
         return;
@@ -254,7 +253,10 @@ mod tests {
 
     #[test]
     fn the_bar_is_full_at_the_end() {
-        assert_eq!((bar(0, 4), bar(4, 4)), (format!("[{}]", "-".repeat(BAR)), format!("[{}]", "#".repeat(BAR))));
+        assert_eq!(
+            (bar(0, 4), bar(4, 4)),
+            (format!("[{}]", "-".repeat(BAR_WIDTH)), format!("[{}]", "#".repeat(BAR_WIDTH)))
+        );
         assert!(bar(0, 0).starts_with("[-"));
     }
 }

@@ -1,4 +1,4 @@
-//! `ergo judge`: goes through the pairs of claims that may contradict each other, one key each.
+//! `ergo judge`: shows the pairs of claims that may contradict each other one by one; a key judges each.
 
 use std::io::IsTerminal;
 
@@ -46,13 +46,13 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     if let (Some(pair), Some(verdict)) = (args.pair, args.verdict) {
         let client = cx.client().await?;
-        let order = VerdictOnPair { pair, verdict, because: args.reason };
-        let judged = judge(&client, cx.anyone()?, order).await?;
+        let request = VerdictOnPair { pair, verdict, because: args.reason };
+        let judged = judge(&client, cx.caller()?, request).await?;
         if cx.ui.json {
             cx.ui.value(&judged);
         } else {
             cx.ui.line(text!("{}.", judged.summary));
-            judged.pairs.iter().for_each(|pair| effect(cx, pair));
+            judged.pairs.iter().for_each(|pair| show_effect(cx, pair));
         }
         return Ok(Exit::Ok);
     }
@@ -66,14 +66,14 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if doubts.total == 0 {
         let place = scope.as_ref().map_or_else(|| "any scope".to_owned(), |scope| escape(&scope.to_string()));
         cx.ui.line(text!("No pairs to judge in {}.", place));
-        let mut ways = vec![(cx.in_scope("ergo audit"), "compare all active claims".to_owned())];
+        let mut commands = vec![(cx.in_scope("ergo audit"), "compare all active claims".to_owned())];
         if scope.is_some() {
-            ways.push(("ergo judge --all".to_owned(), "judge those of all scopes".to_owned()));
+            commands.push(("ergo judge --all".to_owned(), "judge those of all scopes".to_owned()));
         }
-        cx.ui.commands(&ways);
+        cx.ui.commands(&commands);
         return Ok(Exit::Ok);
     }
-    let caller = cx.anyone()?;
+    let caller = cx.caller()?;
     let person = caller.agent.is_none() && std::io::stdin().is_terminal();
     match Asker::new().filter(|_| person) {
         Some(mut asker) => review(cx, &client, &mut asker, &caller, scope.as_ref()).await,
@@ -86,7 +86,7 @@ fn query(scope: Option<&Scope>, limit: usize) -> DoubtsQuery {
     DoubtsQuery { org_id, project, limit: Some(limit) }
 }
 
-/// Lists the pairs where nobody can answer.
+/// Lists the pairs if nobody can answer.
 fn list(cx: &mut Context, doubts: &Doubts) -> Exit {
     for pair in &doubts.items {
         show(cx, pair);
@@ -97,7 +97,7 @@ fn list(cx: &mut Context, doubts: &Doubts) -> Exit {
     Exit::Ok
 }
 
-/// What a person wants with a pair.
+/// A person's answer about a pair.
 enum Answer {
     Verdict(PairVerdict),
     Next,
@@ -130,13 +130,13 @@ pub(super) async fn review(
         show(cx, pair);
         match answer(cx, asker)? {
             Answer::Verdict(verdict) => {
-                let order = VerdictOnPair { pair: pair.id.to_hex(), verdict, because: None };
-                match judge(client, caller.clone(), order).await {
+                let request = VerdictOnPair { pair: pair.id.to_hex(), verdict, because: None };
+                match judge(client, caller.clone(), request).await {
                     Ok(done) => {
                         judged += 1;
-                        done.pairs.iter().for_each(|pair| effect(cx, pair));
+                        done.pairs.iter().for_each(|pair| show_effect(cx, pair));
                     }
-                    // Somebody else was faster.
+                    // Another request judged the pair in the meantime.
                     Err(ClientError::Api(error)) if error.code == ErrorCode::Stale => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -165,24 +165,24 @@ fn answer(cx: &mut Context, asker: &mut Asker) -> Result<Answer, CliError> {
     }
 }
 
-async fn judge(client: &Client, caller: Caller, order: VerdictOnPair) -> Result<JudgedPairs, ClientError> {
-    client.judge_pairs(&JudgePairsRequest { caller, verdicts: vec![order], ..JudgePairsRequest::default() }).await
+async fn judge(client: &Client, caller: Caller, request: VerdictOnPair) -> Result<JudgedPairs, ClientError> {
+    client.judge_pairs(&JudgePairsRequest { caller, verdicts: vec![request], ..JudgePairsRequest::default() }).await
 }
 
-/// Shows a pair: its id, and each claim with who wrote it and why.
+/// Shows a pair: its id, and each claim with its author and reason.
 fn show(cx: &mut Context, pair: &PairInDoubt) {
     let id = cx.ui.paint(Style::Code, pair.id.short());
     cx.ui.line(text!("pair {} in {}", id, crate::domain::text::escape(&pair.scope.to_string())));
-    let apart = pair.newer.scope != pair.older.scope;
+    let with_scope = pair.newer.scope != pair.older.scope;
     for (label, claim) in [("newer", &pair.newer), ("older", &pair.older)] {
-        side(cx, label, claim, apart);
+        side(cx, label, claim, with_scope);
     }
 }
 
-/// Shows one claim of a pair, with its scope if the two are of two scopes.
-fn side(cx: &mut Context, label: &str, claim: &ClaimView, apart: bool) {
+/// Shows one claim of a pair; with its scope if the claims have different scopes.
+fn side(cx: &mut Context, label: &str, claim: &ClaimView, with_scope: bool) {
     let id = cx.ui.paint(Style::Code, claim.id.short());
-    let scope = if apart { format!("{}, ", claim.scope) } else { String::new() };
+    let scope = if with_scope { format!("{}, ", claim.scope) } else { String::new() };
     let by = format!("{scope}{}, {}", author(&claim.who, claim.agent.as_deref()), ago(claim.at, Context::now()));
     let statement = sanitize_line(&claim.statement);
     let by = cx.ui.paint(Style::Dim, format_args!("({by})"));
@@ -192,8 +192,8 @@ fn side(cx: &mut Context, label: &str, claim: &ClaimView, apart: bool) {
     }
 }
 
-/// Says what followed from a verdict.
-fn effect(cx: &mut Context, pair: &JudgedPair) {
+/// Shows the effect of a verdict.
+fn show_effect(cx: &mut Context, pair: &JudgedPair) {
     let outcome = match pair.effect {
         PairEffect::Kept => "both stay active; you are not asked about this pair again".to_owned(),
         PairEffect::Replaced => "the newer claim superseded the older one".to_owned(),

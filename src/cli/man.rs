@@ -51,7 +51,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     Ok(Exit::Ok)
 }
 
-/// The names and pages of the program and of all its commands.
+/// Returns the manual pages of the program and of all its commands, with their names.
 fn pages(command: &Command) -> Result<Vec<(String, Vec<u8>)>, CliError> {
     let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
     let verbs = verbs.map(|verb| Ok((format!("ergo-{}", verb.get_name()), page_of_verb(verb)?)));

@@ -16,10 +16,10 @@ pub(crate) struct Args {
     page: Option<String>,
 }
 
-/// A page: its name, which is that of its file, what it is about, and its text.
+/// A page: its name, which is that of its file, its description, and its text.
 type Page = (&'static str, &'static str, &'static str);
 
-/// The pages but for the reference of the command line, which is generated. A test compares them with docs/ and docs/SUMMARY.md.
+/// The pages, except the reference of the command line, which is generated. A test compares them with docs/ and docs/SUMMARY.md.
 const PAGES: [Page; 21] = [
     ("start", "first steps, and the terms", include_str!("../../docs/start.md")),
     ("install", "packages: install, upgrade, remove", include_str!("../../docs/install.md")),
@@ -51,10 +51,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         return Ok(Exit::Ok);
     };
     let name = name.trim_end_matches(".md").to_lowercase();
-    if name == CLI.0 {
+    if name == CLI_PAGE.0 {
         let mut command = Cli::command();
         command.build();
-        show(cx, CLI.0, &reference::markdown(&command));
+        show(cx, CLI_PAGE.0, &reference::markdown(&command));
         return Ok(Exit::Ok);
     }
     let page = PAGES.iter().find(|(page, ..)| *page == name);
@@ -65,11 +65,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     Ok(Exit::Ok)
 }
 
-/// The generated page.
-const CLI: (&str, &str) = ("cli", "every command and option");
+/// The name and description of the generated page.
+const CLI_PAGE: (&str, &str) = ("cli", "every command and option");
 
 fn list(cx: &mut Context) {
-    let pages = || PAGES.iter().map(|(name, about, _)| (*name, *about)).chain([CLI]);
+    let pages = || PAGES.iter().map(|(name, about, _)| (*name, *about)).chain([CLI_PAGE]);
     if cx.ui.json {
         let items: Vec<_> = pages().map(|(page, about)| serde_json::json!({"page": page, "about": about})).collect();
         return cx.ui.value(&serde_json::json!({ "pages": items }));
@@ -90,7 +90,7 @@ fn show(cx: &mut Context, name: &str, text: &str) {
     for line in text.lines() {
         let fence = line.trim_start().starts_with("```");
         code ^= fence;
-        // A picture is nothing in a terminal.
+        // A terminal cannot show pictures.
         if line.starts_with("![") {
             continue;
         }
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// The targets of links in a text, without those to other places and without the place in a page.
+    /// Returns the targets of links in a text, without external ones and without the anchors.
     fn links(text: &str) -> Vec<String> {
         let mut code = false;
         let prose = text.lines().filter(|line| {
@@ -164,11 +164,12 @@ mod tests {
         };
         let expected: BTreeSet<String> =
             all.iter().filter(|path| !path.starts_with("adr/")).map(|path| name(path)).collect();
-        let pages: BTreeSet<String> = PAGES.iter().map(|(name, ..)| *name).chain([CLI.0]).map(str::to_owned).collect();
+        let pages: BTreeSet<String> =
+            PAGES.iter().map(|(name, ..)| *name).chain([CLI_PAGE.0]).map(str::to_owned).collect();
         assert_eq!(pages, expected, "docs/ and `ergo manual`");
     }
 
-    /// A page of the book links to pages of the book; the README to what is in the repository.
+    /// Pages of the book may link to pages of the book, and the README to files of the repository.
     #[test]
     fn links_lead_to_files() {
         let mut all = BTreeSet::new();

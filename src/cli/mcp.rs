@@ -14,7 +14,7 @@ ERGO_MCP_LOG sets the log filter for stderr [default: warn].")]
 pub(crate) struct Args {
     /// Which tools to offer: `default` (all) or `minimal` (the essential ones).
     #[arg(long, value_name = "PROFILE", default_value = "default", hide_possible_values = true)]
-    profile: Offered,
+    profile: ProfileArg,
     /// The name to record as the author of writes [default: the agent's own name].
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 /// Which tools to offer.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Offered {
+enum ProfileArg {
     Default,
     Minimal,
 }
@@ -36,8 +36,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let Here { scope, identities } = cx.here()?;
     let settings = McpSettings {
         profile: match args.profile {
-            Offered::Default => Profile::Default,
-            Offered::Minimal => Profile::Minimal,
+            ProfileArg::Default => Profile::Default,
+            ProfileArg::Minimal => Profile::Minimal,
         },
         scope: Some(scope),
         identities,

@@ -100,7 +100,7 @@ pub fn main() -> ExitCode {
     survive_file_size_limit();
     let matches = match Cli::command().try_get_matches() {
         Ok(matches) => matches,
-        // Not at every start: hooks start with every prompt.
+        // The paragraphs are joined only here and not at every start: hooks start ergo at every prompt.
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             let with_paragraphs = args::with_joined_help(Cli::command()).try_get_matches();
             return usage(&with_paragraphs.err().unwrap_or(error));
@@ -138,12 +138,12 @@ pub fn main() -> ExitCode {
 /// Turns a write beyond the limit on file sizes (`ulimit -f`) into an error like that of a full disk. By default the system ends
 /// the process (SIGXFSZ), the daemon and its workers included.
 fn survive_file_size_limit() {
-    let noted = std::sync::Arc::default();
-    // Without the handler only the error message is worse.
-    drop(signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), noted));
+    let raised = std::sync::Arc::default();
+    // Best effort: without the handler, such a write ends the process.
+    drop(signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), raised));
 }
 
-/// Takes hidden commands out of the list of an error that names all.
+/// Removes hidden commands from an error that lists the valid ones.
 fn without_hidden(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::Strings(names)) = error.get(ContextKind::ValidSubcommand) {
         let root = Cli::command();
@@ -158,10 +158,10 @@ fn without_hidden(mut error: clap::Error) -> clap::Error {
 fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         // A closed pipe is no reason to fail.
-        let _gone = error.print();
+        let _ = error.print();
         return Exit::Ok.into();
     }
-    // Nothing was parsed, so that the flag is looked for as it was typed.
+    // Parsing failed, so the flag is looked up in the raw arguments.
     let json = std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json");
     let mut ui = Ui::new(&Globals { json, ..Globals::default() });
     if json {
@@ -241,7 +241,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// clap would take one for the other and panic.
+    /// clap would confuse the two and panic.
     #[test]
     fn no_argument_of_a_verb_shadows_a_global_one() {
         let command = Cli::command();

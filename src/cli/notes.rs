@@ -19,11 +19,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    command: NotesCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum NotesCommand {
     /// Follow rule files: single files, those of a repository, or those of a folder of repositories.
     Add {
         /// Files and folders.
@@ -109,21 +109,21 @@ enum What {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    match args.what {
-        What::Add { paths } => follow(cx, paths, false).await,
-        What::Remove { paths } => follow(cx, paths, true).await,
-        What::Scan { path } => scan(cx, path).await,
-        What::Status { runs } => status(cx, runs).await,
-        What::Write { path, dry_run, format, tokens } => write(cx, &path, dry_run, format, tokens).await,
-        What::Check { path } => check(cx, path).await,
-        What::Insights { candidates, status, limit } => {
+    match args.command {
+        NotesCommand::Add { paths } => follow(cx, paths, false).await,
+        NotesCommand::Remove { paths } => follow(cx, paths, true).await,
+        NotesCommand::Scan { path } => scan(cx, path).await,
+        NotesCommand::Status { runs } => status(cx, runs).await,
+        NotesCommand::Write { path, dry_run, format, tokens } => write(cx, &path, dry_run, format, tokens).await,
+        NotesCommand::Check { path } => check(cx, path).await,
+        NotesCommand::Insights { candidates, status, limit } => {
             insights(cx, InsightsQuery { candidates, status, limit, ..InsightsQuery::default() }).await
         }
-        What::Principles => insights(cx, InsightsQuery { principles: true, ..InsightsQuery::default() }).await,
-        What::Clusters { similarity, limit } => clusters(cx, similarity, limit).await,
-        What::Links => links(cx).await,
-        What::Prune => prune(cx).await,
-        What::Calibrate { yes, reset } => calibrate(cx, yes, reset).await,
+        NotesCommand::Principles => insights(cx, InsightsQuery { principles: true, ..InsightsQuery::default() }).await,
+        NotesCommand::Clusters { similarity, limit } => clusters(cx, similarity, limit).await,
+        NotesCommand::Links => links(cx).await,
+        NotesCommand::Prune => prune(cx).await,
+        NotesCommand::Calibrate { yes, reset } => calibrate(cx, yes, reset).await,
     }
 }
 
@@ -324,7 +324,7 @@ async fn check(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError
             found
         ));
     }
-    // What could not be compared may conflict, too.
+    // A file that could not be compared may conflict, too.
     Ok(match (agrees, answer.problems.is_empty()) {
         (false, _) => Exit::Refused,
         (true, false) => Exit::Usage,
@@ -356,7 +356,7 @@ async fn insights(cx: &mut Context, query: InsightsQuery) -> Result<Exit, CliErr
     Ok(Exit::Ok)
 }
 
-/// An insight on a line: rank, projects, id, words, what is special about it.
+/// Shows an insight on one line: rank, projects, id, statement and marks.
 pub(super) fn insight_row(cx: &mut Context, item: &InsightView) {
     let rank = cx.ui.paint(Style::Dim, format_args!("{:.2}", item.rank));
     let id = cx.ui.paint(Style::Code, item.claim.short());

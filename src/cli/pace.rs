@@ -1,4 +1,5 @@
-//! Progress of long tasks: one line on a terminal that is overwritten; without one, a line now and then once it takes long.
+//! Shows the progress of long tasks: on a terminal as one line that is overwritten, elsewhere as a line from time to time once a
+//! task takes long.
 
 use std::{
     fmt::Write as _,
@@ -8,23 +9,25 @@ use std::{
 use super::ui::Ui;
 use crate::{api::LongTask, client::Client};
 
-/// On a terminal, how often the line changes.
+/// The minimum time between two updates of the line on a terminal.
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// Without a terminal, after how long the first line comes, and how long after each the next one.
+/// Without a terminal, the time from the start of the task to the first line.
 const FIRST_LINE: Duration = Duration::from_secs(5);
+
+/// Without a terminal, the time between two lines.
 const NEXT_LINE: Duration = Duration::from_secs(10);
 
-/// How often a daemon is asked how far it is.
-const ASK: Duration = Duration::from_millis(300);
+/// The interval at which the daemon is asked for its progress.
+const POLL: Duration = Duration::from_millis(300);
 
-/// Decides when progress is shown, and as what.
+/// Decides when to show a line of progress, and formats it.
 #[derive(Debug)]
 pub(crate) struct ProgressPace {
     terminal: bool,
-    /// When the next line may come.
+    /// The earliest time of the next line, since the task began.
     next: Duration,
-    /// The step, when it began, and what was done then.
+    /// The current step, the time at which it began, and what was already done then.
     step: Option<(String, Duration, u64)>,
 }
 
@@ -34,7 +37,7 @@ impl ProgressPace {
         Self { terminal, next: if terminal { Duration::ZERO } else { FIRST_LINE }, step: None }
     }
 
-    /// Returns the line to show at a time since the task began, if it is time for one.
+    /// Returns the line to show if one is due; `at` is the time since the task began.
     pub(crate) fn tell(&mut self, at: Duration, task: &LongTask) -> Option<String> {
         if self.step.as_ref().is_none_or(|(doing, ..)| *doing != task.doing) {
             self.step = Some((task.doing.clone(), at, task.done));
@@ -48,7 +51,7 @@ impl ProgressPace {
         if task.total > 0 {
             let _ = write!(line, ": {} of {} {}", grouped(task.done), grouped(task.total), task.unit);
             let (seconds, done) = (at.saturating_sub(*begun).as_secs_f64(), task.done.saturating_sub(*before));
-            // Within the first moments it says nothing.
+            // A rate over the first moments means nothing.
             if seconds >= 0.5 && done > 0 {
                 let _ = write!(line, " ({} a second)", grouped((done as f64 / seconds) as u64));
             }
@@ -57,7 +60,7 @@ impl ProgressPace {
     }
 }
 
-/// Shows a task that this process does.
+/// Shows the progress of a task of this process.
 pub(crate) struct ShownTask<'a> {
     ui: &'a mut Ui,
     pace: ProgressPace,
@@ -65,12 +68,11 @@ pub(crate) struct ShownTask<'a> {
 }
 
 impl<'a> ShownTask<'a> {
-    /// Begins the task.
     pub(crate) fn new(ui: &'a mut Ui) -> Self {
         Self { pace: ProgressPace::new(ui.progress), ui, begun: Instant::now() }
     }
 
-    /// Shows how far it is, if it is time for that.
+    /// Shows the progress if a line is due.
     pub(crate) fn at(&mut self, task: &LongTask) {
         if let Some(line) = self.pace.tell(self.begun.elapsed(), task) {
             if self.pace.terminal {
@@ -88,18 +90,18 @@ impl Drop for ShownTask<'_> {
     }
 }
 
-/// Waits for a call on which the daemon runs a task (`check`, `backup`), and shows how far that is.
-pub(crate) async fn shown<T>(ui: &mut Ui, client: &Client, task: &str, call: impl Future<Output = T>) -> T {
+/// Waits for a call for which the daemon runs a long task (`check`, `backup`), and shows the progress of the task.
+pub(crate) async fn with_progress<T>(ui: &mut Ui, client: &Client, task: &str, call: impl Future<Output = T>) -> T {
     let mut shown = ShownTask::new(ui);
     let mut call = std::pin::pin!(call);
     loop {
         let asked = async {
-            tokio::time::sleep(ASK).await;
+            tokio::time::sleep(POLL).await;
             client.long_tasks().await
         };
         tokio::select! {
             done = &mut call => return done,
-            // A daemon that does not tell is waited for all the same.
+            // If the daemon does not report its progress, only the call is waited for.
             tasks = asked => if let Some(state) = tasks.ok().and_then(|all| all.items.into_iter().rev().find(|one| one.task == task)) {
                 shown.at(&state);
             }
@@ -107,7 +109,7 @@ pub(crate) async fn shown<T>(ui: &mut Ui, client: &Client, task: &str, call: imp
     }
 }
 
-/// Formats a number with its thousands apart: `12,000`.
+/// Formats a number with commas between thousands: `12,000`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

@@ -48,7 +48,7 @@ pub(super) fn in_all_scopes() -> String {
     format!("{} --all", without(words, &["--cursor", "--scope", "--org", "--project"]))
 }
 
-/// Returns a command of these arguments without some options, which have a value.
+/// Returns the command line of these arguments, without the given options and their values.
 fn without(mut words: impl Iterator<Item = String>, options: &[&str]) -> String {
     let mut command = "ergo".to_owned();
     while let Some(word) = words.next() {

@@ -37,7 +37,7 @@ pub(crate) struct Args {
     limit: usize,
 }
 
-/// How many lines of a reference are shown.
+/// The maximum number of lines that are shown of a reference.
 const MAX_LINES: usize = 3;
 
 /// Runs the verb.

@@ -98,5 +98,5 @@ fn paragraph(out: &mut String, text: &str) {
 
 fn write(out: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
-    let _fine = out.write_fmt(text);
+    let _ = out.write_fmt(text);
 }

@@ -27,8 +27,10 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let statement = write::statement(&args.statement)?;
     let (client, caller) = cx.writer().await?;
-    let request = doubts::considering(cx, args.claim.request(caller, statement, args.source));
+    let request = doubts::ask_if_interactive(cx, args.claim.request(caller, statement, args.source));
     let outcome = client.remember(&request).await?;
-    let Some(outcome) = doubts::settled(cx, &client, &request, outcome).await? else { return Ok(Exit::Refused) };
+    let Some(outcome) = doubts::answer_questions(cx, &client, &request, outcome).await? else {
+        return Ok(Exit::Refused);
+    };
     Ok(show::outcome::show(cx, &outcome, Some(&request.statement)))
 }

@@ -149,7 +149,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             .hint("or say how to settle it: --keep, --merge, --retract, --narrow, --exception, --dismiss, --discard or --snooze")
             .hint("if the card asks a question: --yes or --no"));
     };
-    request.caller = cx.anyone()?;
+    request.caller = cx.caller()?;
     if request.act == CardAct::Narrow {
         request.statement = args.statement;
     }

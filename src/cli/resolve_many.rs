@@ -30,12 +30,12 @@ pub(super) async fn run(
     resolution: BulkResolution,
 ) -> Result<Exit, CliError> {
     let cards = if named.is_empty() {
-        open_cards(cx, client).await?.iter().map(shown).collect()
+        open_cards(cx, client).await?.iter().map(card_ref).collect()
     } else {
         named.iter().map(|id| CardRef { id: id.clone(), expect_rev: None }).collect()
     };
     let BulkResolution { act, keep, reason, until, dry_run } = resolution;
-    let caller = cx.anyone()?;
+    let caller = cx.caller()?;
     let answer = client.resolve_many(&ResolveManyRequest { caller, cards, act, keep, reason, until, dry_run }).await?;
     if cx.ui.json {
         cx.ui.value(&answer);
@@ -45,11 +45,11 @@ pub(super) async fn run(
     Ok(if answer.settled() == answer.items.len() { Exit::Ok } else { Exit::Refused })
 }
 
-fn shown(card: &CardSummary) -> CardRef {
+fn card_ref(card: &CardSummary) -> CardRef {
     CardRef { id: card.id.to_hex(), expect_rev: Some(card.rev) }
 }
 
-/// Returns the open cards of the scope. More than fit into one act are an error, since a partial act would be surprising.
+/// Returns the open cards of the scope. More cards than fit into one act are an error, since a partial act would be surprising.
 async fn open_cards(cx: &Context, client: &Client) -> Result<Vec<CardSummary>, CliError> {
     let scope = cx.known_scope(client).await?;
     let page = client.conflicts(&ConflictsQuery { limit: Some(MAX_CARDS), ..paging::cards_of(&scope) }).await?;

@@ -22,12 +22,11 @@ pub(crate) struct Args {
 
 /// The result of adding a folder.
 #[derive(Debug, Default, Serialize)]
-struct Report {
-    /// Files read.
+struct SeedReport {
     files: usize,
-    /// Paragraphs in them.
+    /// Paragraphs in the files.
     paragraphs: usize,
-    /// Facts stored.
+    /// Stored facts.
     facts: usize,
     /// Paragraphs without facts.
     without: usize,
@@ -53,7 +52,7 @@ async fn add_all(dir: &Path, cx: &mut Context) -> Result<Exit, CliError> {
     let (client, caller) = cx.writer().await?;
     let mut found = FoundFiles::default();
     reference_files::files(&top, &std::path::absolute(dir).map_err(CliError::usage)?, &mut found);
-    let mut report = Report::default();
+    let mut report = SeedReport::default();
     for (path, why) in found.skipped.iter().chain(&found.outside) {
         report.skipped.push(format!("{}: {why}", named_in(&top, path)));
     }
@@ -85,8 +84,8 @@ fn paragraphs(text: &str) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut open = false;
     for (at, line) in text.lines().enumerate() {
-        let says = line.chars().any(char::is_alphanumeric);
-        if !says || line.starts_with('#') {
+        let has_text = line.chars().any(char::is_alphanumeric);
+        if !has_text || line.starts_with('#') {
             open = false;
             continue;
         }
@@ -102,7 +101,7 @@ fn paragraphs(text: &str) -> Vec<(usize, String)> {
     all
 }
 
-fn show(cx: &mut Context, report: &Report) {
+fn show(cx: &mut Context, report: &SeedReport) {
     if cx.ui.json {
         cx.ui.value(report);
         return;

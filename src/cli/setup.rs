@@ -1,4 +1,4 @@
-//! `ergo setup`: connects coding agents to ergo, or removes ergo from their files. What it does is in [`crate::setup`].
+//! `ergo setup`: connects coding agents to ergo, or removes ergo from their files. [`crate::setup`] makes the changes.
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -39,11 +39,11 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let args = shared(args, cx)?;
+    let args = with_agent_after_project(args, cx)?;
     let here = std::env::current_dir().map_err(CliError::usage)?;
     let project = (!args.user && cx.globals.project.is_some()).then(|| top_of(&here));
     let place = AgentFiles::from_environment(project)?;
-    let plan = SetupPlan::new(chosen(&args, &place)?, &place, &cx.paths()?.state, args.remove)?;
+    let plan = SetupPlan::new(chosen_agents(&args, &place)?, &place, &cx.paths()?.state, args.remove)?;
     let outcome = carry_out(cx, &plan, args.dry_run, args.yes)?;
     if cx.ui.json {
         let files: Vec<_> = plan.files().collect();
@@ -61,7 +61,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     Ok(if outcome == SetupOutcome::Declined { Exit::Refused } else { Exit::Ok })
 }
 
-/// What came of a plan.
+/// The result of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SetupOutcome {
@@ -71,11 +71,11 @@ pub(super) enum SetupOutcome {
     Unchanged,
     /// With `--dry-run` nothing was written.
     DryRun,
-    /// The person said no.
+    /// The user declined.
     Declined,
 }
 
-/// Shows what a plan changes, asks, and changes it. With `--json` it shows nothing.
+/// Shows the changes of a plan, asks, and makes them. With `--json` it shows nothing.
 pub(super) fn carry_out(
     cx: &mut Context,
     plan: &SetupPlan,
@@ -127,8 +127,8 @@ impl From<SetupError> for CliError {
     }
 }
 
-/// `--project` takes a name with every other verb, and stands alone here: what follows it is an agent.
-fn shared(mut args: Args, cx: &Context) -> Result<Args, CliError> {
+/// Adds a word that follows `--project` to the agents: with every other verb the option takes a name, but here it takes none.
+fn with_agent_after_project(mut args: Args, cx: &Context) -> Result<Args, CliError> {
     let Some(word) = cx.globals.project.as_deref() else { return Ok(args) };
     if args.user {
         return Err(CliError::usage("`--project` and `--user` exclude each other").hint("leave one of them out"));
@@ -145,7 +145,7 @@ fn shared(mut args: Args, cx: &Context) -> Result<Args, CliError> {
     Ok(args)
 }
 
-fn chosen(args: &Args, place: &AgentFiles) -> Result<Vec<CodingAgent>, CliError> {
+fn chosen_agents(args: &Args, place: &AgentFiles) -> Result<Vec<CodingAgent>, CliError> {
     let agents = if args.all {
         CodingAgent::value_variants().to_vec()
     } else if args.agents.is_empty() {

@@ -4,15 +4,15 @@ use super::{
     CliError, Context, Exit,
     show::{claim, text::count, time},
     ui::{SafeText, Style},
-    why::{drifts, words},
+    why::{drift_words, drifts},
 };
 use crate::{
     api::{ClaimView, StoryMark, StoryQuery},
     domain::{Status, drift::Drift, text::sanitize_line},
 };
 
-/// The most claims of which it is said that their source no longer says so.
-const MOST_DRIFTED: usize = 10;
+/// The maximum number of listed claims that their source no longer contains.
+const MAX_DRIFTED: usize = 10;
 
 /// Print the claims of a scope by date, and mark reversals, ambiguities and stale claims.
 #[derive(Debug, clap::Args)]
@@ -39,7 +39,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if cx.ui.json {
         let mut value = serde_json::to_value(&story).unwrap_or_default();
         if let (false, Some(fields)) = (drifted.is_empty(), value.as_object_mut()) {
-            let entry = |(claim, drift): &(&ClaimView, Drift)| serde_json::json!({ "claim": claim.id, "source": claim.source, "drift": words(*drift) });
+            let entry = |(claim, drift): &(&ClaimView, Drift)| serde_json::json!({ "claim": claim.id, "source": claim.source, "drift": drift_words(*drift) });
             fields.insert("drifted".to_owned(), drifted.iter().map(entry).collect());
         }
         cx.ui.value(&value);
@@ -53,11 +53,11 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for mark in &story.marks {
         show(cx, mark, &story.claims);
     }
-    let more = drifted.len().saturating_sub(MOST_DRIFTED);
-    for (claim, drift) in drifted.into_iter().take(MOST_DRIFTED) {
+    let more = drifted.len().saturating_sub(MAX_DRIFTED);
+    for (claim, drift) in drifted.into_iter().take(MAX_DRIFTED) {
         let kind = cx.ui.paint(Style::Warn, "source");
         let source = sanitize_line(claim.source.as_deref().unwrap_or_default());
-        cx.ui.line(text!("\n{}  {}: {}", kind, source, words(drift)));
+        cx.ui.line(text!("\n{}  {}: {}", kind, source, drift_words(drift)));
         line(cx, claim);
     }
     if more > 0 {
@@ -82,7 +82,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     Ok(Exit::Ok)
 }
 
-/// Returns the claims in force whose source line no longer says so. That depends on the files of this device, so that it is no card.
+/// Returns the active claims that their source file no longer contains. They get no card, since this depends on the files of this
+/// device.
 fn drifted<'a>(cx: &Context, claims: &'a [ClaimView]) -> Vec<(&'a ClaimView, Drift)> {
     if !cx.is_in_project() {
         return Vec::new();
@@ -95,7 +96,7 @@ fn drifted<'a>(cx: &Context, claims: &'a [ClaimView]) -> Vec<(&'a ClaimView, Dri
     changed.filter_map(claim).collect()
 }
 
-/// A claim of the story on a line: its day, its id, what it says, who wrote it.
+/// Shows a claim of the story on one line: day, id, statement and author.
 fn line(cx: &mut Context, view: &ClaimView) {
     let day = cx.ui.paint(Style::Dim, time::day(view.qualifiers.happened(view.at)));
     let id = cx.ui.paint(Style::Code, view.id.short());
@@ -109,7 +110,7 @@ fn line(cx: &mut Context, view: &ClaimView) {
     cx.ui.line(text!("{}  {}  {}{}  {}", day, id, what, state, who));
 }
 
-/// A mark: what it is, its question, and its claims.
+/// Shows a mark: its kind, its question and its claims.
 fn show(cx: &mut Context, mark: &StoryMark, claims: &[ClaimView]) {
     let kind = cx.ui.paint(Style::Warn, mark.confusion.as_str());
     let by = cx.ui.paint(Style::Dim, if mark.by_model { " (asked by a language model)" } else { "" });

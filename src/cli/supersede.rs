@@ -6,8 +6,8 @@ use super::{
 };
 use crate::api::SupersedeRequest;
 
-/// The arguments that describe a new claim. A stored one that replaces another stays as it is.
-const OF_A_NEW_CLAIM: [&str; 8] =
+/// The arguments that describe a new claim. They conflict with `--by`, since a stored claim stays as it is.
+const NEW_CLAIM_ARGS: [&str; 8] =
     ["statement", "source", "kind", "key", "depends_on", "force_exception", "exception_to", "QualifierArgs"];
 
 /// Replace a claim with a newer one, because something changed. The old claim stays in the history.
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "by", value_name = "STATEMENT")]
     statement: Vec<String>,
     /// An active claim that replaces it, instead of a new statement.
-    #[arg(long, value_name = "ID", conflicts_with_all = OF_A_NEW_CLAIM)]
+    #[arg(long, value_name = "ID", conflicts_with_all = NEW_CLAIM_ARGS)]
     by: Option<String>,
     /// Another claim to replace; may be given several times.
     #[arg(long = "also", value_name = "ID")]
@@ -45,12 +45,14 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let statement = write::statement(&args.statement)?;
     let (client, caller) = cx.writer().await?;
     let claim = args.claim.request(caller, statement, args.source);
-    // An existing claim that takes the place was compared when it was stored.
-    let claim = if args.by.is_none() { doubts::considering(cx, claim) } else { claim };
+    // An existing successor was compared with other claims when it was stored.
+    let claim = if args.by.is_none() { doubts::ask_if_interactive(cx, claim) } else { claim };
     let targets = std::iter::once(args.target).chain(args.also).collect();
     let request = SupersedeRequest { targets, successor: args.by, expect_rev: None, claim };
     let outcome = client.supersede(&request).await?;
-    let Some(outcome) = doubts::settled(cx, &client, &request.claim, outcome).await? else { return Ok(Exit::Refused) };
+    let Some(outcome) = doubts::answer_questions(cx, &client, &request.claim, outcome).await? else {
+        return Ok(Exit::Refused);
+    };
     let written = Some(request.claim.statement.as_str()).filter(|statement| !statement.is_empty());
     Ok(show::outcome::show(cx, &outcome, written))
 }

@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use super::{
     CliError, Context, Exit,
     ask::Asker,
-    import::{ImportSource, take_in},
+    import::{ImportSource, preview_and_import},
     scope::top_of,
     setup,
     show::text::count,
     undo,
-    walkthrough::{head, run_command, say, step},
+    walkthrough::{heading, run_command, say, step},
 };
 use crate::{
     api::{ClaimView, ClaimsQuery, DoubtsQuery},
@@ -28,8 +28,8 @@ use crate::{
     setup::{AgentFiles, CodingAgent, SetupPlan, is_connected},
 };
 
-/// How long the tour waits for the first pairs that may contradict each other: they are compared after the import.
-const COMPARING: Duration = Duration::from_secs(3);
+/// How long the tour waits for the first pairs that may contradict each other; the daemon compares them after the import.
+const COMPARISON_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Try ergo on this repository: import its decisions and rules, see contradictions, ask why, and connect your agents.
 #[derive(Debug, clap::Args)]
@@ -48,14 +48,14 @@ pub(crate) struct Args {
     undo: bool,
 }
 
-/// What tours did, to be undone: for each repository.
+/// The record of the tours in each repository, by which they can be undone.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct TourRecord {
     tours: std::collections::BTreeMap<PathBuf, TourActs>,
 }
 
-/// What the tours of one repository did.
+/// The acts of the tours in one repository.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct TourActs {
@@ -65,12 +65,12 @@ struct TourActs {
     agents: BTreeSet<String>,
 }
 
-/// A tour on its way.
+/// A running tour.
 struct Tour {
     top: PathBuf,
     yes: bool,
     dry_run: bool,
-    /// How many steps have begun: a dry run has fewer.
+    /// The number of the current step; a dry run skips some steps.
     steps: usize,
 }
 
@@ -79,13 +79,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let here = std::env::current_dir().map_err(CliError::usage)?;
     let top = top_of(&here);
     if args.undo {
-        return take_back(cx, &top);
+        return undo_tours(cx, &top);
     }
     if !args.yes && !args.dry_run && (!cx.ui.terminal || !std::io::stdin().is_terminal() || cx.ui.json) {
         return Err(CliError::usage("the tour asks before each step, and stdin is not a terminal")
             .hint("`ergo tour --yes` does every step without asking; `ergo tour --dry-run` only shows them"));
     }
-    // What the tour does could not be noted in a damaged file.
+    // Fails early if the record is damaged, since the tour could not add to it.
     record(&record_path(cx)?)?;
     let mut tour = Tour { top, yes: args.yes, dry_run: args.dry_run, steps: 0 };
     tour.import(cx)?;
@@ -94,7 +94,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         tour.why(cx)?;
     }
     tour.agents(cx)?;
-    head(cx, "The tour is done.");
+    heading(cx, "The tour is done.");
     if tour.dry_run {
         say(cx, "Nothing was stored or written. To run the tour: ergo tour");
         return Ok(Exit::Ok);
@@ -113,10 +113,10 @@ impl Tour {
     /// Prints the heading of the next step.
     fn begin(&mut self, cx: &mut Context, title: &str) {
         self.steps += 1;
-        head(cx, &format!("{}. {title}", self.steps));
+        heading(cx, &format!("{}. {title}", self.steps));
     }
 
-    /// Finds the files of decisions and rules, and takes them in.
+    /// Finds the decision records and rule files, and imports them.
     fn import(&mut self, cx: &mut Context) -> Result<(), CliError> {
         self.begin(cx, "Decisions and rules of this repository");
         let (records, rules): (Vec<PathBuf>, Vec<PathBuf>) =
@@ -131,36 +131,36 @@ impl Tour {
         let folders: BTreeSet<PathBuf> = records.iter().filter_map(|path| Some(path.parent()?.to_owned())).collect();
         for folder in &folders {
             let inside = records.iter().filter(|path| path.parent() == Some(folder)).count();
-            say(cx, text!("  {}  {}", count(inside, "record", "records"), self.shown(folder)));
+            say(cx, text!("  {}  {}", count(inside, "record", "records"), self.relative(folder)));
         }
         for file in &rules {
-            say(cx, text!("  rules  {}", self.shown(file)));
+            say(cx, text!("  rules  {}", self.relative(file)));
         }
-        for what in [ImportSource::Records(folders.into_iter().collect()), ImportSource::Rules(rules)] {
-            let (ImportSource::Records(paths) | ImportSource::Rules(paths)) = &what;
+        for source in [ImportSource::Records(folders.into_iter().collect()), ImportSource::Rules(rules)] {
+            let (ImportSource::Records(paths) | ImportSource::Rules(paths)) = &source;
             if paths.is_empty() {
                 continue;
             }
-            let words = match what {
+            let words = match source {
                 ImportSource::Records(_) => "Decision records:",
                 ImportSource::Rules(_) => "Rule files:",
             };
             say(cx, text!("\n{}", words));
-            let number = cx.block_on(async |cx| take_in(cx, what, self.dry_run, self.yes).await)?;
+            let number = cx.block_on(async |cx| preview_and_import(cx, source, self.dry_run, self.yes).await)?;
             if let Some(number) = number {
-                note(cx, &self.top, |acts| acts.imports.push(number))?;
+                update_record(cx, &self.top, |acts| acts.imports.push(number))?;
             }
         }
         Ok(())
     }
 
-    /// A path within the repository.
-    fn shown(&self, path: &Path) -> String {
+    /// Returns a path relative to the top of the repository.
+    fn relative(&self, path: &Path) -> String {
         let top = std::fs::canonicalize(&self.top).unwrap_or_else(|_| self.top.clone());
         sanitize_line(&path.strip_prefix(top).unwrap_or(path).display().to_string())
     }
 
-    /// Shows what contradicts or may contradict something.
+    /// Shows open conflicts and pairs in doubt, and offers to judge the pairs.
     fn doubts(&mut self, cx: &mut Context) -> Result<(), CliError> {
         self.begin(cx, "Contradictions");
         let pairs = cx.block_on(async |cx| pairs_in_doubt(cx).await)?;
@@ -172,7 +172,7 @@ impl Tour {
         Ok(())
     }
 
-    /// Asks a question and shows the first answer.
+    /// Runs `ergo why` with the user's question or an example.
     fn why(&mut self, cx: &mut Context) -> Result<(), CliError> {
         self.begin(cx, "Ask why");
         let claim = cx.block_on(async |cx| example(cx).await)?;
@@ -203,7 +203,7 @@ impl Tour {
             say(cx, "Found no supported coding agent. To connect one later: ergo setup");
             return Ok(());
         }
-        // Those that were connected before stay connected when the tour is undone.
+        // Agents that were connected before the tour stay connected when it is undone.
         let mut names = Vec::new();
         for agent in &agents {
             if !is_connected(*agent, &place)? {
@@ -212,7 +212,7 @@ impl Tour {
         }
         let plan = SetupPlan::new(agents, &place, &cx.paths()?.state, false)?;
         if setup::carry_out(cx, &plan, self.dry_run, self.yes)? == setup::SetupOutcome::Written {
-            note(cx, &self.top, |acts| acts.agents.extend(names))?;
+            update_record(cx, &self.top, |acts| acts.agents.extend(names))?;
         }
         Ok(())
     }
@@ -225,7 +225,7 @@ fn agrees(cx: &mut Context, question: &str) -> Result<bool, CliError> {
     }
 }
 
-/// Waits for the comparison of what was imported; returns how many pairs wait for a verdict.
+/// Waits for the comparison of the imported claims, and returns the number of pairs that wait for a verdict.
 async fn pairs_in_doubt(cx: &mut Context) -> Result<usize, CliError> {
     let (client, scope) = cx.reader().await?;
     let query = DoubtsQuery { org_id: Some(scope.org_id), project: Some(scope.project), limit: Some(1) };
@@ -234,7 +234,7 @@ async fn pairs_in_doubt(cx: &mut Context) -> Result<usize, CliError> {
     let found = loop {
         let found = client.doubts(&query).await;
         match &found {
-            Ok(doubts) if doubts.total == 0 && begin.elapsed() < COMPARING => {}
+            Ok(doubts) if doubts.total == 0 && begin.elapsed() < COMPARISON_TIMEOUT => {}
             _ => break found,
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -243,7 +243,7 @@ async fn pairs_in_doubt(cx: &mut Context) -> Result<usize, CliError> {
     Ok(found?.total)
 }
 
-/// A claim of this project to ask about, one with a reason of its own first.
+/// Returns a claim of this project to ask about; decisions come first, since they have a reason of their own.
 async fn example(cx: &mut Context) -> Result<Option<ClaimView>, CliError> {
     let (client, scope) = cx.reader().await?;
     let of = |kind: &str| ClaimsQuery {
@@ -265,7 +265,7 @@ fn record_path(cx: &Context) -> Result<PathBuf, CliError> {
     Ok(cx.paths()?.state.join("tour.json"))
 }
 
-/// Reads what tours did. A file that cannot be read is an error: it holds what tours of other repositories did, too.
+/// Reads the record of tours. An unreadable file is an error, since it also records the tours in other repositories.
 fn record(path: &Path) -> Result<TourRecord, CliError> {
     let hint = "restore or remove it; without it, no earlier tour can be undone by `ergo tour --undo`";
     let bytes = match files::bytes(path, files::MAX_SETTINGS) {
@@ -277,21 +277,21 @@ fn record(path: &Path) -> Result<TourRecord, CliError> {
         .map_err(|error| CliError::internal(format_args!("{} is damaged: {error}", path.display())).hint(hint))
 }
 
-fn keep(path: &Path, record: &TourRecord) -> Result<(), CliError> {
+fn save(path: &Path, record: &TourRecord) -> Result<(), CliError> {
     let text = serde_json::to_vec_pretty(record).map_err(CliError::internal)?;
     Ok(write_private(path, &text)?)
 }
 
-/// Notes what a step did, at once, so that a tour that is broken off can be undone.
-fn note(cx: &Context, top: &Path, change: impl FnOnce(&mut TourActs)) -> Result<(), CliError> {
+/// Records immediately what a step did, so that an interrupted tour can be undone.
+fn update_record(cx: &Context, top: &Path, change: impl FnOnce(&mut TourActs)) -> Result<(), CliError> {
     let path = record_path(cx)?;
     let mut record = record(&path)?;
     change(record.tours.entry(top.to_owned()).or_default());
-    keep(&path, &record)
+    save(&path, &record)
 }
 
-/// Takes back what the tours of a repository did.
-fn take_back(cx: &mut Context, top: &Path) -> Result<Exit, CliError> {
+/// Undoes the acts of the tours in a repository.
+fn undo_tours(cx: &mut Context, top: &Path) -> Result<Exit, CliError> {
     let path = record_path(cx)?;
     let mut record = record(&path)?;
     let Some(acts) = record.tours.remove(top) else {
@@ -299,17 +299,17 @@ fn take_back(cx: &mut Context, top: &Path) -> Result<Exit, CliError> {
             .hint("run it in the repository in which `ergo tour` ran"));
     };
     let mut exit = Exit::Ok;
-    // What could not be undone can be tried again.
-    let mut left = Vec::new();
+    // Imports that could not be undone stay on record, so that undoing them can be tried again.
+    let mut kept = Vec::new();
     for number in acts.imports.iter().rev() {
         let undone = cx.block_on(async |cx| undo::run(undo::Args::of_import(number), cx).await);
         match undone {
             Ok(Exit::Ok) => {}
             Ok(other) => {
                 exit = other;
-                left.push(number.clone());
+                kept.push(number.clone());
             }
-            // It was undone by hand already.
+            // The import was already undone by hand.
             Err(error) if error.kind == Exit::Usage => cx.ui.note(text!("{}", error.error)),
             Err(error) => return Err(error),
         }
@@ -320,10 +320,10 @@ fn take_back(cx: &mut Context, top: &Path) -> Result<Exit, CliError> {
         let plan = SetupPlan::new(agents, &place, &cx.paths()?.state, true)?;
         setup::carry_out(cx, &plan, false, true)?;
     }
-    if !left.is_empty() {
-        left.reverse();
-        record.tours.insert(top.to_owned(), TourActs { imports: left, ..TourActs::default() });
+    if !kept.is_empty() {
+        kept.reverse();
+        record.tours.insert(top.to_owned(), TourActs { imports: kept, ..TourActs::default() });
     }
-    keep(&path, &record)?;
+    save(&path, &record)?;
     Ok(exit)
 }

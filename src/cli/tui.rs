@@ -95,7 +95,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         demonstration: cx.is_private(),
         autostart: !cx.globals.no_spawn,
         no_color: matches!(cx.globals.color, When::Never),
-        ..AppOptions::new(cx.anyone()?.who, here.scope)
+        ..AppOptions::new(cx.caller()?.who, here.scope)
     };
     #[cfg(feature = "testing")]
     if args.capture.is_set() {
@@ -111,7 +111,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     tui::run(options, client, start).map(|()| Exit::Ok).map_err(failed)
 }
 
-/// Checks that there is such a card: the app would open on another one. Without a daemon, the app itself says so.
+/// Checks that the card exists, since the app would open on another one. If the daemon cannot be reached, the app itself reports
+/// it.
 async fn linked_card(cx: &Context, card: &str) -> Result<(), CliError> {
     let Ok(client) = cx.connect()?.client().await else { return Ok(()) };
     if let Err(ClientError::Api(error)) = client.card(card).await {
@@ -122,7 +123,7 @@ async fn linked_card(cx: &Context, card: &str) -> Result<(), CliError> {
 
 /// Runs the line-based review.
 fn review_lines(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    cx.ui.plainly();
+    cx.ui.disable_decoration();
     let selection = args.conflict.map(CardSelection::Card).or(args.claim.map(CardSelection::Claim));
     cx.block_on(async |cx| {
         let client = cx.client().await?;

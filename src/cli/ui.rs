@@ -48,25 +48,25 @@ impl Style {
     }
 }
 
-/// Where output goes, and how it looks.
+/// The output of a verb, and its form.
 pub(crate) struct Ui {
     out: Box<dyn Write>,
     err: Box<dyn Write>,
-    /// Colour on stdout.
+    /// Whether stdout is coloured.
     color: bool,
-    /// Colour on stderr.
+    /// Whether stderr is coloured.
     color_err: bool,
-    /// stdout is a terminal.
+    /// Whether stdout is a terminal.
     pub(crate) terminal: bool,
-    /// The terminal cannot draw (`TERM=dumb`).
+    /// Whether the terminal cannot draw (`TERM=dumb`).
     pub(crate) dumb: bool,
-    /// stderr is a terminal: progress may be shown.
+    /// Whether progress is shown: stderr is a terminal.
     pub(crate) progress: bool,
     /// The column at which prose wraps; `None` if stdout is not a terminal.
     pub(crate) width: Option<usize>,
-    /// Answers are JSON.
+    /// Whether answers are JSON.
     pub(crate) json: bool,
-    /// Informational output is suppressed.
+    /// Whether informational output is suppressed.
     pub(crate) quiet: bool,
     /// The first write error.
     failure: Option<io::Error>,
@@ -154,10 +154,10 @@ impl Ui {
             self.error_line(&escape_json(&value.to_string()));
             return;
         }
-        let label = self.on_stderr(Style::Bad, "Error:");
+        let label = self.paint_stderr(Style::Bad, "Error:");
         self.error_line(&text!("{} {}", label, error.error.clone().hanging(2)));
         for hint in &error.hints {
-            let label = self.on_stderr(Style::Code, "Hint:");
+            let label = self.paint_stderr(Style::Code, "Hint:");
             self.error_line(&text!("{} {}", label, hint.clone().hanging(2)));
         }
     }
@@ -165,18 +165,20 @@ impl Ui {
     /// Shows clap's message about wrong arguments on stderr.
     pub(crate) fn usage_error(&mut self, text: &SafeText) {
         match text.trim_end().strip_prefix("error:") {
-            Some(rest) => self.error_line(&text!("{}{}", self.on_stderr(Style::Bad, "error:"), SafeText::lines(rest))),
+            Some(rest) => {
+                self.error_line(&text!("{}{}", self.paint_stderr(Style::Bad, "error:"), SafeText::lines(rest)))
+            }
             None => self.error_line(text.trim_end()),
         }
     }
 
     /// Shows progress on one line of stderr that is overwritten; does nothing unless stderr is a terminal.
     pub(crate) fn progress(&mut self, text: impl Into<SafeText>) {
-        // People read earlier output, such as a ticket, while the work goes on. A write error shows at the end.
-        let _gone = self.out.flush();
+        // People read earlier output, such as a ticket, while the work goes on. `finish` reports write errors.
+        let _ = self.out.flush();
         if self.progress {
             // Failing to show progress is no error.
-            let _gone = write!(self.err, "\r\x1b[K{}", &*text.into()).and_then(|()| self.err.flush());
+            let _ = write!(self.err, "\r\x1b[K{}", &*text.into()).and_then(|()| self.err.flush());
         }
     }
 
@@ -186,13 +188,13 @@ impl Ui {
     }
 
     /// Shows something on stderr instead of stdout.
-    pub(crate) fn on_stderr_alone(&mut self, show: impl FnOnce(&mut Self)) {
+    pub(crate) fn redirected_to_stderr(&mut self, show: impl FnOnce(&mut Self)) {
         let swap = |ui: &mut Self| {
             std::mem::swap(&mut ui.out, &mut ui.err);
             std::mem::swap(&mut ui.color, &mut ui.color_err);
         };
         // Output so far comes first.
-        let _gone = self.out.flush();
+        let _ = self.out.flush();
         swap(self);
         show(self);
         swap(self);
@@ -205,7 +207,7 @@ impl Ui {
     }
 
     /// Turns colour and progress off.
-    pub(crate) fn plainly(&mut self) {
+    pub(crate) fn disable_decoration(&mut self) {
         (self.color, self.color_err, self.progress) = (false, false, false);
     }
 
@@ -240,12 +242,12 @@ impl Ui {
 
     fn error_line(&mut self, text: &str) {
         // Output so far comes first.
-        let _gone = self.out.flush();
+        let _ = self.out.flush();
         // If stderr is gone, nothing is left to report it to.
-        let _gone = writeln!(self.err, "{text}");
+        let _ = writeln!(self.err, "{text}");
     }
 
-    fn on_stderr(&self, style: Style, text: &'static str) -> SafeText {
+    fn paint_stderr(&self, style: Style, text: &'static str) -> SafeText {
         let text = SafeText::from(text);
         if self.color_err { text.styled(style.ansi()) } else { text }
     }

@@ -1,4 +1,4 @@
-//! `ergo undo`: takes back an act. An undo is an act, too.
+//! `ergo undo`: reverses an act. An undo is an act, too.
 
 use super::{
     CliError, Context, Exit,
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// The most changes that an ambiguous id names.
+/// The maximum number of changes that are listed for an ambiguous id.
 const MAX_CANDIDATES: usize = 8;
 
 /// Undo a change, by default your last one in this scope or its organisation's level. To redo it, undo the undo.
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Undoes a whole import.
+    /// Returns the arguments that undo a whole import.
     pub(super) fn of_import(number: &str) -> Self {
         Self { act: None, import: Some(number.to_owned()) }
     }
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         return whole_import(cx, &client, number).await;
     }
     let request = match &args.act {
-        Some(prefix) => UndoRequest { caller: cx.anyone()?, target_op: Some(find(&client, prefix).await?) },
+        Some(prefix) => UndoRequest { caller: cx.caller()?, target_op: Some(find(&client, prefix).await?) },
         None => UndoRequest { caller: cx.writer().await?.1, target_op: None },
     };
     let outcome = client.undo(&request).await?;
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 
 /// Shows the user's last act and undoes it after confirmation. Returns whether it was undone.
 pub(super) async fn last_act(cx: &mut Context, client: &Client, asker: &mut Asker) -> Result<bool, CliError> {
-    let caller = cx.anyone()?;
+    let caller = cx.caller()?;
     let mut query =
         LogQuery { acts: true, who: Some(caller.who.clone()), limit: Some(MAX_PAGE), ..LogQuery::default() };
     let event = loop {
@@ -104,7 +104,7 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
     }
     let (undone, in_force): (Vec<_>, Vec<_>) =
         events(client, &prefix).await?.into_iter().partition(|event| event.undone);
-    // Of a change that was undone already, the daemon says so.
+    // If the change was undone already, the daemon reports it.
     let found = if in_force.is_empty() { undone } else { in_force };
     let mut found: Vec<OpId> = found.into_iter().map(|event| event.op_id).collect();
     found.sort_unstable();
@@ -123,7 +123,7 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
 fn ambiguous(prefix: &str, ops: &[OpId]) -> CliError {
     let error = CliError::usage(format_args!("“{prefix}” matches {} changes", ops.len()));
     let ids: Vec<String> = ops.iter().map(|op| op.to_hex()).collect();
-    let mut numbers: Vec<&str> = ids.iter().filter_map(|id| id.get(..super::import::NUMBER)).collect();
+    let mut numbers: Vec<&str> = ids.iter().filter_map(|id| id.get(..super::import::NUMBER_DIGITS)).collect();
     numbers.dedup();
     if let [number] = numbers.as_slice() {
         return error
@@ -148,13 +148,13 @@ async fn events(client: &Client, prefix: &str) -> Result<Vec<EventView>, CliErro
 /// Undoes all acts of an import, newest first, since later acts may build on earlier ones.
 async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result<Exit, CliError> {
     let prefix = number.to_ascii_lowercase();
-    if prefix.len() != super::import::NUMBER || !prefix.bytes().all(|b| b.is_ascii_hexdigit()) {
+    if prefix.len() != super::import::NUMBER_DIGITS || !prefix.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(CliError::usage(format_args!("invalid import id “{number}”"))
             .hint("`ergo import` prints the id when it ends"));
     }
     let mut ops: Vec<OpId> =
         events(client, &prefix).await?.into_iter().filter(|event| !event.undone).map(|event| event.op_id).collect();
-    // An event of another act may have such an id.
+    // The prefix may also match the event's own id while its act is another one.
     ops.retain(|op| op.to_hex().starts_with(&prefix));
     ops.dedup();
     if ops.is_empty() {
@@ -166,7 +166,7 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
     let mut problems = Vec::new();
     for (at, op) in ops.iter().enumerate() {
         cx.ui.progress(text!("undoing {} of {}", at + 1, ops.len()));
-        match client.undo(&UndoRequest { caller: cx.anyone()?, target_op: Some(*op) }).await {
+        match client.undo(&UndoRequest { caller: cx.caller()?, target_op: Some(*op) }).await {
             Ok(outcome) => outcomes.push(outcome),
             Err(error) => problems.push(CliError::from(error)),
         }

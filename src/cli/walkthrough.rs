@@ -27,7 +27,7 @@ pub(super) fn run_command(cx: &mut Context, args: &[&str]) -> Result<Exit, CliEr
 }
 
 /// Prints a heading, unless with `--json`.
-pub(super) fn head(cx: &mut Context, text: &str) {
+pub(super) fn heading(cx: &mut Context, text: &str) {
     let text = cx.ui.paint(Style::Strong, text);
     say(cx, text!("\n{}", text));
 }

@@ -46,7 +46,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if cx.ui.json {
         let mut value = serde_json::to_value(&answer).map_err(CliError::internal)?;
         if let Some(fields) = value.as_object_mut() {
-            fields.extend(drift.map(|drift| ("drift".to_owned(), words(drift).into())));
+            fields.extend(drift.map(|drift| ("drift".to_owned(), drift_words(drift).into())));
             fields.insert("judgements".to_owned(), serde_json::to_value(&judged).map_err(CliError::internal)?);
         }
         cx.ui.value(&value);
@@ -57,7 +57,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     Ok(if answer.answer.is_some() { Exit::Ok } else { Exit::Usage })
 }
 
-/// Lists what judges said of a claim and others.
+/// Lists the judgements of pairs that contain the claim.
 fn judgements(cx: &mut Context, judged: &[EventView], now: u64) {
     if judged.is_empty() {
         return;
@@ -73,7 +73,7 @@ fn drift_of(claim: &ClaimView) -> Option<Drift> {
     drifts(std::slice::from_ref(claim)).first().map(|(_, drift)| *drift)
 }
 
-/// Compares claims with their source files, as far as these are files of this project.
+/// Compares claims with their source files, if these are files of this project.
 pub(super) fn drifts(claims: &[ClaimView]) -> Vec<(ClaimId, Drift)> {
     let Ok(here) = std::env::current_dir() else { return Vec::new() };
     let source = |claim: &ClaimView| Some((claim.id, claim.source.clone()?, claim.statement.clone()));
@@ -81,7 +81,7 @@ pub(super) fn drifts(claims: &[ClaimView]) -> Vec<(ClaimId, Drift)> {
 }
 
 /// Describes the state of a source file.
-pub(super) fn words(drift: Drift) -> String {
+pub(super) fn drift_words(drift: Drift) -> String {
     match drift {
         Drift::Same => "unchanged".to_owned(),
         Drift::Moved(line) => format!("moved to line {line}"),
@@ -113,7 +113,7 @@ fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &st
         ui.field("note", note);
     }
     if let Some(drift) = drift {
-        ui.field("source file", &words(drift));
+        ui.field("source file", &drift_words(drift));
     }
     if !answer.may_disagree.is_empty() {
         heading(cx, "Other active claims that may disagree");
@@ -143,12 +143,12 @@ fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &st
         for card in &answer.cards {
             cx.ui.card_row(card, now);
         }
-        let ways: Vec<_> = answer
+        let commands: Vec<_> = answer
             .cards
             .iter()
             .map(|card| (format!("ergo resolve {} --interactive", card.id.short()), "settle it".to_owned()))
             .collect();
-        cx.ui.commands(&ways);
+        cx.ui.commands(&commands);
     }
 }
 

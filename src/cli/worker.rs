@@ -7,11 +7,11 @@ use crate::{infer, sync};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    part: Part,
+    kind: WorkerKind,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Part {
+enum WorkerKind {
     /// Run models.
     Infer,
     /// Read and merge the replication documents of peers.
@@ -20,9 +20,9 @@ enum Part {
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, _cx: &mut Context) -> Result<Exit, CliError> {
-    match args.part {
-        Part::Infer => infer::worker::serve().map_err(CliError::internal)?,
-        Part::Sync => sync::worker::serve().map_err(CliError::internal)?,
+    match args.kind {
+        WorkerKind::Infer => infer::worker::serve().map_err(CliError::internal)?,
+        WorkerKind::Sync => sync::worker::serve().map_err(CliError::internal)?,
     }
     Ok(Exit::Ok)
 }

@@ -49,7 +49,7 @@ impl From<QualifierArgs> for Qualifiers {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct NewClaimArgs {
     /// The reason. Required unless the kind is fact.
-    #[arg(short, long, alias = "because", value_name = "WHY", value_parser = plain)]
+    #[arg(short, long, alias = "because", value_name = "WHY", value_parser = printable)]
     pub(crate) reason: Option<String>,
     /// decision, constraint, rejection, convention or fact [default: decision].
     #[arg(short, long, value_name = "KIND")]
@@ -97,14 +97,14 @@ impl NewClaimArgs {
 /// Joins the words of a statement; `-` alone reads it from stdin.
 pub(crate) fn statement(words: &[String]) -> Result<String, CliError> {
     let text = if words == ["-"] { read_statement()? } else { words.join(" ") };
-    plain(&text).map_err(|problem| {
+    printable(&text).map_err(|problem| {
         CliError::usage(format_args!("the statement {problem}"))
             .hint("remove it; text that was copied from a terminal may hold colour codes")
     })
 }
 
-/// Refuses a text with a control character other than a line break or a tab. Nobody would see that it is stored.
-fn plain(text: &str) -> Result<String, String> {
+/// Refuses a text with a control character other than a line break or a tab, since nobody would see that it is stored.
+fn printable(text: &str) -> Result<String, String> {
     match text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
         Some(c) => Err(format!("contains the control character U+{:04X}", u32::from(c))),
         None => Ok(text.to_owned()),

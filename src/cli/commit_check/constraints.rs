@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// A violated constraint, and where.
+/// A violation of a constraint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ConstraintViolation {
     /// The constraint's short id.
@@ -24,19 +24,19 @@ pub(super) struct ConstraintViolation {
     pub(super) statement: String,
     pub(super) reason: Option<String>,
     pub(super) file: String,
-    /// The line; `None` if the file itself is the violation.
+    /// The line number; `None` if the change of the file itself is the violation.
     pub(super) line: Option<usize>,
     /// The text of the line.
     pub(super) text: Option<String>,
-    /// What was found there.
+    /// The description of the violation, such as “forbidden package x”.
     pub(super) why: String,
-    /// The exceptions to the constraint, which allow this.
+    /// The exceptions to the constraint, which allow the violation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) exceptions: Vec<Beside>,
 }
 
-/// The most violations that are reported for one constraint.
-const PLACES: usize = 5;
+/// The maximum number of violations that are reported for one constraint.
+const MAX_VIOLATIONS: usize = 5;
 
 /// Files that list packages.
 const MANIFESTS: [&str; 14] = [
@@ -62,7 +62,7 @@ static PORT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)port[^0
 /// Whether a constraint can be checked in a repository on this day (`YYYY-MM-DD`): it is in force, and not limited to an
 /// environment, team or tenant, about which a diff says nothing.
 pub(super) fn is_checkable(claim: &ClaimView, today: &str) -> bool {
-    // The last day is in `expired`.
+    // The flag `expired` covers the last day.
     let Qualifiers { env, team, tenant, valid_from, valid_until: _ } = &claim.qualifiers;
     let is_limited = [env, team, tenant].into_iter().any(Option::is_some);
     let has_begun = valid_from.as_deref().is_none_or(|first| first <= today);
@@ -120,7 +120,7 @@ pub(super) fn violations(claim: &ClaimView, files: &[ChangedFile]) -> Vec<Constr
     }
     found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     found.dedup_by(|a, b| (&a.file, a.line) == (&b.file, b.line));
-    found.truncate(PLACES);
+    found.truncate(MAX_VIOLATIONS);
     found
 }
 
@@ -357,6 +357,6 @@ mod tests {
     fn of_one_constraint_only_the_first_violations_are_reported() {
         let many: String = (0..50).map(|_| "+lodash = 1\n").collect();
         let files = git_diff::read(&format!("--- a/Cargo.toml\n+++ b/Cargo.toml\n@@ -0,0 +1,50 @@\n{many}")).unwrap();
-        assert_eq!(violations(&claim("Never use lodash.", never("lodash")), &files).len(), PLACES);
+        assert_eq!(violations(&claim("Never use lodash.", never("lodash")), &files).len(), MAX_VIOLATIONS);
     }
 }

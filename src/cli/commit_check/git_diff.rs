@@ -9,21 +9,18 @@ pub(super) struct ChangedFile {
     pub(super) added: Vec<(usize, String)>,
 }
 
-/// A hunk is shorter than its header says.
+/// The error of a hunk that is shorter than its header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TruncatedHunk {
     /// The line of the diff, from 1, at which more of the hunk was expected.
     pub(super) line: usize,
 }
 
-/// Parses a diff. Unknown lines are ignored.
-///
-/// # Errors
-/// If a part of the diff is missing.
+/// Parses a diff. Unknown lines are ignored, but a missing part of a hunk is an error.
 pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, TruncatedHunk> {
     let mut files: Vec<ChangedFile> = Vec::new();
     let (mut at, mut old, mut new) = (0, 0, 0);
-    // The last file was begun by a header of git, and its `---` may follow.
+    // Whether the last file comes from a header of git, which a `---` line of the same file may follow.
     let mut in_header = false;
     for (number, line) in text.lines().enumerate() {
         // Within a hunk a line that looks like a header is still content.
@@ -52,18 +49,18 @@ pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, TruncatedHunk> {
                 _ => return Err(TruncatedHunk { line: number + 1 }),
             }
         }
-        let begun = |path: Option<String>| ChangedFile { path: path.unwrap_or_default(), added: Vec::new() };
+        let new_file = |path: Option<String>| ChangedFile { path: path.unwrap_or_default(), added: Vec::new() };
         if let Some(names) = line.strip_prefix("diff --git ") {
-            // Of a binary or an empty file, and of a changed mode, there is nothing else that names it.
-            files.push(begun(header_name(names)));
+            // No other line names the file if it is binary or empty, or if only its mode changed.
+            files.push(new_file(header_name(names)));
             in_header = true;
         } else if let Some(path) = renamed(line).filter(|_| in_header) {
-            files.push(begun(Some(unquoted(path))));
+            files.push(new_file(Some(unquoted(path))));
         } else if let Some(path) = line.strip_prefix("--- ") {
             let path = name(path, "a/");
             match files.last_mut().filter(|_| in_header) {
                 Some(file) => file.path = path.unwrap_or_else(|| std::mem::take(&mut file.path)),
-                None => files.push(begun(path)),
+                None => files.push(new_file(path)),
             }
             in_header = false;
         } else if let Some(path) = line.strip_prefix("+++ ") {

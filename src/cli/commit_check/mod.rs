@@ -21,11 +21,11 @@ use crate::{
 };
 use constraints::ConstraintViolation;
 
-/// The largest diff that is checked, in bytes: a larger one was not written by hand.
-const MOST: u64 = 32 * 1024 * 1024;
+/// The maximum size of a diff, in bytes: a larger one was not written by hand.
+const MAX_DIFF: u64 = 32 * 1024 * 1024;
 
-/// The most bytes read of git's stderr.
-const MAX_COMPLAINT: u64 = 64 * 1024;
+/// The maximum number of bytes that are read of git's stderr.
+const MAX_STDERR: u64 = 64 * 1024;
 
 /// Check a commit for open conflicts and violated constraints.
 #[derive(Debug, clap::Args)]
@@ -54,25 +54,24 @@ pub(crate) struct Args {
     no_conflicts: bool,
 }
 
-/// What the check found.
+/// The result of the check.
 #[derive(Debug, Serialize)]
 struct CheckResult {
-    /// Open conflicts.
     conflicts: Vec<CardSummary>,
     /// Constraints that the diff violates.
     broken: Vec<ConstraintViolation>,
-    /// What would violate a constraint, if no exception to it stood beside it.
+    /// Violations that an exception to the constraint allows.
     allowed: Vec<ConstraintViolation>,
 }
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let text = change(&args)?;
+    let text = read_diff(&args)?;
     let (client, scope) = cx.reader().await?;
-    let conflicts = if args.no_conflicts { Vec::new() } else { open(&client, &scope).await? };
+    let conflicts = if args.no_conflicts { Vec::new() } else { open_cards(&client, &scope).await? };
     let mut constraints = constraints(&client, &scope, None).await?;
     if scope.level() == Level::Project {
-        // Those of the organisation hold in each project that has not narrowed them.
+        // The organisation's constraints hold in each project that has not narrowed them.
         constraints.extend(self::constraints(&client, &scope.organisation(), Some(&scope.project)).await?);
     }
     let files = git_diff::read(&text).map_err(|git_diff::TruncatedHunk { line }| {
@@ -126,7 +125,7 @@ fn show(found: &CheckResult, scope: &Scope, (checked, stored): (usize, usize), c
     }
 }
 
-/// Shows what violates a constraint, or would if there were no exceptions to it.
+/// Shows a violation, or one that an exception allows.
 fn show_violation(violation: &ConstraintViolation, cx: &mut Context) {
     let ConstraintViolation { claim, statement, reason, file, line, text, why, exceptions } = violation;
     let place = line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"));
@@ -145,7 +144,7 @@ fn show_violation(violation: &ConstraintViolation, cx: &mut Context) {
     }
 }
 
-async fn open(client: &Client, scope: &Scope) -> Result<Vec<CardSummary>, CliError> {
+async fn open_cards(client: &Client, scope: &Scope) -> Result<Vec<CardSummary>, CliError> {
     let query = paging::cards_of(scope);
     paging::all(async |cursor| {
         let page = client.conflicts(&ConflictsQuery { cursor, ..query.clone() }).await?;
@@ -173,20 +172,23 @@ async fn constraints(
 }
 
 /// Returns the complete diff.
-fn change(args: &Args) -> Result<String, CliError> {
+fn read_diff(args: &Args) -> Result<String, CliError> {
     let bytes = match &args.diff {
         Some(file) => {
-            let read =
-                if file.as_os_str() == "-" { files::all_of(std::io::stdin(), MOST) } else { files::bytes(file, MOST) };
-            read.map_err(|error| not_whole(&error, CliError::file("read", file, &error)))?
+            let read = if file.as_os_str() == "-" {
+                files::all_of(std::io::stdin(), MAX_DIFF)
+            } else {
+                files::bytes(file, MAX_DIFF)
+            };
+            read.map_err(|error| with_size_hint(&error, CliError::file("read", file, &error)))?
         }
         None => from_git(args.base.as_deref())?,
     };
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A diff that was not read completely is not checked at all.
-fn not_whole(error: &std::io::Error, failed: CliError) -> CliError {
+/// Adds a hint to the error of a diff that is too large: a diff that was not read completely is not checked at all.
+fn with_size_hint(error: &std::io::Error, failed: CliError) -> CliError {
     if error.kind() != ErrorKind::FileTooLarge {
         return failed;
     }
@@ -209,23 +211,23 @@ fn from_git(base: Option<&str>) -> Result<Vec<u8>, CliError> {
     let mut child = git.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
     let (out, errors) = (child.stdout.take(), child.stderr.take());
     // Read both at once: git blocks if either pipe is full.
-    let complaint = thread::spawn(move || {
+    let stderr_reader = thread::spawn(move || {
         let mut stderr = Vec::new();
         if let Some(mut errors) = errors {
-            let _cut = errors.by_ref().take(MAX_COMPLAINT).read_to_end(&mut stderr);
-            let _rest = std::io::copy(&mut errors, &mut std::io::sink());
+            let _ = errors.by_ref().take(MAX_STDERR).read_to_end(&mut stderr);
+            let _ = std::io::copy(&mut errors, &mut std::io::sink());
         }
         stderr
     });
-    let read = out.map_or_else(|| Ok(Vec::new()), |out| files::all_of(out, MOST));
+    let read = out.map_or_else(|| Ok(Vec::new()), |out| files::all_of(out, MAX_DIFF));
     if read.is_err() {
-        // It may still be writing.
-        let _ended = child.kill();
+        // git may still be writing.
+        let _ = child.kill();
     }
     let status = child.wait().map_err(failed)?;
-    let stderr = complaint.join().unwrap_or_default();
+    let stderr = stderr_reader.join().unwrap_or_default();
     let bytes = read.map_err(|error| {
-        not_whole(&error, CliError::usage(format_args!("cannot read the output of `git diff`: {error}")))
+        with_size_hint(&error, CliError::usage(format_args!("cannot read the output of `git diff`: {error}")))
     })?;
     if !status.success() {
         let stderr = String::from_utf8_lossy(&stderr);

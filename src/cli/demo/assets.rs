@@ -13,7 +13,7 @@ macro_rules! record {
     };
 }
 
-/// Notes that another tool kept, with their dates: each alone is fine, and their order leaves open what holds.
+/// Dated notes of another tool: each is clear on its own, but together they leave open what holds today.
 pub(super) const NOTES: Asset = Asset { path: "notes.json", text: include_str!("notes.json") };
 
 /// The working rules.

@@ -25,13 +25,13 @@ use crate::{
 const INTERRUPTED: i32 = 130;
 
 /// How long the app may take to restore the terminal after a signal.
-const APP_ENDS: Duration = Duration::from_secs(3);
+const APP_EXIT_TIME: Duration = Duration::from_secs(3);
 
 /// A daemon in a private home. Dropping it stops the daemon and removes the home; so does a signal.
 pub(super) struct PrivateDaemon {
     running: Arc<Mutex<Option<RunningDaemon>>>,
-    /// The app is open and handles signals itself.
-    app: Arc<AtomicBool>,
+    /// Whether the app is open and handles signals itself.
+    app_is_open: Arc<AtomicBool>,
 }
 
 struct RunningDaemon {
@@ -58,22 +58,22 @@ impl PrivateDaemon {
             });
         }
         let running = Arc::new(Mutex::new(Some(RunningDaemon { home, paths, daemon })));
-        let this = Self { running, app: Arc::default() };
+        let this = Self { running, app_is_open: Arc::default() };
         this.handle_signals()?;
         Ok(this)
     }
 
     /// Runs the app, which handles signals itself: it restores the terminal and returns.
     pub(super) fn during_app<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.app.store(true, Ordering::SeqCst);
+        self.app_is_open.store(true, Ordering::SeqCst);
         let result = work();
-        self.app.store(false, Ordering::SeqCst);
+        self.app_is_open.store(false, Ordering::SeqCst);
         result
     }
 
     /// Cleans up and exits on the first signal that would end the process.
     fn handle_signals(&self) -> Result<(), CliError> {
-        let (running, app) = (Arc::clone(&self.running), Arc::clone(&self.app));
+        let (running, app_is_open) = (Arc::clone(&self.running), Arc::clone(&self.app_is_open));
         let cannot = |error| CliError::internal(format_args!("cannot listen to signals: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
         let signals = {
@@ -92,8 +92,8 @@ impl PrivateDaemon {
                         _ = hup.recv() => {}
                     }
                 });
-                if app.load(Ordering::SeqCst) {
-                    thread::sleep(APP_ENDS);
+                if app_is_open.load(Ordering::SeqCst) {
+                    thread::sleep(APP_EXIT_TIME);
                 }
                 clean_up(&running);
                 process::exit(INTERRUPTED);
@@ -114,7 +114,7 @@ fn clean_up(running: &Mutex<Option<RunningDaemon>>) {
     let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(RunningDaemon { home, paths, daemon }) = running.take() else { return };
     if !daemon.is_finished() {
-        // A daemon that got the same signal stops by itself and need not answer.
+        // A daemon that got the same signal stops by itself and may not answer.
         stop(paths);
     }
     drop(daemon.join());
@@ -126,6 +126,6 @@ fn stop(paths: Paths) {
     let connect = Connect { spawn: false, ..Connect::private(paths) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let (Ok(client), Ok(runtime)) = (connect.lazy(), runtime) {
-        let _gone = runtime.block_on(client.shutdown());
+        let _ = runtime.block_on(client.shutdown());
     }
 }

@@ -9,17 +9,17 @@ use crate::{
 };
 
 /// Checks folders and secrets, the cogito listener, and the address in the environment.
-pub(super) fn look(paths: &Paths) -> Vec<Finding> {
-    let mut out = places(paths);
-    // A wrong configuration is reported already.
+pub(super) fn check(paths: &Paths) -> Vec<Finding> {
+    let mut out = folders_and_secrets(paths);
+    // An invalid configuration is reported already.
     let config = Config::load(paths).unwrap_or_default();
     out.extend(config.compat.cogito.iter().flat_map(cogito));
-    out.extend(elsewhere(paths));
+    out.extend(redirection(paths));
     out
 }
 
 /// Checks the permissions of folders and secrets.
-fn places(paths: &Paths) -> Vec<Finding> {
+fn folders_and_secrets(paths: &Paths) -> Vec<Finding> {
     let mut out = vec![checked("store folder", &paths.data, privacy::check_folder)];
     if paths.state != paths.data {
         out.push(checked("state folder", &paths.state, privacy::check_folder));
@@ -86,7 +86,7 @@ fn cogito(settings: &CogitoSettings) -> Vec<Finding> {
 }
 
 /// Checks whether the environment redirects all calls to another daemon.
-fn elsewhere(paths: &Paths) -> Option<Finding> {
+fn redirection(paths: &Paths) -> Option<Finding> {
     Some(match Connect::new(paths.clone()).elsewhere() {
         Ok(None) => return None,
         Ok(Some(named)) if named.own => {

@@ -1,4 +1,4 @@
-//! The text that is given to an agent, limited to a number of tokens.
+//! Text for an agent's context, limited to a number of tokens.
 
 use std::fmt::Write;
 
@@ -10,16 +10,18 @@ use crate::{
     },
 };
 
-/// The maximum length of a statement and of a reason, in characters.
+/// The maximum length of a statement, in characters.
 const MAX_STATEMENT: usize = 300;
+
+/// The maximum length of a reason, in characters.
 const MAX_REASON: usize = 160;
 
-/// Returns text of the agent on one line, shortened.
-pub(super) fn plain(text: &str) -> String {
+/// Returns a text on one line, shortened.
+pub(super) fn one_line(text: &str) -> String {
     cut_line(text, MAX_STATEMENT)
 }
 
-/// Returns a claim on one line: statement, what limits it, reason and id.
+/// Returns a claim on one line: statement, limits, reason and id.
 fn line(claim: &ClaimView) -> String {
     let mut line = format!("- {}: {}", claim.kind, cut_line(&claim.statement, MAX_STATEMENT));
     // Writing to a string does not fail, here and below.
@@ -44,7 +46,7 @@ pub(super) struct Brief {
     text: String,
     budget: usize,
     spent: usize,
-    holds: bool,
+    has_lines: bool,
 }
 
 impl Brief {
@@ -56,7 +58,7 @@ impl Brief {
              user. Before you choose, ask ergo_recall; store what is decided with ergo_remember.\n"
         );
         let spent = estimated_tokens(&text);
-        Self { text, budget, spent, holds: false }
+        Self { text, budget, spent, has_lines: false }
     }
 
     /// Adds a line if it fits into this share of the budget, in per cent.
@@ -68,7 +70,7 @@ impl Brief {
         self.spent += cost;
         self.text.push_str(line);
         self.text.push('\n');
-        self.holds = true;
+        self.has_lines = true;
         true
     }
 
@@ -102,7 +104,7 @@ impl Brief {
 
     /// Returns the brief; `None` if it is empty.
     pub(super) fn finish(self) -> Option<String> {
-        self.holds.then_some(self.text)
+        self.has_lines.then_some(self.text)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `ergo hook`: run by a coding agent's program at certain events, to add claims to the agent's context.
 //!
-//! On any error a hook prints nothing and exits with 0, so that it never disturbs a session. What it adds is recorded
-//! ([`session_record`]), and no claim is added twice to a session.
+//! On any error a hook prints nothing and exits with 0, so that it never disturbs a session. The added claims are
+//! recorded ([`session_record`]), and no claim is added twice to a session.
 
 mod brief;
 mod payload;
@@ -26,7 +26,7 @@ use brief::Brief;
 use payload::HookPayload;
 use session_record::SessionRecord;
 
-/// The timeout of a hook, without the start of a daemon. For a daemon that hangs.
+/// The timeout of a hook, in case the daemon hangs; without the time to start a daemon.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The additional timeout if a daemon is started.
@@ -35,8 +35,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(3);
 /// The default token budget of a session's brief.
 const BRIEF_TOKENS: usize = 1_200;
 
-/// How much of a prompt is used as a query, in bytes. Embedding time grows with the length, and the topic mostly comes first,
-/// before logs and code.
+/// The maximum length of the query that is taken from a prompt, in bytes. Embedding time grows with the length, and the topic mostly
+/// comes first, before logs and code.
 const MAX_QUERY: usize = 320;
 
 /// The most claims that are added for a prompt or a file.
@@ -65,17 +65,17 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Exit {
     let payload = HookPayload::from_stdin();
     if let Some(folder) = &payload.cwd {
         // If that fails, the working directory is the best guess.
-        let _same = std::env::set_current_dir(folder);
+        let _ = std::env::set_current_dir(folder);
     }
     let moment = args.moment.clone();
     // Only the start of a session waits for a daemon to start.
     let starting = if moment == "session-start" { START_TIMEOUT } else { Duration::ZERO };
-    let given = cx.block_on(async |cx| {
-        let work = give(&args, &payload, cx);
+    let output = cx.block_on(async |cx| {
+        let work = handle_event(&args, &payload, cx);
         tokio::time::timeout(TIMEOUT + starting, work).await.map_err(CliError::internal)?
     });
-    if let Ok(Some(given)) = given {
-        cx.ui.value(&payload.output_json(&moment, &given));
+    if let Ok(Some(output)) = output {
+        cx.ui.value(&payload.output_json(&moment, &output));
     }
     Exit::Ok
 }
@@ -90,7 +90,7 @@ pub(super) enum HookOutput {
     Person(String),
 }
 
-async fn give(args: &Args, payload: &HookPayload, cx: &mut Context) -> Result<Option<HookOutput>, CliError> {
+async fn handle_event(args: &Args, payload: &HookPayload, cx: &mut Context) -> Result<Option<HookOutput>, CliError> {
     let connect = cx.connect()?;
     let connect = Connect { spawn: connect.spawn && args.moment == "session-start", ..connect };
     let client = connect.client().await?;
@@ -116,8 +116,8 @@ async fn give(args: &Args, payload: &HookPayload, cx: &mut Context) -> Result<Op
         }
         "post-tool" => {
             let Some(file) = payload.file.as_deref() else { return Ok(None) };
-            let claims = attached(&client, &scope, file).await?;
-            let about = format!("What is known about {}", brief::plain(file));
+            let claims = claims_from_file(&client, &scope, file).await?;
+            let about = format!("What is known about {}", brief::one_line(file));
             Ok(new_to_session(&mut session, &args.moment, &scope, claims, &about)?.map(HookOutput::Context))
         }
         "pre-compact" => Ok(Some(HookOutput::Person(
@@ -125,7 +125,7 @@ async fn give(args: &Args, payload: &HookPayload, cx: &mut Context) -> Result<Op
                 .to_owned(),
         ))),
         "stop" => {
-            let caller = Caller { org_id: scope.org_id.clone(), project: scope.project.clone(), ..cx.anyone()? };
+            let caller = Caller { org_id: scope.org_id.clone(), project: scope.project.clone(), ..cx.caller()? };
             match questions::remind(&client, caller, payload, &mut session).await? {
                 Some(reminder) => Ok(Some(HookOutput::Stop(reminder))),
                 None => stop(&client, &scope, payload, &mut session).await,
@@ -135,7 +135,7 @@ async fn give(args: &Args, payload: &HookPayload, cx: &mut Context) -> Result<Op
     }
 }
 
-/// Returns the brief of a scope: what holds in the whole organisation, constraints, recent decisions, open conflicts, claims that need review.
+/// Returns the brief of a scope: rules of the organisation, constraints, recent decisions, open conflicts, claims that need review.
 async fn session_brief(
     client: &Client,
     scope: &Scope,
@@ -149,7 +149,7 @@ async fn session_brief(
     };
     let organisation = scope.organisation();
     let above = ClaimsQuery {
-        // The claim that stands in the place of a narrowed one is among the project's own.
+        // If the project narrowed a claim, its own version is among the project's claims.
         not_narrowed_in: Some(scope.project.clone()),
         ..of(&organisation, "constraint,decision,convention,rejection", 40)
     };
@@ -175,14 +175,14 @@ async fn session_brief(
         let shown = brief.claims(title, &fresh, page.total, share);
         given.extend(fresh.iter().take(shown).map(|claim| claim.id));
     };
-    let title = format!("Rules of all projects of {}", brief::plain(&scope.org_id));
+    let title = format!("Rules of all projects of {}", brief::one_line(&scope.org_id));
     add(&mut brief, &title, &above, 30);
     add(&mut brief, "Constraints", &constraints, if above.total == 0 { 50 } else { 60 });
     add(&mut brief, "Decisions, conventions and rejections, newest first", &decisions, 85);
     brief.cards(&cards);
     add(&mut brief, "Needs review: a claim that it depends on changed", &review, 100);
     let Some(text) = brief.finish() else { return Ok(None) };
-    session.give(Context::now(), "session-start", scope, &given)?;
+    session.record(Context::now(), "session-start", scope, &given)?;
     Ok(Some(text))
 }
 
@@ -215,7 +215,7 @@ fn beginning(prompt: &str) -> &str {
 }
 
 /// Returns the claims whose source is this file.
-async fn attached(client: &Client, scope: &Scope, file: &str) -> Result<Vec<ClaimView>, CliError> {
+async fn claims_from_file(client: &Client, scope: &Scope, file: &str) -> Result<Vec<ClaimView>, CliError> {
     let here = std::env::current_dir().unwrap_or_default();
     let top = top_of(&here);
     let file = Path::new(file);
@@ -242,18 +242,19 @@ fn new_to_session(
         return Ok(None);
     }
     let ids: Vec<_> = claims.iter().map(|claim| claim.id).collect();
-    session.give(Context::now(), moment, scope, &ids)?;
+    session.record(Context::now(), moment, scope, &ids)?;
     Ok(Some(brief::list(about, &claims)))
 }
 
-/// Asks the agent, once per session, whether it should have stored something. Only if no agent stored anything since the session began.
+/// Asks the agent, once per session, whether it should have stored something; only if no agent stored anything since the first
+/// injection.
 async fn stop(
     client: &Client,
     scope: &Scope,
     payload: &HookPayload,
     session: &mut SessionRecord,
 ) -> Result<Option<HookOutput>, CliError> {
-    let Some(began) = session.first_given() else { return Ok(None) };
+    let Some(began) = session.first_injected_at() else { return Ok(None) };
     if payload.stopping || session.reminded() {
         return Ok(None);
     }
@@ -266,7 +267,7 @@ async fn stop(
 }
 
 impl HookOutput {
-    /// Returns the output as JSON, in the format of programs with camel-case events or of the others.
+    /// Returns the output as JSON: in the format of programs that spell events in camel case, or in that of the others.
     fn json(&self, event: &str, camel: bool) -> Value {
         match self {
             Self::Context(text) if camel => json!({"additional_context": text}),

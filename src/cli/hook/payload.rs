@@ -6,15 +6,17 @@ use serde_json::Value;
 
 use super::HookOutput;
 
-/// The most that is read, in bytes: the output of a tool can be long, and is not needed.
+/// The maximum number of bytes that are read: the output of a tool can be long, and is not needed. Longer input is cut, and so
+/// counts as empty.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The event, as far as it is known.
+/// The fields of an event that ergo uses, as far as the program sends them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct HookPayload {
     /// The session's id.
     pub(super) session: Option<String>,
-    /// The agent's program, if it can be told: the name that it gives itself over MCP, or its beginning (see [`crate::api::is_name_of`]).
+    /// The agent's program, if it can be detected: the name that it gives itself over MCP, or the beginning of that name (see
+    /// [`crate::api::is_name_of`]).
     pub(super) agent: Option<String>,
     /// The folder in which the agent works.
     pub(super) cwd: Option<String>,
@@ -24,7 +26,7 @@ pub(super) struct HookPayload {
     pub(super) prompt: Option<String>,
     /// The file that a tool read or changed.
     pub(super) file: Option<String>,
-    /// The agent must not be asked to continue: a hook asked before, or the user stopped it.
+    /// Whether the agent must not be asked to continue: a hook asked before, or the user stopped it.
     pub(super) stopping: bool,
     /// The event's name, as the program spells it.
     event: Option<String>,
@@ -99,8 +101,8 @@ fn patched(command: &str) -> Option<String> {
 /// Returns the agent's program, detected by its transcript path or its own fields.
 fn agent(value: &Value) -> Option<String> {
     let has = |path: &str| value.pointer(path).is_some();
-    let kept = value.pointer("/transcript_path").and_then(Value::as_str).unwrap_or_default();
-    let name = match kept {
+    let transcript = value.pointer("/transcript_path").and_then(Value::as_str).unwrap_or_default();
+    let name = match transcript {
         _ if has("/cursor_version") || has("/workspace_roots") => "cursor",
         path if path.contains("/.claude/") => "claude-code",
         path if path.contains("/.codex/") => "codex",

@@ -10,18 +10,18 @@ use crate::{
     domain::Scope,
 };
 
-/// The most questions that a hook handles: the daemon stores the others when their time is over.
+/// The maximum number of questions that a hook handles: the daemon stores the writes of the others when their time is over.
 const MAX_QUESTIONS: usize = 5;
 
-/// Returns a reminder of the questions that wait for the session's agent. What it was reminded of before, or cannot be asked about, is
-/// stored with a card for a person.
+/// Returns a reminder of the questions that wait for the session's agent. If the agent was reminded of a question before, or cannot be
+/// asked, the write is stored with a card for a person.
 pub(super) async fn remind(
     client: &Client,
     caller: Caller,
     payload: &HookPayload,
     session: &mut SessionRecord,
 ) -> Result<Option<String>, CliError> {
-    // Without its program, another agent's questions would be taken for its own.
+    // If the program is unknown, other agents' questions cannot be told from those of this one.
     let Some(program) = payload.agent.clone() else { return Ok(None) };
     let query = QuestionsQuery {
         org_id: Some(caller.org_id.clone()),
@@ -38,7 +38,7 @@ pub(super) async fn remind(
         session.remind_of(Context::now(), &scope, new.iter().map(|question| question.token.clone()).collect())?;
     }
     for question in old {
-        // What is stored is by the agent that wrote it. An older daemon does not name it.
+        // The stored claim belongs to the agent that wrote it, which older daemons do not name.
         let agent = question.agent.or_else(|| Some(program.clone()));
         let caller = Caller { agent, ..caller.clone() };
         let request = JudgeRequest { caller, token: question.token, unanswered: true, ..JudgeRequest::default() };
@@ -55,9 +55,10 @@ fn reminder(questions: &[Consider]) -> String {
         .to_owned();
     for question in questions {
         // Writing to a string does not fail.
-        let _ = write!(text, "\n- token {}: “{}”", brief::plain(&question.token), brief::plain(&question.statement));
+        let _ =
+            write!(text, "\n- token {}: “{}”", brief::one_line(&question.token), brief::one_line(&question.statement));
         for doubt in &question.doubts {
-            let _ = write!(text, "\n  - {}: “{}”", doubt.id.short(), brief::plain(&doubt.statement));
+            let _ = write!(text, "\n  - {}: “{}”", doubt.id.short(), brief::one_line(&doubt.statement));
         }
     }
     text

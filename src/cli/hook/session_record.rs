@@ -21,12 +21,12 @@ use crate::{
 const UNNAMED: &str = "unnamed";
 
 /// The pause between two attempts to lock a file that another hook has locked.
-const PAUSE: Duration = Duration::from_millis(5);
+const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(5);
 
 /// The file of a session, locked by one hook at a time: hooks of a session may run concurrently.
 pub(super) struct SessionRecord {
     name: String,
-    /// The session has an id. All others share one file, which does not tell what a session was given.
+    /// Whether the session has an id. Sessions without one share a file, which does not tell which claims each of them got.
     identified: bool,
     agent: Option<String>,
     path: PathBuf,
@@ -47,11 +47,11 @@ impl SessionRecord {
             let file =
                 fs::OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path).map_err(failed)?;
             match file.try_lock() {
-                // It may have been removed between its opening and the lock.
+                // Another hook may have removed the file after it was opened and before it was locked.
                 Ok(()) if file.metadata().map_err(failed)?.nlink() > 0 => break file,
                 Ok(()) => {}
                 // A wait that blocks the thread would outlast the hook's timeout.
-                Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_RETRY_PAUSE).await,
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
         };
@@ -69,9 +69,9 @@ impl SessionRecord {
         since.contains(&claim)
     }
 
-    /// Returns the time at which the session was first given a claim, in milliseconds since the Unix epoch; `None` if it was given
-    /// none, or has no id.
-    pub(super) fn first_given(&self) -> Option<u64> {
+    /// Returns the time of the first injection with a claim, in milliseconds since the Unix epoch; `None` if there was none, or if the
+    /// session has no id.
+    pub(super) fn first_injected_at(&self) -> Option<u64> {
         self.past.iter().find(|past| !past.claims.is_empty()).filter(|_| self.identified).map(|past| past.at)
     }
 
@@ -81,7 +81,7 @@ impl SessionRecord {
     }
 
     /// Records an injection. Must be called before the claims are printed.
-    pub(super) fn give(&mut self, at: u64, hook: &str, scope: &Scope, claims: &[ClaimId]) -> Result<(), CliError> {
+    pub(super) fn record(&mut self, at: u64, hook: &str, scope: &Scope, claims: &[ClaimId]) -> Result<(), CliError> {
         self.append(at, hook, scope, claims, Vec::new())
     }
 
@@ -111,10 +111,10 @@ impl SessionRecord {
 
     /// Records that the session's context was cleared, so that claims may be added again. Does nothing if none was added.
     pub(super) fn forget(&mut self, at: u64, scope: &Scope) -> Result<(), CliError> {
-        if self.first_given().is_none() {
+        if self.first_injected_at().is_none() {
             return Ok(());
         }
-        self.give(at, "forget", scope, &[])
+        self.record(at, "forget", scope, &[])
     }
 
     /// Whether the agent was reminded of the question with this token.
@@ -122,14 +122,14 @@ impl SessionRecord {
         self.past.iter().flat_map(|past| &past.questions).any(|past| past == token)
     }
 
-    /// Records of which questions the agent is reminded. Must be called before the reminder is printed.
+    /// Records the questions of which the agent is reminded. Must be called before the reminder is printed.
     pub(super) fn remind_of(&mut self, at: u64, scope: &Scope, tokens: Vec<String>) -> Result<(), CliError> {
         self.append(at, "questions", scope, &[], tokens)
     }
 
     /// Records that the agent was asked to store its decisions.
     pub(super) fn remind(&mut self, at: u64, scope: &Scope) -> Result<(), CliError> {
-        self.give(at, "reminder", scope, &[])
+        self.record(at, "reminder", scope, &[])
     }
 }
 
@@ -137,7 +137,7 @@ impl Drop for SessionRecord {
     /// Removes the file if nothing was recorded, while it is still locked: most hooks have nothing to record.
     fn drop(&mut self) {
         if self.file.metadata().is_ok_and(|file| file.len() == 0) {
-            let _stays = fs::remove_file(&self.path);
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
@@ -152,12 +152,12 @@ mod tests {
         let scope = Scope { org_id: "a".into(), project: "b".into() };
         let id = |n| crate::domain::EventId([n; 32]);
         let mut session = SessionRecord::open(dir.path(), Some("../../evil"), None).await.unwrap();
-        assert!(!session.knows(id(1)) && session.first_given().is_none());
-        session.give(5, "session-start", &scope, &[id(1), id(2)]).unwrap();
+        assert!(!session.knows(id(1)) && session.first_injected_at().is_none());
+        session.record(5, "session-start", &scope, &[id(1), id(2)]).unwrap();
         drop(session);
         let mut session = SessionRecord::open(dir.path(), Some("../../evil"), None).await.unwrap();
         assert!(session.knows(id(1)) && !session.knows(id(3)) && !session.reminded());
-        assert_eq!(session.first_given(), Some(5));
+        assert_eq!(session.first_injected_at(), Some(5));
         session.forget(6, &scope).unwrap();
         assert!(!session.knows(id(1)));
         session.remind(7, &scope).unwrap();
@@ -179,11 +179,11 @@ mod tests {
         let mut session = SessionRecord::open(dir.path(), Some("s"), None).await.unwrap();
         session.forget(5, &scope).unwrap();
         assert!(session.past.is_empty(), "nothing was given that could be forgotten");
-        session.give(6, "session-start", &scope, &[]).unwrap();
+        session.record(6, "session-start", &scope, &[]).unwrap();
         session.remind_of(7, &scope, vec!["3f2a".into()]).unwrap();
-        assert_eq!(session.first_given(), None);
-        session.give(8, "user-prompt", &scope, &[crate::domain::EventId([1; 32])]).unwrap();
-        assert_eq!(session.first_given(), Some(8));
+        assert_eq!(session.first_injected_at(), None);
+        session.record(8, "user-prompt", &scope, &[crate::domain::EventId([1; 32])]).unwrap();
+        assert_eq!(session.first_injected_at(), Some(8));
     }
 
     #[tokio::test]
@@ -194,10 +194,10 @@ mod tests {
         let first = SessionRecord::open(dir.path(), Some("s"), None).await.unwrap();
         let second = async {
             let mut second = SessionRecord::open(dir.path(), Some("s"), None).await.unwrap();
-            second.give(5, "user-prompt", &scope, &[id]).unwrap();
+            second.record(5, "user-prompt", &scope, &[id]).unwrap();
         };
         let end = async {
-            tokio::time::sleep(2 * PAUSE).await;
+            tokio::time::sleep(2 * LOCK_RETRY_PAUSE).await;
             drop(first);
         };
         tokio::join!(second, end);
@@ -210,11 +210,11 @@ mod tests {
         let scope = Scope { org_id: "a".into(), project: "b".into() };
         let id = crate::domain::EventId([1; 32]);
         let mut session = SessionRecord::open(dir.path(), None, None).await.unwrap();
-        session.give(5, "session-start", &scope, &[id]).unwrap();
+        session.record(5, "session-start", &scope, &[id]).unwrap();
         session.remind_of(6, &scope, vec!["3f2a".into()]).unwrap();
         drop(session);
         let session = SessionRecord::open(dir.path(), None, None).await.unwrap();
-        assert!(!session.knows(id) && session.first_given().is_none());
+        assert!(!session.knows(id) && session.first_injected_at().is_none());
         assert!(session.reminded_of("3f2a"), "a question is put once, by whatever session");
     }
 
@@ -223,7 +223,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let first = SessionRecord::open(dir.path(), Some("s"), None).await.unwrap();
         let second = SessionRecord::open(dir.path(), Some("s"), None);
-        assert!(tokio::time::timeout(4 * PAUSE, second).await.is_err());
+        assert!(tokio::time::timeout(4 * LOCK_RETRY_PAUSE, second).await.is_err());
         drop(first);
         SessionRecord::open(dir.path(), Some("s"), None).await.unwrap();
     }

@@ -7,12 +7,12 @@ use std::{
 };
 
 use super::{
-    How, ImportEnd, MAX_FILE,
+    ImportEnd, ImportOptions, MAX_FILE,
     agree::agreed,
     read,
     report::{SkippedRow, preview},
     send::{ImportRow, Sender},
-    shown, unreadable,
+    source_path, unreadable,
 };
 use crate::{
     api::RememberRequest,
@@ -38,7 +38,7 @@ pub(super) struct Args {
     #[arg(long)]
     pub(super) proposed: bool,
     #[command(flatten)]
-    pub(super) how: How,
+    pub(super) options: ImportOptions,
 }
 
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
@@ -47,18 +47,18 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 
 /// Imports the records.
 pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<ImportEnd, CliError> {
-    let (records, left) = records(args)?;
+    let (records, skipped) = records(args)?;
     let steps = plan(&records);
     let rows: Vec<ImportRow> = records.iter().map(row).collect();
-    if args.how.dry_run {
+    if args.options.dry_run {
         let ordered: Vec<ImportRow> = steps.iter().filter_map(|step| rows.get(step.record).cloned()).collect();
-        preview(cx, &ordered, &left, None, args.how.details);
+        preview(cx, &ordered, &skipped, None, args.options.details);
         return Ok(ImportEnd::Done(None));
     }
-    if !agreed(cx, &rows, &left, args.how)? {
+    if !agreed(cx, &rows, &skipped, args.options)? {
         return Ok(ImportEnd::Declined);
     }
-    let mut sender = Sender::new(cx, "adr", &args.paths, &left).await?;
+    let mut sender = Sender::new(cx, "adr", &args.paths, &skipped).await?;
     let mut claims = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
         cx.ui.progress(text!("importing {} of {}", at + 1, steps.len()));
@@ -76,7 +76,7 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<ImportEnd, C
         }
     }
     cx.ui.progress_done();
-    sender.report.show(cx, args.how.details);
+    sender.report.show(cx, args.options.details);
     if records.is_empty() {
         cx.ui.note("No records found: a record has a section “Decision” or “Decision Outcome”.");
     }
@@ -121,12 +121,12 @@ fn records(args: &Args) -> Result<(Vec<Record>, Vec<SkippedRow>), CliError> {
     }
     files.sort();
     files.dedup();
-    let (mut records, mut left) = (Vec::new(), Vec::new());
+    let (mut records, mut skipped) = (Vec::new(), Vec::new());
     for file in files {
-        let path = shown(&file);
+        let path = source_path(&file);
         let name = file.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
         if rule_files::is_beside_records(&name) {
-            left.push(SkippedRow::new(format!("{path}:1"), name, "not a decision record"));
+            skipped.push(SkippedRow::new(format!("{path}:1"), name, "not a decision record"));
             continue;
         }
         // An unreadable file in a folder is skipped; one that was named itself is an error.
@@ -134,19 +134,23 @@ fn records(args: &Args) -> Result<(Vec<Record>, Vec<SkippedRow>), CliError> {
             Ok(text) => text,
             Err(error) if args.paths.contains(&file) => return Err(error),
             Err(error) => {
-                left.push(SkippedRow::new(format!("{path}:1"), name, error.to_string()));
+                skipped.push(SkippedRow::new(format!("{path}:1"), name, error.to_string()));
                 continue;
             }
         };
         match Record::parse(&path, &text) {
             Ok(record) if record.status == RecordStatus::Proposed && !args.proposed => {
-                left.push(SkippedRow::new(record.source(), record.title, "only proposed; import it with --proposed"));
+                skipped.push(SkippedRow::new(
+                    record.source(),
+                    record.title,
+                    "only proposed; import it with --proposed",
+                ));
             }
             Ok(record) => records.push(record),
-            Err(error) => left.push(SkippedRow::new(format!("{path}:{}", error.line), name, error.why)),
+            Err(error) => skipped.push(SkippedRow::new(format!("{path}:{}", error.line), name, error.why)),
         }
     }
-    Ok((records, left))
+    Ok((records, skipped))
 }
 
 fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), CliError> {

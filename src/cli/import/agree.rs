@@ -5,7 +5,7 @@ use std::{
     io::{IsTerminal, stdin},
 };
 
-use super::{How, report::SkippedRow, send::ImportRow};
+use super::{ImportOptions, report::SkippedRow, send::ImportRow};
 use crate::{
     cli::{CliError, Context, ask::Asker, show::text::count, ui::Style},
     domain::ClaimKind,
@@ -14,20 +14,25 @@ use crate::{
 /// The number of rows from which an import is large.
 const LARGE: usize = 25;
 
-/// How many samples of each group are shown.
+/// The maximum number of sample rows of each group.
 const SAMPLES: usize = 3;
 
 /// Previews a large import and asks for confirmation on a terminal. Returns true for a small import and with `--yes`. With
-/// [`How::shown`] every import with rows is large, and `--yes` only answers the question.
-pub(super) fn agreed(cx: &mut Context, rows: &[ImportRow], left: &[SkippedRow], how: How) -> Result<bool, CliError> {
-    let large = rows.len() >= if how.shown { 1 } else { LARGE };
-    if !large || cx.ui.json || (how.yes && !how.shown) {
+/// [`ImportOptions::always_preview`] every import with rows counts as large, and `--yes` only answers the question.
+pub(super) fn agreed(
+    cx: &mut Context,
+    rows: &[ImportRow],
+    skipped: &[SkippedRow],
+    options: ImportOptions,
+) -> Result<bool, CliError> {
+    let large = rows.len() >= if options.always_preview { 1 } else { LARGE };
+    if !large || cx.ui.json || (options.yes && !options.always_preview) {
         return Ok(true);
     }
     if !cx.ui.quiet {
-        show(cx, rows, left);
+        show(cx, rows, skipped);
     }
-    if how.yes || !(stdin().is_terminal() && cx.ui.terminal) {
+    if options.yes || !(stdin().is_terminal() && cx.ui.terminal) {
         return Ok(true);
     }
     let Some(mut asker) = Asker::new() else { return Ok(true) };
@@ -39,7 +44,7 @@ pub(super) fn agreed(cx: &mut Context, rows: &[ImportRow], left: &[SkippedRow], 
     Ok(false)
 }
 
-fn show(cx: &mut Context, rows: &[ImportRow], left: &[SkippedRow]) {
+fn show(cx: &mut Context, rows: &[ImportRow], skipped: &[SkippedRow]) {
     let ui = &mut cx.ui;
     for kind in ClaimKind::ALL {
         let of: Vec<&ImportRow> = rows.iter().filter(|row| row.claim.kind.unwrap_or_default() == kind).collect();
@@ -54,7 +59,7 @@ fn show(cx: &mut Context, rows: &[ImportRow], left: &[SkippedRow]) {
         }
     }
     let mut by_reason: BTreeMap<&str, Vec<&SkippedRow>> = BTreeMap::new();
-    for one in left {
+    for one in skipped {
         by_reason.entry(one.why()).or_default().push(one);
     }
     for (why, of) in by_reason {

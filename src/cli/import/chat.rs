@@ -3,10 +3,10 @@
 use std::{fs, io::Write, path::PathBuf};
 
 use super::{
-    How, read,
+    ImportOptions, read,
     report::SkippedRow,
     send::{ImportRow, send_all},
-    shown,
+    source_path,
 };
 use crate::{
     api::RememberRequest,
@@ -41,11 +41,11 @@ pub(super) struct Ticked {
     #[arg(value_name = "LIST")]
     file: PathBuf,
     #[command(flatten)]
-    how: How,
+    options: ImportOptions,
 }
 
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let path = shown(&args.file);
+    let path = source_path(&args.file);
     let proposals = chat::read(&read(&args.file, MAX_CHATS)?).map_err(|error| {
         CliError::usage(format_args!("{path}: {error}")).hint("the export's file is called conversations.json")
     })?;
@@ -76,7 +76,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
 }
 
 pub(super) async fn ticked(args: Ticked, cx: &mut Context) -> Result<Exit, CliError> {
-    let path = shown(&args.file);
+    let path = source_path(&args.file);
     let (found, wrong) = chat::ticked(&read(&args.file, MAX_LIST)?);
     let row = |(line, one): &(usize, chat::ChatProposal)| {
         let place = format!("{path}:{line}");
@@ -92,9 +92,9 @@ pub(super) async fn ticked(args: Ticked, cx: &mut Context) -> Result<Exit, CliEr
     };
     let rows: Vec<ImportRow> = found.iter().map(row).collect();
     let why = "expected: - [x] KIND: STATEMENT | because: REASON | from: SOURCE";
-    let left: Vec<_> = wrong.iter().map(|line| SkippedRow::new(format!("{path}:{line}"), "", why)).collect();
-    let exit = send_all(cx, "proposals", std::slice::from_ref(&args.file), &rows, &left, args.how).await?;
-    if rows.is_empty() && !args.how.dry_run {
+    let skipped: Vec<_> = wrong.iter().map(|line| SkippedRow::new(format!("{path}:{line}"), "", why)).collect();
+    let exit = send_all(cx, "proposals", std::slice::from_ref(&args.file), &rows, &skipped, args.options).await?;
+    if rows.is_empty() && !args.options.dry_run {
         cx.ui.note("No line is ticked: change `[ ]` to `[x]` on the lines to import, and run this again.");
     }
     Ok(exit)

@@ -14,7 +14,7 @@ use crate::{
     domain::ClaimId,
 };
 
-/// What the import would do with a row about which the guard has something to say.
+/// The predicted result of a row that would not simply be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum RowForecast {
@@ -23,31 +23,31 @@ enum RowForecast {
     Skipped,
 }
 
-/// A row about which the guard has something to say.
+/// A row that would be refused, stored with a warning, or skipped.
 #[derive(Debug, Serialize)]
 struct RowCheck {
     source: String,
     statement: String,
     would_be: RowForecast,
-    /// A claim that it contradicts, or may contradict.
+    /// A claim that the row contradicts, or may contradict.
     against: Option<ClaimId>,
     #[serde(skip)]
     against_statement: Option<String>,
     why: String,
 }
 
-/// What the guard says of the rows.
+/// The rows that would be refused, stored with a warning, or skipped.
 #[derive(Debug, Default, Serialize)]
 #[serde(transparent)]
 pub(super) struct RowChecks(Vec<RowCheck>);
 
-/// Whether there is a store to check against: a dry run makes none.
+/// Whether there is a store to check against; a dry run does not create one.
 pub(super) fn has_store(cx: &Context) -> Result<bool, CliError> {
     Ok(std::env::var_os("ERGO_API_URL").is_some() || cx.paths()?.store().exists())
 }
 
-/// Checks rows against the stored claims, but those in `leaving`, which the import itself withdraws or replaces. Rows are not checked against
-/// each other.
+/// Checks rows against the stored claims except those in `leaving`, which the import itself withdraws or replaces. Rows are not
+/// checked against each other.
 pub(super) async fn check(
     cx: &mut Context,
     rows: &[ImportRow],
@@ -60,7 +60,7 @@ pub(super) async fn check(
     let sender = Sender::unique(cx, "dry run", &[], &[]).await?;
     for (at, row) in rows.iter().enumerate() {
         cx.ui.progress(text!("checking {} of {}", at + 1, rows.len()));
-        match sender.judge(row).await {
+        match sender.dry_run(row).await {
             Ok(outcome) => checks.add(row, outcome, leaving),
             Err(error) if error.kind == Exit::Usage => {
                 checks.push(row, RowForecast::Skipped, None, error.error.to_string());
@@ -127,7 +127,7 @@ impl RowChecks {
         }
     }
 
-    /// Counts the rows, in words that end a list; empty if the guard has nothing to say.
+    /// Returns a sentence with the numbers of rows, to be appended to another; empty if there are no rows.
     pub(super) fn counts(&self) -> String {
         let of = |wanted| {
             let rows: BTreeSet<&str> =

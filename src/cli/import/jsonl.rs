@@ -6,12 +6,12 @@ use std::{
 };
 
 use super::{
-    How,
+    ImportOptions,
     agree::agreed,
     read,
     report::{SkippedRow, preview},
     send::{ImportRow, Sender},
-    shown,
+    source_path,
 };
 use crate::{
     api::{BesideRelation, ClaimView, RememberRequest},
@@ -30,11 +30,11 @@ pub(super) struct Args {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
-    how: How,
+    options: ImportOptions,
 }
 
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let path = shown(&args.file);
+    let path = source_path(&args.file);
     let text = read(&args.file, MAX_EXPORT)?;
     let (_, claims) = jsonl::read(&text).map_err(|error| {
         let refused = CliError::usage(format_args!("{path}: {error}"));
@@ -47,7 +47,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     })?;
     let (kept, gone): (Vec<_>, Vec<_>) =
         claims.into_iter().partition(|(_, claim)| !claim.flags.undone && !claim.flags.redacted);
-    let left: Vec<_> = gone
+    let skipped: Vec<_> = gone
         .into_iter()
         .map(|(line, claim)| {
             let why = if claim.flags.redacted { "redacted" } else { "undone" };
@@ -55,14 +55,14 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         })
         .collect();
     let rows: Vec<ImportRow> = kept.iter().map(|(line, claim)| row(claim, &format!("{path}:{line}"))).collect();
-    if args.how.dry_run {
-        preview(cx, &rows, &left, None, args.how.details);
+    if args.options.dry_run {
+        preview(cx, &rows, &skipped, None, args.options.details);
         return Ok(Exit::Ok);
     }
-    if !agreed(cx, &rows, &left, args.how)? {
+    if !agreed(cx, &rows, &skipped, args.options)? {
         return Ok(Exit::Refused);
     }
-    let mut sender = Sender::new(cx, "jsonl", std::slice::from_ref(&args.file), &left).await?;
+    let mut sender = Sender::new(cx, "jsonl", std::slice::from_ref(&args.file), &skipped).await?;
     let mut new_ids: BTreeMap<ClaimId, ClaimId> = BTreeMap::new();
     let mut replaced = BTreeSet::new();
     for (at, ((_, claim), row)) in kept.iter().zip(&rows).enumerate() {
@@ -106,7 +106,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         }
     }
     cx.ui.progress_done();
-    sender.report.show(cx, args.how.details);
+    sender.report.show(cx, args.options.details);
     Ok(Exit::Ok)
 }
 

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::{
-    How, read,
+    ImportOptions, read,
     report::SkippedRow,
     send::{ImportRow, send_all},
-    shown,
+    source_path,
 };
 use crate::{
     api::{Caller, RememberRequest},
@@ -25,11 +25,11 @@ pub(super) struct Args {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
-    how: How,
+    options: ImportOptions,
 }
 
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let path = shown(&args.file);
+    let path = source_path(&args.file);
     let found = memory::read(&read(&args.file, MAX_EXPORT)?).map_err(|error| {
         CliError::usage(format_args!("{path}: {error}")).hint("to import an export of ergo: `ergo import jsonl`")
     })?;
@@ -60,15 +60,15 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         ImportRow { claim, targets: Vec::new(), file, source }
     };
     let rows: Vec<ImportRow> = found.memories.iter().map(row).collect();
-    let mut left: Vec<_> = found
+    let mut skipped: Vec<_> = found
         .skipped
         .into_iter()
         .map(|skip| SkippedRow::new(format!("{path}:{}", skip.line), skip.text, skip.why))
         .collect();
     let dropped: Vec<String> = found.dropped.iter().map(|(field, many)| format!("{field} ({many})")).collect();
-    // People read the note below.
+    // Without `--json`, the note below names the fields.
     if cx.ui.json {
-        left.extend(found.dropped.iter().map(|(field, many)| {
+        skipped.extend(found.dropped.iter().map(|(field, many)| {
             let why =
                 format!("dropped: claims have no such field; {}", count(*many, "memory has it", "memories have it"));
             SkippedRow::new(path.clone(), field, why)
@@ -77,5 +77,5 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if !dropped.is_empty() {
         cx.ui.note(text!("These fields were not imported, since claims have no such fields: {}.", dropped.join(", ")));
     }
-    send_all(cx, "memory", std::slice::from_ref(&args.file), &rows, &left, args.how).await
+    send_all(cx, "memory", std::slice::from_ref(&args.file), &rows, &skipped, args.options).await
 }

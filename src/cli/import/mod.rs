@@ -1,6 +1,6 @@
 //! `ergo import`: imports decision records, rule files and exports through the guard.
 //!
-//! All acts of an import have ids with the same prefix, the import's number, by which `ergo undo --import` undoes all of it. A
+//! All acts of an import have ids with the same prefix, the import's number, with which `ergo undo --import` undoes all of it. A
 //! rule file is compared with its last import ([`reimport`]), and each of its imports has a new number. In the other formats the
 //! id of each row's act is a hash of its content and source, so that running an import again changes nothing, even if claims
 //! were superseded or retracted in the meantime. So all runs of such an import share a number and are undone together.
@@ -26,7 +26,7 @@ use std::{
 use super::{CliError, Context, Exit, scope};
 use crate::files;
 
-pub(crate) use send::NUMBER;
+pub(crate) use send::NUMBER_DIGITS;
 
 /// The maximum size of a record or rule file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -39,11 +39,11 @@ continues with exit code 0. Running an import again stores nothing twice. When a
 supersede their old versions, and the claims of removed lines are retracted.")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    command: ImportCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ImportCommand {
     Adr(adr::Args),
     Rules(rules::Args),
     Jsonl(jsonl::Args),
@@ -54,7 +54,7 @@ enum What {
 
 /// The options of every import.
 #[derive(Clone, Copy, Debug, clap::Args)]
-struct How {
+struct ImportOptions {
     /// Show what would be imported, and what the guard finds; store nothing.
     #[arg(long)]
     dry_run: bool,
@@ -64,12 +64,12 @@ struct How {
     /// List skipped lines with the reason.
     #[arg(long)]
     details: bool,
-    /// Show what would be imported and ask, however few rows there are.
+    /// Preview even a small import and ask for confirmation.
     #[arg(skip)]
-    shown: bool,
+    always_preview: bool,
 }
 
-/// What [`take_in`] imports.
+/// The files that [`preview_and_import`] imports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ImportSource {
     /// Folders of decision records.
@@ -78,11 +78,11 @@ pub(crate) enum ImportSource {
     Rules(Vec<PathBuf>),
 }
 
-/// How an import ended.
+/// The result of an import that the user could decline.
 pub(super) enum ImportEnd {
-    /// The person said no.
+    /// The user declined.
     Declined,
-    /// It was done or previewed; with its number, by which it can be undone, if it changed anything.
+    /// The import was done or previewed; with its number, by which it can be undone, if it changed anything.
     Done(Option<String>),
 }
 
@@ -104,35 +104,35 @@ impl ImportEnd {
 
 /// Shows what an import would store, asks unless `yes`, and imports it. Returns the import's number, by which it can be undone,
 /// if it changed anything.
-pub(crate) async fn take_in(
+pub(crate) async fn preview_and_import(
     cx: &mut Context,
-    what: ImportSource,
+    source: ImportSource,
     dry_run: bool,
     yes: bool,
 ) -> Result<Option<String>, CliError> {
-    let how = How { dry_run, yes, details: false, shown: true };
-    let end = match what {
-        ImportSource::Records(paths) => adr::import(&adr::Args { paths, proposed: false, how }, cx).await?,
-        ImportSource::Rules(files) => rules::import(&rules::Args { files, history: None, how }, cx).await?,
+    let options = ImportOptions { dry_run, yes, details: false, always_preview: true };
+    let end = match source {
+        ImportSource::Records(paths) => adr::import(&adr::Args { paths, proposed: false, options }, cx).await?,
+        ImportSource::Rules(files) => rules::import(&rules::Args { files, history: None, options }, cx).await?,
     };
     Ok(end.number())
 }
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    match args.what {
-        What::Adr(args) => adr::run(args, cx).await,
-        What::Rules(args) => rules::run(args, cx).await,
-        What::Jsonl(args) => jsonl::run(args, cx).await,
-        What::Memory(args) => memory::run(args, cx).await,
-        What::Chat(args) => chat::run(args, cx),
-        What::Proposals(args) => chat::ticked(args, cx).await,
+    match args.command {
+        ImportCommand::Adr(args) => adr::run(args, cx).await,
+        ImportCommand::Rules(args) => rules::run(args, cx).await,
+        ImportCommand::Jsonl(args) => jsonl::run(args, cx).await,
+        ImportCommand::Memory(args) => memory::run(args, cx).await,
+        ImportCommand::Chat(args) => chat::run(args, cx),
+        ImportCommand::Proposals(args) => chat::ticked(args, cx).await,
     }
 }
 
 /// Reads a file that a person named; `-` is stdin.
-fn read(path: &Path, most: u64) -> Result<String, CliError> {
-    let read = if path.as_os_str() == "-" { files::all_of(io::stdin(), most) } else { files::bytes(path, most) };
+fn read(path: &Path, max: u64) -> Result<String, CliError> {
+    let read = if path.as_os_str() == "-" { files::all_of(io::stdin(), max) } else { files::bytes(path, max) };
     let bytes = read.map_err(|error| unreadable(path, &error))?;
     String::from_utf8(bytes)
         .map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
@@ -150,12 +150,11 @@ fn unreadable(path: &Path, error: &io::Error) -> CliError {
 }
 
 /// Returns a path for use as a source: relative to the top of the working tree if it is inside one, else unchanged.
-fn shown(path: &Path) -> String {
+fn source_path(path: &Path) -> String {
     let inside = || {
         let full = fs::canonicalize(path).ok()?;
         let top = scope::top_of(&fs::canonicalize(std::env::current_dir().ok()?).ok()?);
         full.strip_prefix(top).ok().map(Path::to_owned)
     };
-    let shown: PathBuf = inside().unwrap_or_else(|| path.to_owned());
-    shown.display().to_string()
+    inside().unwrap_or_else(|| path.to_owned()).display().to_string()
 }

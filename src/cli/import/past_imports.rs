@@ -15,21 +15,23 @@ use crate::{
     files,
 };
 
-/// The version of the rule parser: increases when it reads the same text differently, so that files are read again.
+/// The version of the rule parser. It increases when the parser reads the same text differently, so that files are read again.
 pub(super) const READER_VERSION: u32 = 2;
 
 /// The maximum size of the list of imported files, in bytes.
 const MAX_LIST: u64 = 64 * 1024 * 1024;
 
-/// What this device remembers of an import.
+/// This device's record of the last import of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PastImport {
+    /// The hash of the file's text; empty if the next import must compare the file in any case.
     pub(super) hash: String,
+    /// The [`READER_VERSION`] of the import.
     pub(super) reader: u32,
-    /// A claim of the import and whether it was active afterwards, to detect an undo of the import.
+    /// A claim of the import, and in `in_force` whether it was active afterwards: they show whether the import was undone.
     pub(super) probe: ClaimId,
     pub(super) in_force: bool,
-    /// The claims that came from the file: a file with the same path in another repository does not change them.
+    /// The claims that came from the file. Imports of a file with the same path in another repository do not change them.
     pub(super) claims: BTreeSet<ClaimId>,
 }
 
@@ -41,8 +43,8 @@ pub(super) struct PastImports {
 }
 
 impl PastImports {
-    /// Without it, claims of another repository's file of that path would be taken for removed lines of this one. So a
-    /// file that cannot be read is an error, and not an empty history.
+    /// Loads the list. An unreadable list is an error and not an empty history: without the list, claims from another
+    /// repository's file with the same path would be taken for removed lines of this one.
     pub(super) fn load(cx: &Context) -> Result<Self, CliError> {
         let path = cx.paths()?.state.join("imports.json");
         let hint =
@@ -60,7 +62,7 @@ impl PastImports {
 
     pub(super) fn save(&self) {
         // Best effort: if it fails, the next import compares again.
-        let _kept = serde_json::to_string(&self.imports).ok().and_then(|text| {
+        let _ = serde_json::to_string(&self.imports).ok().and_then(|text| {
             fs::create_dir_all(self.path.parent()?).ok()?;
             write_private(&self.path, text.as_bytes()).ok()
         });

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    How,
+    ImportOptions,
     guard_checks::{self, RowChecks, has_store},
     past_imports::{PastImport, PastImports, READER_VERSION},
     report::SkippedRow,
@@ -29,13 +29,12 @@ use crate::{
 pub(super) struct RuleFile {
     /// The hash of its text.
     pub(super) hash: String,
-    /// Its repository, else its folder; empty for standard input.
+    /// Its repository, or else its folder; empty for standard input.
     pub(super) origin: String,
     /// Its path, as used in sources.
     pub(super) path: String,
     /// Its name, as used in reasons.
     pub(super) name: String,
-    /// Its rules.
     pub(super) rows: Vec<ImportRow>,
     /// Its lines that are no rules.
     pub(super) skipped: Vec<SkippedRow>,
@@ -44,13 +43,13 @@ pub(super) struct RuleFile {
 /// A file and its changes since the last import.
 struct ComparedFile {
     file: RuleFile,
-    /// The file did not change, so nothing was compared.
+    /// Whether the file did not change, so that nothing was compared.
     untouched: bool,
     /// The change of each row.
     changes: Vec<LineChange>,
-    /// The claims that were imported from it before.
+    /// The claims that were imported from the file before.
     earlier: Vec<ClaimView>,
-    /// Active claims whose lines were removed, by index.
+    /// The indexes in `earlier` of active claims whose lines were removed.
     gone: Vec<usize>,
 }
 
@@ -74,7 +73,11 @@ pub(super) fn origin(file: &Path) -> String {
 
 impl Reimport {
     /// Compares files with their last imports. A dry run without a store starts no daemon.
-    pub(super) async fn compare(cx: &mut Context, files: Vec<RuleFile>, how: How) -> Result<Self, CliError> {
+    pub(super) async fn compare(
+        cx: &mut Context,
+        files: Vec<RuleFile>,
+        options: ImportOptions,
+    ) -> Result<Self, CliError> {
         let new = |file: RuleFile| ComparedFile {
             changes: vec![LineChange::New; file.rows.len()],
             untouched: false,
@@ -82,7 +85,7 @@ impl Reimport {
             gone: Vec::new(),
             file,
         };
-        if how.dry_run && !has_store(cx)? {
+        if options.dry_run && !has_store(cx)? {
             let scope = cx.here()?.scope;
             let files = files.into_iter().map(new).collect();
             return Ok(Self { files, past: PastImports::default(), scope, place: String::new() });
@@ -90,10 +93,10 @@ impl Reimport {
         let client = cx.client().await?;
         let mut out = Self::without_files(cx, &client).await?;
         for file in files {
-            let known = out.past.imports.get(&out.key(&file)).filter(|_| !how.dry_run && !how.details).cloned();
+            let known = out.past.imports.get(&out.key(&file)).filter(|_| !options.dry_run && !options.details).cloned();
             let known = known.filter(|known| known.hash == file.hash && known.reader == READER_VERSION);
             let compared = if let Some(known) = known
-                && stands(&client, &known).await
+                && is_in_effect(&client, &known).await
             {
                 ComparedFile { untouched: true, ..new(RuleFile { rows: Vec::new(), skipped: Vec::new(), ..file }) }
             } else if file.origin.is_empty() {
@@ -108,7 +111,7 @@ impl Reimport {
         Ok(out)
     }
 
-    /// Creates one of no files, with what this device remembers of earlier imports.
+    /// Creates a comparison of no files, with this device's record of earlier imports.
     pub(super) async fn without_files(cx: &Context, client: &Client) -> Result<Self, CliError> {
         let scope = cx.known_scope(client).await?;
         Ok(Self { files: Vec::new(), past: PastImports::load(cx)?, scope, place: client.place() })
@@ -116,20 +119,20 @@ impl Reimport {
 
     /// Returns the claims that were imported from a file before, and not from another repository's file with this path.
     pub(super) async fn earlier(&self, client: &Client, file: &RuleFile) -> Result<Vec<ClaimView>, CliError> {
-        let others = self.of_others(file);
+        let others = self.claims_of_others(file);
         let mut found = earlier(client, &self.scope, file).await?;
         found.retain(|claim| !others.contains(&claim.id));
         Ok(found)
     }
 
-    /// Notes claims that the import of a file's history stored; the next import compares the file with them.
-    pub(super) fn note_history(&mut self, file: &RuleFile, claims: BTreeSet<ClaimId>) {
+    /// Records the claims that the import of a file's history stored; the next import compares the file with them.
+    pub(super) fn record_history(&mut self, file: &RuleFile, claims: BTreeSet<ClaimId>) {
         let Some(probe) = claims.first().copied() else { return };
-        self.note(file, String::new(), (probe, true), claims);
+        self.record(file, String::new(), (probe, true), claims);
         self.past.save();
     }
 
-    fn note(&mut self, file: &RuleFile, hash: String, (probe, in_force): (ClaimId, bool), claims: BTreeSet<ClaimId>) {
+    fn record(&mut self, file: &RuleFile, hash: String, (probe, in_force): (ClaimId, bool), claims: BTreeSet<ClaimId>) {
         let key = self.key(file);
         // Claims of earlier imports remain this file's.
         let before = self.past.imports.remove(&key).map(|before| before.claims).unwrap_or_default();
@@ -142,7 +145,7 @@ impl Reimport {
     }
 
     /// Returns the claims of files with this path in other repositories.
-    fn of_others(&self, file: &RuleFile) -> BTreeSet<ClaimId> {
+    fn claims_of_others(&self, file: &RuleFile) -> BTreeSet<ClaimId> {
         let own = self.key(file);
         let path = file.path.replace('\n', " ");
         let is_other = |key: &str| key != own && key.split('\n').nth(2) == Some(&path);
@@ -205,11 +208,14 @@ impl Reimport {
         let total = waiting.len() + new.len();
         let mut new = new.into_iter();
         for done in 1..=total {
-            let next =
-                if waiting.is_empty() { new.next() } else { Some(waiting.remove(first_free(sender, &waiting).await)) };
+            let next = if waiting.is_empty() {
+                new.next()
+            } else {
+                Some(waiting.remove(first_independent(sender, &waiting).await))
+            };
             let Some((at, row)) = next else { break };
             cx.ui.progress(text!("importing {} of {}", done, total));
-            if let Some(id) = sender.put(&row).await?
+            if let Some(id) = sender.store_new(&row).await?
                 && let (Some(probe), Some(claims)) = (probes.get_mut(at), claims.get_mut(at))
             {
                 *probe = Some((id, true));
@@ -222,14 +228,14 @@ impl Reimport {
         for ((one, probe), claims) in files.iter().zip(probes).zip(claims).filter(|((one, _), _)| !one.untouched) {
             if let Some(probe) = probe {
                 let hash = if refused { String::new() } else { one.file.hash.clone() };
-                self.note(&one.file, hash, probe, claims);
+                self.record(&one.file, hash, probe, claims);
             }
         }
         self.past.save();
         Ok(())
     }
 
-    /// Returns what the guard says of the changes.
+    /// Has the guard check the changes, without storing them.
     pub(super) async fn check(&self, cx: &mut Context) -> Result<RowChecks, CliError> {
         let mut rows = Vec::new();
         let mut leaving: BTreeSet<ClaimId> = BTreeSet::new();
@@ -248,7 +254,7 @@ impl Reimport {
         guard_checks::check(cx, &rows, &leaving).await
     }
 
-    /// Shows the changes as a table with what the guard says of them, or as JSON.
+    /// Shows the changes with the checks of the guard, as a table or as JSON.
     pub(super) fn show(&self, cx: &mut Context, checks: &RowChecks, details: bool) {
         let mut rows = Vec::new();
         for one in &self.files {
@@ -261,7 +267,7 @@ impl Reimport {
             }
             rows.extend(one.gone.iter().map(|at| ("gone", None, one.earlier.get(*at))));
         }
-        let left = self.skipped();
+        let skipped = self.skipped();
         if cx.ui.json {
             let rows: Vec<_> = rows
                 .iter()
@@ -276,7 +282,7 @@ impl Reimport {
                     })
                 })
                 .collect();
-            cx.ui.value(&serde_json::json!({ "dry_run": true, "rows": rows, "skipped": left, "guard": checks }));
+            cx.ui.value(&serde_json::json!({ "dry_run": true, "rows": rows, "skipped": skipped, "guard": checks }));
             return;
         }
         let ui = &mut cx.ui;
@@ -328,7 +334,7 @@ impl Reimport {
             }
         }
         if details {
-            for one in &left {
+            for one in &skipped {
                 let line = format!("skipped    {}  {} ({})", one.source(), one.why(), one.text());
                 let line = ui.fit(&line, 0);
                 let line = ui.paint(Style::Dim, line);
@@ -343,7 +349,7 @@ impl Reimport {
             of("moved"),
             of("gone"),
             of("same"),
-            count(left.len(), "line", "lines"),
+            count(skipped.len(), "line", "lines"),
             checks.counts(),
         );
         checks.show(cx);
@@ -351,8 +357,8 @@ impl Reimport {
     }
 }
 
-/// Returns the index of the first changed row that does not contradict the old version of another one. 0 if there is none.
-async fn first_free(sender: &Sender, waiting: &[(usize, ImportRow)]) -> usize {
+/// Returns the index of the first changed row that does not contradict the old version of another one; 0 if there is none.
+async fn first_independent(sender: &Sender, waiting: &[(usize, ImportRow)]) -> usize {
     if waiting.len() < 2 {
         return 0;
     }
@@ -375,8 +381,8 @@ fn word(change: LineChange) -> &'static str {
     }
 }
 
-/// Whether an import was not undone, by the state of its probe.
-async fn stands(client: &Client, import: &PastImport) -> bool {
+/// Whether an import is still in effect and was not undone, by the state of its probe.
+async fn is_in_effect(client: &Client, import: &PastImport) -> bool {
     let claim = client.claim(&import.probe.to_hex()).await;
     claim.is_ok_and(|claim| !claim.flags.undone && (claim.status == Status::Active) == import.in_force)
 }
@@ -395,7 +401,7 @@ async fn earlier(client: &Client, scope: &Scope, file: &RuleFile) -> Result<Vec<
         let imported = is_from(&file.name, reason) || is_from_commit(claim);
         imported && line_of(&file.path, claim).is_some() && !claim.flags.undone && claim.status != Status::Refused
     });
-    // Claims that an import superseded or retracted are history; claims that a person closed must not come back.
+    // Claims that an import superseded or retracted are history, but claims that a person closed must not come back.
     let from_here: BTreeSet<ClaimId> = found.iter().map(|claim| claim.id).collect();
     let (retired, removed) = (format!("No longer in {}.", file.path), rule_history::removed_from(&file.path));
     found.retain(|claim| match claim.status {

@@ -15,9 +15,8 @@ use crate::{
 /// The result of a row that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowResult {
-    /// It was stored.
     Stored,
-    /// It was stored before.
+    /// The claim was stored before, by this import or otherwise.
     Duplicate,
 }
 
@@ -55,7 +54,6 @@ pub(super) struct SkippedRow {
 }
 
 impl SkippedRow {
-    /// Creates it from its source, its text, and why it was skipped.
     pub(super) fn new(source: impl Into<String>, text: impl Into<String>, why: impl Into<String>) -> Self {
         Self { source: source.into(), text: text.into(), why: why.into() }
     }
@@ -68,7 +66,6 @@ impl SkippedRow {
         &self.text
     }
 
-    /// Returns why it was skipped.
     pub(super) fn why(&self) -> &str {
         &self.why
     }
@@ -128,7 +125,7 @@ impl ImportReport {
         }
     }
 
-    pub(super) fn add(&mut self, row: &ImportRow, fate: RowResult, stored: &Stored) {
+    pub(super) fn add(&mut self, row: &ImportRow, result: RowResult, stored: &Stored) {
         self.scope = stored.scope.clone();
         let kept = StoredRow {
             claim_id: stored.claim_id,
@@ -138,7 +135,7 @@ impl ImportReport {
             superseded: stored.superseded.clone(),
             warnings: stored.warnings.iter().filter(|warning| !is_as_intended(warning)).cloned().collect(),
         };
-        match fate {
+        match result {
             RowResult::Stored => self.stored.push(kept),
             RowResult::Duplicate => self.duplicates.push(kept),
         }
@@ -254,31 +251,31 @@ impl ImportReport {
         if !self.skipped.is_empty() && !ui.quiet {
             if details {
                 ui.line("\nSkipped:");
-                for left in &self.skipped {
-                    let text = ui.fit(&left.text, left.source.len() + left.why.len() + 6);
-                    ui.line(text!("  {}: {} ({})", left.source, left.why, text));
+                for skipped in &self.skipped {
+                    let text = ui.fit(&skipped.text, skipped.source.len() + skipped.why.len() + 6);
+                    ui.line(text!("  {}: {} ({})", skipped.source, skipped.why, text));
                 }
             } else {
                 let lines = count(self.skipped.len(), "line", "lines");
                 ui.note(text!("{} skipped; `ergo import` with --details lists them.", lines));
             }
         }
-        let mut ways = Vec::new();
+        let mut commands = Vec::new();
         if !self.refused.is_empty() {
-            ways.push(("ergo conflicts".to_owned(), "settle the conflicts".to_owned()));
+            commands.push(("ergo conflicts".to_owned(), "settle the conflicts".to_owned()));
         }
         if let Some(number) = self.undo_number() {
             let what = if self.shares_number { "undo all runs of this import" } else { "undo this import" };
-            ways.push((format!("ergo undo --import {number}"), what.to_owned()));
+            commands.push((format!("ergo undo --import {number}"), what.to_owned()));
         }
-        if !ways.is_empty() && !ui.quiet {
+        if !commands.is_empty() && !ui.quiet {
             ui.line("");
-            ui.commands(&ways);
+            ui.commands(&commands);
         }
     }
 }
 
-/// Whether a warning concerns what a file says on purpose: its wording, or claims of the past.
+/// Whether a warning is about something that a file does on purpose: its wording, or claims about the past.
 pub(super) fn is_as_intended(warning: &Warning) -> bool {
     matches!(
         warning.code.as_str(),
@@ -286,11 +283,11 @@ pub(super) fn is_as_intended(warning: &Warning) -> bool {
     )
 }
 
-/// Shows what an import would store, and what the guard says of it if it was asked.
+/// Shows what an import would store, and the checks of the guard if there are any.
 pub(super) fn preview(
     cx: &mut Context,
     rows: &[ImportRow],
-    left: &[SkippedRow],
+    skipped: &[SkippedRow],
     checks: Option<&RowChecks>,
     details: bool,
 ) {
@@ -304,7 +301,7 @@ pub(super) fn preview(
                 })
             })
             .collect();
-        cx.ui.value(&serde_json::json!({ "dry_run": true, "rows": rows, "skipped": left, "guard": checks }));
+        cx.ui.value(&serde_json::json!({ "dry_run": true, "rows": rows, "skipped": skipped, "guard": checks }));
         return;
     }
     let ui = &mut cx.ui;
@@ -318,21 +315,21 @@ pub(super) fn preview(
         }
     }
     if details {
-        for SkippedRow { source, text, why } in left {
+        for SkippedRow { source, text, why } in skipped {
             let line = format!("{source}  skipped: {why} ({text})");
             let line = ui.fit(&line, 0);
             let line = ui.paint(Style::Dim, line);
             ui.line(line);
         }
     }
-    let (rows, left) = (count(rows.len(), "claim", "claims"), count(left.len(), "line", "lines"));
+    let (rows, skipped) = (count(rows.len(), "claim", "claims"), count(skipped.len(), "line", "lines"));
     let guard = match checks {
         Some(checks) => {
             checks.show(cx);
             checks.counts()
         }
-        // Records replace each other, which is known only while they are stored.
+        // Decision records supersede each other, which is known only while they are stored.
         None => " The guard checks them when they are imported.".to_owned(),
     };
-    cx.ui.line(text!("{} to import, {} skipped.{} Nothing was stored.", rows, left, guard));
+    cx.ui.line(text!("{} to import, {} skipped.{} Nothing was stored.", rows, skipped, guard));
 }

@@ -1,7 +1,7 @@
-//! `ergo import rules --history`: imports a rule file commit by commit, so that the first day has a history.
+//! `ergo import rules --history`: imports a rule file commit by commit, so that a new store has a history.
 //!
-//! Each commit that changed the file is read in order. Its rules are stored as holding from its day, with its message as the reason; a changed line
-//! supersedes its old version, and the claims of removed lines are retracted.
+//! Each commit that changed the file is read in order. Its new rules hold from the day of the commit, with its message as the
+//! reason; a changed line supersedes its old version, and the claims of removed lines are retracted.
 
 use std::{
     collections::BTreeSet,
@@ -12,12 +12,12 @@ use std::{
 };
 
 use super::{
-    How, MAX_FILE,
+    ImportOptions, MAX_FILE,
     agree::agreed,
     guard_checks::has_store,
     reimport::{self, Reimport, RuleFile},
-    send::{ImportRow, NUMBER, Sender},
-    shown,
+    send::{ImportRow, NUMBER_DIGITS, Sender},
+    source_path,
 };
 use crate::{
     api::RememberRequest,
@@ -35,8 +35,8 @@ const MAX_COMMITS: usize = 500;
 /// The most characters of a commit's subject that become a reason.
 const MAX_SUBJECT: usize = 200;
 
-/// The longest line in which git says what an object is, in bytes: longer than a path may be.
-const MAX_HEAD: u64 = 16 * 1024;
+/// The maximum length of the line with which git describes an object, in bytes; longer than a path may be.
+const MAX_HEADER_LINE: u64 = 16 * 1024;
 
 /// A commit that changed the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,35 +48,35 @@ struct Commit {
     subject: String,
 }
 
-/// A version of the file: a commit, and the rules that it has then.
+/// A version of the file: a commit, and the rules of the file in it.
 struct Version {
     commit: Commit,
     rules: Vec<rules::Rule>,
 }
 
-/// A rule of the last version, and the claim that it became.
-struct Standing {
+/// A rule of the previous version, and its claim if one was stored.
+struct ImportedRule {
     line: RuleLine,
     claim: Option<ClaimId>,
 }
 
 /// Imports the history of a file.
-pub(super) async fn run(file: &Path, how: How, cx: &mut Context) -> Result<Exit, CliError> {
+pub(super) async fn run(file: &Path, options: ImportOptions, cx: &mut Context) -> Result<Exit, CliError> {
     let versions = versions(file)?;
-    let path = shown(file);
+    let path = source_path(file);
     if versions.is_empty() {
         return Err(CliError::usage(format_args!("git knows no commit that changed {path}"))
             .hint("commit the file first, or import it without --history"));
     }
-    let name = place(file)?.1;
+    let name = folder_and_name(file)?.1;
     let (hash, origin) = (String::new(), reimport::origin(file));
     let rule_file = RuleFile { hash, origin, path: path.clone(), name, rows: Vec::new(), skipped: Vec::new() };
     let mut past = None;
-    if !how.dry_run || has_store(cx)? {
+    if !options.dry_run || has_store(cx)? {
         past = Some(without_plain_imports(cx, &rule_file).await?);
     }
     let steps: usize = versions.iter().map(|version| version.rules.len()).sum();
-    if how.dry_run && cx.ui.json {
+    if options.dry_run && cx.ui.json {
         let of = |version: &Version| {
             let Commit { id, day, author, subject } = &version.commit;
             let rules: Vec<_> = version.rules.iter().map(|rule| &rule.statement).collect();
@@ -86,7 +86,7 @@ pub(super) async fn run(file: &Path, how: How, cx: &mut Context) -> Result<Exit,
         cx.ui.value(&serde_json::json!({ "dry_run": true, "versions": versions }));
         return Ok(Exit::Ok);
     }
-    if how.dry_run {
+    if options.dry_run {
         for version in &versions {
             let Commit { id, day, subject, .. } = &version.commit;
             let rules = count(version.rules.len(), "rule", "rules");
@@ -97,32 +97,32 @@ pub(super) async fn run(file: &Path, how: How, cx: &mut Context) -> Result<Exit,
         return Ok(Exit::Ok);
     }
     let all: Vec<ImportRow> = versions.iter().flat_map(|version| rows(&path, version)).collect();
-    if !agreed(cx, &all, &[], how)? {
+    if !agreed(cx, &all, &[], options)? {
         return Ok(Exit::Refused);
     }
     let mut sender = Sender::new(cx, "rule history", &[file.to_owned()], &[]).await?;
-    let (mut standing, mut done): (Vec<Standing>, usize) = (Vec::new(), 0);
+    let (mut imported, mut done): (Vec<ImportedRule>, usize) = (Vec::new(), 0);
     let mut claims = BTreeSet::new();
     for version in &versions {
         done += version.rules.len();
         cx.ui.progress(text!("importing {} of {}", done, steps));
-        let stepped = step(&mut sender, &path, standing, version).await;
-        if stepped.is_err() {
+        let applied = apply_version(&mut sender, &path, imported, version).await;
+        if applied.is_err() {
             cx.ui.progress_done();
         }
-        standing = stepped?;
-        claims.extend(standing.iter().filter_map(|rule| rule.claim));
+        imported = applied?;
+        claims.extend(imported.iter().filter_map(|rule| rule.claim));
     }
     cx.ui.progress_done();
     if let Some(past) = &mut past {
-        past.note_history(&rule_file, claims);
+        past.record_history(&rule_file, claims);
     }
-    sender.report.show(cx, how.details);
+    sender.report.show(cx, options.details);
     Ok(Exit::Ok)
 }
 
-/// Returns what this device remembers of earlier imports. An error if the file was imported without its history: its old versions would be
-/// stored beside the claims of the current one, which contradict them.
+/// Returns this device's record of earlier imports. An import of the file without its history is an error: old versions of the
+/// file would be stored beside the claims of the current one, which contradict them.
 async fn without_plain_imports(cx: &Context, file: &RuleFile) -> Result<Reimport, CliError> {
     let client = cx.client().await?;
     let past = Reimport::without_files(cx, &client).await?;
@@ -134,25 +134,25 @@ async fn without_plain_imports(cx: &Context, file: &RuleFile) -> Result<Reimport
         CliError::usage(format_args!("{} was imported without --history before; nothing was imported", file.path))
             .hint("`ergo import rules` without --history imports what changed since");
     let made = client.history(&plain.id.to_hex()).await?.events.into_iter().find(|event| event.id == plain.id);
-    Err(match made.and_then(|event| event.op_id.to_hex().get(..NUMBER).map(str::to_owned)) {
+    Err(match made.and_then(|event| event.op_id.to_hex().get(..NUMBER_DIGITS).map(str::to_owned)) {
         Some(number) => error
             .hint(format_args!("to import its history instead, undo that import first: `ergo undo --import {number}`")),
         None => error,
     })
 }
 
-/// Brings the claims of one version to those of the next.
-async fn step(
+/// Changes the claims of one version to those of the next.
+async fn apply_version(
     sender: &mut Sender,
     path: &str,
-    before: Vec<Standing>,
+    before: Vec<ImportedRule>,
     version: &Version,
-) -> Result<Vec<Standing>, CliError> {
+) -> Result<Vec<ImportedRule>, CliError> {
     let lines: Vec<RuleLine> = before.iter().map(|rule| rule.line.clone()).collect();
     let rows = rows(path, version);
     let now: Vec<RuleLine> = version.rules.iter().map(rule_line).collect();
     let difference = line_diff::compare(&lines, &now);
-    // What is gone makes room for what comes.
+    // Removed rules are retracted first, since new ones may contradict them.
     for rule in difference.gone.iter().filter_map(|old| before.get(*old)) {
         if let Some(claim) = rule.claim {
             let row = ImportRow { file: row_file(path, &version.commit), ..ImportRow::default() };
@@ -170,7 +170,7 @@ async fn step(
             }
             LineChange::New => sender.store(&row).await?,
         };
-        after.push(Standing { line, claim });
+        after.push(ImportedRule { line, claim });
     }
     Ok(after)
 }
@@ -196,26 +196,26 @@ fn rule_line(rule: &rules::Rule) -> RuleLine {
     RuleLine { statement: rule.statement.clone(), line: rule.line }
 }
 
-/// Returns what identifies a row beside its statement: a rule that comes back in a later commit is another row.
+/// Returns what identifies a row together with its statement: a rule that comes back in a later commit is another row.
 fn row_file(path: &str, commit: &Commit) -> String {
     format!("{path}@{}", commit.id)
 }
 
-/// Returns the reason that a commit gives: its subject, its author and its short id, by which [`is_from_commit`] knows it.
+/// Returns the reason that a commit gives: its subject, its author, and its short id, by which [`is_from_commit`] recognises it.
 fn reason(commit: &Commit) -> String {
     let subject = text::cut(commit.subject.trim().trim_end_matches('.'), MAX_SUBJECT);
     let id = commit.id.get(..SHORT_ID).unwrap_or(&commit.id);
     format!("{subject} ({}, {id})", commit.author)
 }
 
-/// Returns how the reason begins with which the claim of a removed line is retracted.
+/// Returns the beginning of the reason with which the claim of a removed line is retracted.
 pub(super) fn removed_from(path: &str) -> String {
     format!("Removed from {path}: ")
 }
 
 /// Reads the versions of a file that git knows, the oldest first.
 fn versions(file: &Path) -> Result<Vec<Version>, CliError> {
-    let (folder, name) = place(file)?;
+    let (folder, name) = folder_and_name(file)?;
     let object = |commit: &Commit| format!("{}:./{name}", commit.id);
     let list = run_git(
         &folder,
@@ -236,13 +236,13 @@ fn versions(file: &Path) -> Result<Vec<Version>, CliError> {
     )?;
     let commits: Vec<Commit> = commits(&list).into_iter().rev().collect();
     let texts = blobs(&folder, &commits.iter().map(object).collect::<Vec<_>>())?;
-    // A version that is too large, or is not there, has no rules that could be read.
+    // Versions that are missing or too large are left out.
     let read =
         |(commit, text): (Commit, Option<String>)| Some(Version { rules: rules::parse(&name, &text?).rules, commit });
     Ok(commits.into_iter().zip(texts).filter_map(read).collect())
 }
 
-/// Reads the texts of objects by one call of git, in their order; `None` of one that is not there, or larger than [`MAX_FILE`].
+/// Reads the texts of objects with one call of git, in order; `None` for an object that is missing, or larger than [`MAX_FILE`].
 fn blobs(folder: &Path, objects: &[String]) -> Result<Vec<Option<String>>, CliError> {
     if objects.is_empty() {
         return Ok(Vec::new());
@@ -253,7 +253,7 @@ fn blobs(folder: &Path, objects: &[String]) -> Result<Vec<Option<String>>, CliEr
     let mut child = git.spawn().map_err(failed)?;
     let (names, answers) = (child.stdin.take(), child.stdout.take());
     let read = thread::scope(|scope| {
-        // Written beside the reading: git answers before it has read all names.
+        // Written in a thread of its own: git answers before it has read all names, and would block.
         let writer = scope.spawn(move || {
             let mut names = names.ok_or(io::ErrorKind::BrokenPipe)?;
             objects.iter().try_for_each(|object| writeln!(names, "{object}"))
@@ -261,19 +261,20 @@ fn blobs(folder: &Path, objects: &[String]) -> Result<Vec<Option<String>>, CliEr
         let mut answers = BufReader::new(answers.ok_or(io::ErrorKind::BrokenPipe)?);
         let read = objects.iter().map(|_| blob(&mut answers)).collect::<io::Result<Vec<_>>>();
         drop(answers);
-        // If git ended early, the reader says so.
-        let _written = writer.join();
+        // If git ended early, the reader reports it.
+        let _ = writer.join();
         read
     });
-    // How it ended does not matter once all was read.
-    let _ended = child.wait();
+    // The exit status does not matter once all answers were read.
+    let _ = child.wait();
     read.map_err(failed)
 }
 
-/// Reads one answer of `git cat-file --batch`: a line with the size, the content and a line break, or a line that says why there is none.
+/// Reads one answer of `git cat-file --batch`: a line with the size, then the content and a line break; or a line that says why there
+/// is no content.
 fn blob(answers: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut head = Vec::new();
-    answers.take(MAX_HEAD).read_until(b'\n', &mut head)?;
+    answers.take(MAX_HEADER_LINE).read_until(b'\n', &mut head)?;
     if head.last() != Some(&b'\n') {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "git ended before all versions were read"));
     }
@@ -294,7 +295,7 @@ fn blob(answers: &mut impl BufRead) -> io::Result<Option<String>> {
     Ok(wanted.then(|| String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// Reads the lines of the log, the newest commit first.
+/// Parses the output of `git log`, newest commit first. Invalid lines are left out.
 fn commits(list: &str) -> Vec<Commit> {
     let commit = |line: &str| {
         let mut fields = line.splitn(4, '\u{1f}');
@@ -307,18 +308,18 @@ fn commits(list: &str) -> Vec<Commit> {
     list.lines().filter_map(commit).collect()
 }
 
-/// Returns the folder of a file and its name there.
-fn place(file: &Path) -> Result<(PathBuf, String), CliError> {
+/// Returns the folder of a file, and its name in that folder.
+fn folder_and_name(file: &Path) -> Result<(PathBuf, String), CliError> {
     let name =
         file.file_name().and_then(|name| name.to_str()).filter(|name| !name.starts_with(':') && !name.contains('\n'));
     let Some(name) = name else {
-        return Err(CliError::usage(format_args!("invalid file name “{}”", shown(file))));
+        return Err(CliError::usage(format_args!("invalid file name “{}”", source_path(file))));
     };
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Ok((folder.to_owned(), name.to_owned()))
 }
 
-/// Runs git in the folder of a file and returns what it printed.
+/// Runs git in the folder of a file and returns its output.
 fn run_git(folder: &Path, file: &Path, args: &[&str]) -> Result<String, CliError> {
     let output = git::command(args).current_dir(folder).output();
     let output = output.map_err(|error| {
@@ -327,7 +328,7 @@ fn run_git(folder: &Path, file: &Path, args: &[&str]) -> Result<String, CliError
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr);
         let why = why.lines().next().unwrap_or("it failed").trim_start_matches("fatal: ").to_owned();
-        return Err(CliError::usage(format_args!("git cannot read the history of {}: {why}", shown(file))));
+        return Err(CliError::usage(format_args!("git cannot read the history of {}: {why}", source_path(file))));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use super::{
-    How, ImportEnd, MAX_FILE,
+    ImportEnd, ImportOptions, MAX_FILE,
     agree::agreed,
     read,
     reimport::{self, Reimport},
     report::SkippedRow,
     send::{ImportRow, Sender},
-    shown,
+    source_path,
 };
 use crate::{
     api::RememberRequest,
@@ -29,12 +29,12 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "files")]
     pub(super) history: Option<PathBuf>,
     #[command(flatten)]
-    pub(super) how: How,
+    pub(super) options: ImportOptions,
 }
 
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     if let Some(file) = &args.history {
-        return super::rule_history::run(file, args.how, cx).await;
+        return super::rule_history::run(file, args.options, cx).await;
     }
     Ok(import(&args, cx).await?.exit())
 }
@@ -44,8 +44,8 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<ImportEnd, C
     let mut files = Vec::new();
     for file in &args.files {
         let text = read(file, MAX_FILE)?;
-        let path = shown(file);
-        // Lines of ergo would be read as rules, or rules below them taken for removed ones.
+        let path = source_path(file);
+        // With damaged markers, ergo's own lines would be read as rules, or the rules below them be taken for removed ones.
         marked_section::check(&text)
             .map_err(|error| CliError::usage(format_args!("{path}: {error}; nothing was imported")))?;
         let name = file.file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
@@ -63,27 +63,27 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<ImportEnd, C
         };
         let rows: Vec<ImportRow> = found.rules.into_iter().map(row).collect();
         let skipped = found.skipped.into_iter();
-        let left: Vec<SkippedRow> =
+        let skipped: Vec<SkippedRow> =
             skipped.map(|skip| SkippedRow::new(format!("{path}:{}", skip.line), skip.text, skip.why)).collect();
         let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
-        files.push(reimport::RuleFile { hash, origin: reimport::origin(file), path, name, rows, skipped: left });
+        files.push(reimport::RuleFile { hash, origin: reimport::origin(file), path, name, rows, skipped });
     }
     let empty = files.iter().all(|file| file.rows.is_empty());
-    let reimport = Reimport::compare(cx, files, args.how).await?;
-    if args.how.dry_run {
+    let reimport = Reimport::compare(cx, files, args.options).await?;
+    if args.options.dry_run {
         let checks = reimport.check(cx).await?;
-        reimport.show(cx, &checks, args.how.details);
+        reimport.show(cx, &checks, args.options.details);
         return Ok(ImportEnd::Done(None));
     }
-    let (rows, left) = (reimport.to_store(), reimport.skipped());
-    if !agreed(cx, &rows, &left, args.how)? {
+    let (rows, skipped) = (reimport.to_store(), reimport.skipped());
+    if !agreed(cx, &rows, &skipped, args.options)? {
         return Ok(ImportEnd::Declined);
     }
-    let mut sender = Sender::unique(cx, "rules", &args.files, &left).await?;
+    let mut sender = Sender::unique(cx, "rules", &args.files, &skipped).await?;
     let sent = reimport.send(cx, &mut sender).await;
     cx.ui.progress_done();
     sent?;
-    sender.report.show(cx, args.how.details);
+    sender.report.show(cx, args.options.details);
     if empty {
         cx.ui.note("No rules found. Rules are list items or sentences that demand something; `ergo import rules` with --details lists what was skipped.");
     }

@@ -3,11 +3,11 @@
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use super::{
-    How,
+    ImportOptions,
     agree::agreed,
     guard_checks,
     report::{ImportReport, RowResult, SkippedRow, preview},
-    shown,
+    source_path,
 };
 use crate::{
     api::{ActRequest, Caller, ClaimView, ClaimsQuery, ErrorCode, RememberRequest, SupersedeRequest, WriteOutcome},
@@ -17,19 +17,19 @@ use crate::{
 };
 
 /// The number of hexadecimal digits of an import's number.
-pub(crate) const NUMBER: usize = 12;
+pub(crate) const NUMBER_DIGITS: usize = 12;
 
 /// The number of bytes of an import's number.
-const NUMBER_BYTES: usize = NUMBER / 2;
+const NUMBER_BYTES: usize = NUMBER_DIGITS / 2;
 
 /// One row to import.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ImportRow {
-    /// The claim; its caller is filled in here.
+    /// The claim; [`Sender`] fills in the caller, but keeps its agent.
     pub(super) claim: RememberRequest,
-    /// The already imported claims that it supersedes.
+    /// The already imported claims that the row supersedes.
     pub(super) targets: Vec<ClaimId>,
-    /// The name of the file, part of the row's identity with the statement.
+    /// The name of the file; with the statement, it identifies the row.
     pub(super) file: String,
     /// The row's source: `file:line`.
     pub(super) source: String,
@@ -41,20 +41,20 @@ pub(super) async fn send_all(
     form: &str,
     files: &[PathBuf],
     rows: &[ImportRow],
-    left: &[SkippedRow],
-    how: How,
+    skipped: &[SkippedRow],
+    options: ImportOptions,
 ) -> Result<Exit, CliError> {
-    if how.dry_run {
+    if options.dry_run {
         let checks = guard_checks::check(cx, rows, &BTreeSet::new()).await?;
-        preview(cx, rows, left, Some(&checks), how.details);
+        preview(cx, rows, skipped, Some(&checks), options.details);
         return Ok(Exit::Ok);
     }
-    if !agreed(cx, rows, left, how)? {
+    if !agreed(cx, rows, skipped, options)? {
         return Ok(Exit::Refused);
     }
-    let mut sender = Sender::new(cx, form, files, left).await?;
-    sender.all(cx, rows).await?;
-    sender.report.show(cx, how.details);
+    let mut sender = Sender::new(cx, form, files, skipped).await?;
+    sender.store_all(cx, rows).await?;
+    sender.report.show(cx, options.details);
     Ok(Exit::Ok)
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn send_all(
 pub(super) struct Sender {
     client: Client,
     caller: Caller,
-    /// The scope by the name under which the daemon knows it.
+    /// The scope, by the daemon's name for it.
     scope: Scope,
     number: [u8; NUMBER_BYTES],
     /// The result so far.
@@ -75,9 +75,9 @@ impl Sender {
         cx: &Context,
         form: &str,
         files: &[PathBuf],
-        left: &[SkippedRow],
+        skipped: &[SkippedRow],
     ) -> Result<Self, CliError> {
-        // Not the daemon's name of the project: the number must not change when the daemon learns of the project.
+        // Not the daemon's name for the project: the number must not change once the daemon knows the project.
         let scope = cx.here()?.scope;
         let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string();
         let mut parts = vec!["ergo/import/2".to_owned(), form.to_owned(), scope.org_id, scope.project];
@@ -85,7 +85,7 @@ impl Sender {
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let mut number = [0; NUMBER_BYTES];
         number.copy_from_slice(hash(&parts).as_bytes().get(..NUMBER_BYTES).unwrap_or_default());
-        let mut sender = Self::numbered_as(cx, form, files, left, number).await?;
+        let mut sender = Self::numbered_as(cx, form, files, skipped, number).await?;
         sender.report.shares_number = true;
         Ok(sender)
     }
@@ -95,45 +95,45 @@ impl Sender {
         cx: &Context,
         form: &str,
         files: &[PathBuf],
-        left: &[SkippedRow],
+        skipped: &[SkippedRow],
     ) -> Result<Self, CliError> {
         let mut number = [0; NUMBER_BYTES];
         random(&mut number)?;
-        Self::numbered_as(cx, form, files, left, number).await
+        Self::numbered_as(cx, form, files, skipped, number).await
     }
 
     async fn numbered_as(
         cx: &Context,
         form: &str,
         files: &[PathBuf],
-        left: &[SkippedRow],
+        skipped: &[SkippedRow],
         number: [u8; NUMBER_BYTES],
     ) -> Result<Self, CliError> {
         let scope = cx.here()?.scope;
         let (client, caller) = cx.writer().await?;
-        let named: Vec<String> = files.iter().map(|file| shown(file)).collect();
-        let report = ImportReport::new(form, &named.join(", "), &scope, hex::encode(number), left.to_vec());
+        let named: Vec<String> = files.iter().map(|file| source_path(file)).collect();
+        let report = ImportReport::new(form, &named.join(", "), &scope, hex::encode(number), skipped.to_vec());
         let scope = cx.known_scope(&client).await?;
         Ok(Self { client, caller, scope, number, report })
     }
 
     /// Stores a row that is known to be new or to supersede its targets.
-    pub(super) async fn put(&mut self, row: &ImportRow) -> Result<Option<ClaimId>, CliError> {
+    pub(super) async fn store_new(&mut self, row: &ImportRow) -> Result<Option<ClaimId>, CliError> {
         let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
-        let answer = self.write(row, &targets, self.fresh()?).await;
+        let answer = self.write(row, &targets, self.random_op()?).await;
         self.record_answer(row, answer)
     }
 
-    /// Returns what would become of a row; stores nothing.
-    pub(super) async fn judge(&self, row: &ImportRow) -> Result<WriteOutcome, CliError> {
+    /// Returns the outcome that storing a row would have.
+    pub(super) async fn dry_run(&self, row: &ImportRow) -> Result<WriteOutcome, CliError> {
         let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
-        let judged = ImportRow { claim: RememberRequest { dry_run: true, ..row.claim.clone() }, ..row.clone() };
-        self.write(&judged, &targets, self.fresh()?).await.map_err(unsent)
+        let dry = ImportRow { claim: RememberRequest { dry_run: true, ..row.claim.clone() }, ..row.clone() };
+        self.write(&dry, &targets, self.random_op()?).await.map_err(row_error)
     }
 
     /// Whether the guard would refuse a row because of claims in `pending`, which this import will also change.
     pub(super) async fn waits_for(&self, row: &ImportRow, pending: &[ClaimId]) -> Result<bool, CliError> {
-        Ok(match self.judge(row).await? {
+        Ok(match self.dry_run(row).await? {
             WriteOutcome::Conflict(refused) => {
                 refused.conflicts.iter().any(|conflict| pending.contains(&conflict.claim.id))
             }
@@ -143,7 +143,7 @@ impl Sender {
 
     /// Retracts a claim whose line was removed from its file.
     pub(super) async fn retire(&mut self, claim: &ClaimView, reason: &str) -> Result<bool, CliError> {
-        let caller = Caller { op_id: Some(self.fresh()?), ..self.caller.clone() };
+        let caller = Caller { op_id: Some(self.random_op()?), ..self.caller.clone() };
         let request = ActRequest {
             caller,
             target: claim.id.to_hex(),
@@ -174,7 +174,7 @@ impl Sender {
     }
 
     /// Stores rows one by one and shows progress.
-    async fn all(&mut self, cx: &mut Context, rows: &[ImportRow]) -> Result<(), CliError> {
+    async fn store_all(&mut self, cx: &mut Context, rows: &[ImportRow]) -> Result<(), CliError> {
         for (at, row) in rows.iter().enumerate() {
             cx.ui.progress(text!("importing {} of {}", at + 1, rows.len()));
             let sent = self.store(row).await;
@@ -201,8 +201,8 @@ impl Sender {
             _ => None,
         };
         if before.as_ref().is_some_and(|claim| claim.flags.undone) {
-            // It was undone since, and is now imported again.
-            answer = self.write(row, &targets, self.fresh()?).await;
+            // The earlier act was undone in the meantime: this import stores the row again.
+            answer = self.write(row, &targets, self.random_op()?).await;
             return self.record_answer(row, answer);
         }
         let stored = self.record_answer(row, answer)?;
@@ -236,10 +236,10 @@ impl Sender {
         row: &ImportRow,
         answer: Result<WriteOutcome, ClientError>,
     ) -> Result<Option<ClaimId>, CliError> {
-        match answer.map_err(unsent) {
+        match answer.map_err(row_error) {
             Ok(WriteOutcome::Stored(stored)) => {
-                let fate = if stored.duplicate || stored.replayed { RowResult::Duplicate } else { RowResult::Stored };
-                self.report.add(row, fate, &stored);
+                let result = if stored.duplicate || stored.replayed { RowResult::Duplicate } else { RowResult::Stored };
+                self.report.add(row, result, &stored);
                 Ok(Some(stored.claim_id))
             }
             Ok(WriteOutcome::Conflict(refused)) => {
@@ -254,7 +254,7 @@ impl Sender {
                 );
                 Ok(None)
             }
-            // An import never asks to consider.
+            // An import does not set `consider`, so it never gets questions.
             Ok(WriteOutcome::Done(_) | WriteOutcome::Proposed(_) | WriteOutcome::Consider(_)) => Ok(None),
             Err(error) if error.kind == Exit::Usage => {
                 self.report.skipped(&row.source, &row.claim.statement, &error.error);
@@ -266,7 +266,7 @@ impl Sender {
 
     /// Retracts a claim of this import.
     pub(super) async fn retract(&mut self, row: &ImportRow, claim: ClaimId, reason: &str) -> Result<(), CliError> {
-        // The id contains the claim's: a claim that was stored again is retracted again.
+        // The act's id depends on the claim's: a claim that was stored again is retracted again.
         let op = self.op("retract", &row.file, &claim.to_hex(), reason);
         let caller = Caller { op_id: Some(op), ..self.caller.clone() };
         let request = ActRequest { caller, target: claim.to_hex(), reason: reason.to_owned(), ..ActRequest::default() };
@@ -287,7 +287,7 @@ impl Sender {
     }
 
     async fn write(&self, row: &ImportRow, targets: &[String], op: OpId) -> Result<WriteOutcome, ClientError> {
-        // A memory of another tool keeps its agent.
+        // The memory of another tool keeps the agent that wrote it.
         let agent = row.claim.caller.agent.clone().or_else(|| self.caller.agent.clone());
         let caller = Caller { op_id: Some(op), agent, ..self.caller.clone() };
         let claim = RememberRequest { caller, ..row.claim.clone() };
@@ -306,7 +306,7 @@ impl Sender {
     }
 
     /// Returns a random act id of this import.
-    fn fresh(&self) -> Result<OpId, CliError> {
+    fn random_op(&self) -> Result<OpId, CliError> {
         let mut bytes = [0; 32];
         random(&mut bytes)?;
         Ok(self.numbered(&bytes))
@@ -321,13 +321,13 @@ impl Sender {
     }
 }
 
-/// Whether the id of an act was used before, for a row of the same statement with another reason, kind or condition.
+/// Whether the id of the act was already used for a row with the same statement but another reason, kind or condition.
 fn is_reused(error: &ClientError) -> bool {
     matches!(error, ClientError::Api(error) if error.code == ErrorCode::OpIdReused)
 }
 
 /// The error of a row that was not stored.
-fn unsent(error: ClientError) -> CliError {
+fn row_error(error: ClientError) -> CliError {
     if is_reused(&error) {
         return CliError::usage(
             "it was imported before with another reason, kind or condition and was left unchanged: use `ergo supersede` to change it",

@@ -29,9 +29,9 @@ pub(super) struct ModelCandidate {
     pub(super) known: Option<CatalogueEntry>,
 }
 
-/// Inspects a file: a known hash identifies a model of the catalogue, else the header describes it. `role` and `name` are what
-/// the user requested.
-pub(super) fn look(
+/// Inspects a file: a known hash identifies a model of the catalogue, else the header describes it. `role` and `name` are
+/// those that the user requested.
+pub(super) fn inspect(
     setup: &ModelSetup,
     path: &Path,
     role: Option<ModelRole>,
@@ -44,7 +44,7 @@ pub(super) fn look(
     let known = hash.as_ref().and_then(|hash| setup.catalogue.hashed(hash)).cloned();
     let refuse = |why: String| CliError::usage(format_args!("{place} is not accepted: {why}"));
     let header = GgufHeader::of(path);
-    let serves = match (&known, &header) {
+    let actual_role = match (&known, &header) {
         (Some(entry), _) => entry.role,
         (None, Ok(header)) => header.role().map_err(|why| {
             refuse(why)
@@ -55,11 +55,11 @@ pub(super) fn look(
                 .hint("a model is a GGUF file; check that the download is complete and is not an HTML page"));
         }
     };
-    if let Some(asked) = role.filter(|asked| *asked != serves) {
-        let error = refuse(format!("it is a model for {serves}, not for {asked}"));
-        let hint = match (asked, serves) {
+    if let Some(asked) = role.filter(|asked| *asked != actual_role) {
+        let error = refuse(format!("it is a model for {actual_role}, not for {asked}"));
+        let hint = match (asked, actual_role) {
             (ModelRole::Nli, ModelRole::Llm) => "a language model can only have the role `llm`".to_owned(),
-            _ => format!("omit `{asked}`, or use `{serves}`"),
+            _ => format!("omit `{asked}`, or use `{actual_role}`"),
         };
         return Err(error.hint(hint));
     }
@@ -83,13 +83,13 @@ pub(super) fn look(
     };
     let licence = known.as_ref().map(|entry| entry.licence.clone());
     let licence = licence.or_else(|| header.ok().and_then(|header| header.licence));
-    let candidate = ModelCandidate { name, role: serves, sha256, bytes: meta.len(), licence, known };
-    name_is_free(setup, &candidate, &setup.model_store.load()?)?;
+    let candidate = ModelCandidate { name, role: actual_role, sha256, bytes: meta.len(), licence, known };
+    refuse_taken_name(setup, &candidate, &setup.model_store.load()?)?;
     Ok(candidate)
 }
 
 /// Refuses a name that another model has: an import must not change the meaning of a setting.
-fn name_is_free(setup: &ModelSetup, candidate: &ModelCandidate, records: &ModelRecords) -> Result<(), CliError> {
+fn refuse_taken_name(setup: &ModelSetup, candidate: &ModelCandidate, records: &ModelRecords) -> Result<(), CliError> {
     let name = &candidate.name;
     let other = |hash: Sha256| hash != candidate.sha256;
     let taken = records.named(name).is_some_and(|model| other(model.sha256))
@@ -166,15 +166,15 @@ pub(super) fn in_place(setup: &ModelSetup, role: ModelRole, path: &Path, cx: &mu
     if let Some(model) = already.filter(|model| model.role == role) {
         return Ok(model.name.clone());
     }
-    let candidate = look(setup, &path, Some(role), None, cx)?;
+    let candidate = inspect(setup, &path, Some(role), None, cx)?;
     let probed = probe(&candidate, &path, setup, cx)?;
-    say_probed(&candidate, probed.as_ref(), cx);
+    show_probed(&candidate, probed.as_ref(), cx);
     record(setup, candidate.installed(path.clone()), &path)?;
     Ok(candidate.name)
 }
 
 /// Shows the result of a test.
-pub(super) fn say_probed(candidate: &ModelCandidate, probed: Option<&ProbeResult>, cx: &mut Context) {
+pub(super) fn show_probed(candidate: &ModelCandidate, probed: Option<&ProbeResult>, cx: &mut Context) {
     match (probed, &candidate.known) {
         (Some(probed), _) => cx.ui.note(text!("{} as {}: {}", candidate.name, candidate.role, probed.summary)),
         (None, Some(entry)) => {
@@ -185,7 +185,7 @@ pub(super) fn say_probed(candidate: &ModelCandidate, probed: Option<&ProbeResult
 }
 
 impl ModelCandidate {
-    /// Returns its record, with this file.
+    /// Returns the record of the model, with this file.
     pub(super) fn installed(&self, file: PathBuf) -> InstalledModel {
         InstalledModel {
             name: self.name.clone(),
@@ -200,7 +200,7 @@ impl ModelCandidate {
 }
 
 /// Returns the record of a model of the catalogue, with this file.
-pub(super) fn of_entry(entry: &CatalogueEntry, file: PathBuf) -> InstalledModel {
+pub(super) fn record_of_entry(entry: &CatalogueEntry, file: PathBuf) -> InstalledModel {
     InstalledModel {
         name: entry.name.clone(),
         role: entry.role,

@@ -28,7 +28,7 @@ pub(super) struct Args {
     calls: u32,
 }
 
-/// Runs the act.
+/// Runs the subcommand.
 pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<Exit, CliError> {
     let serving = setup.serving();
     let asked: Vec<ModelRole> = args.roles.iter().map(|role| (*role).into()).collect();

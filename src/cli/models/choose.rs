@@ -20,7 +20,7 @@ use crate::{
 
 /// `ergo models use ROLE NAME|FILE`.
 pub(super) fn choose(setup: &ModelSetup, role: ModelRole, wanted: &str, cx: &mut Context) -> Result<Exit, CliError> {
-    setup.may_choose(role)?;
+    setup.refuse_if_set(role)?;
     let name = if model_choice::is_path(wanted) {
         accept::in_place(setup, role, Path::new(wanted), cx)?
     } else {
@@ -36,7 +36,7 @@ pub(super) fn choose(setup: &ModelSetup, role: ModelRole, wanted: &str, cx: &mut
         });
     }
     set(setup, role, &name)?;
-    let daemon = setup.tell_daemon(cx);
+    let daemon = setup.reload_daemon(cx);
     if cx.ui.json {
         cx.ui.value(&json!({"result": "chosen", "role": role, "model": serves(setup, role), "daemon": daemon}));
     } else if !cx.ui.quiet {
@@ -46,7 +46,7 @@ pub(super) fn choose(setup: &ModelSetup, role: ModelRole, wanted: &str, cx: &mut
 }
 
 /// Finishes an installation: chooses the model if requested, else shows how to.
-pub(super) fn after(
+pub(super) fn finish(
     setup: &ModelSetup,
     role: ModelRole,
     name: &str,
@@ -57,9 +57,9 @@ pub(super) fn after(
     if choose {
         set(setup, role, name)?;
     }
-    // The model may be in use already, and was repaired.
+    // The install may have repaired a model that is in use already.
     let in_use = serves(setup, role).as_deref() == Some(name);
-    let daemon = in_use && setup.tell_daemon(cx);
+    let daemon = in_use && setup.reload_daemon(cx);
     if cx.ui.json {
         cx.ui.value(&json!({"result": result, "role": role, "model": name, "in_use": in_use, "daemon": daemon}));
     } else if choose {

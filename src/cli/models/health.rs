@@ -15,12 +15,9 @@ pub(crate) struct ModelHealth {
     pub(crate) problems: Vec<String>,
 }
 
-/// Checks the models without loading them.
-///
-/// # Errors
-/// If the configured catalogue is invalid.
-pub(crate) fn look(paths: &Paths, config: &Config) -> Result<ModelHealth, CliError> {
-    let setup = ModelSetup::over(paths.clone(), config.clone())?;
+/// Checks the models without loading them. An invalid catalogue in the settings is an error.
+pub(crate) fn check(paths: &Paths, config: &Config) -> Result<ModelHealth, CliError> {
+    let setup = ModelSetup::with_config(paths.clone(), config.clone())?;
     let serving = setup.serving();
     let roles = serving.iter().map(|serving| match &serving.model {
         Some(ModelSource::Embedded(model)) => format!("{} {} (built in)", serving.role, model.name),

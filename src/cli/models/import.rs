@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{ModelSetup, RoleArg, accept, choose, room_for};
+use super::{ModelSetup, RoleArg, accept, check_space, choose};
 use crate::{
     cli::{CliError, Context, Exit, status::bytes},
     files::{self, DraftFile},
@@ -33,26 +33,26 @@ pub(super) struct Args {
     choose: bool,
 }
 
-/// Runs the act.
+/// Runs the subcommand.
 pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<Exit, CliError> {
     let source = std::path::absolute(&args.file).map_err(|error| CliError::file("read", &args.file, &error))?;
-    let candidate = accept::look(setup, &source, args.role.map(Into::into), args.name.as_deref(), cx)?;
+    let candidate = accept::inspect(setup, &source, args.role.map(Into::into), args.name.as_deref(), cx)?;
     if args.choose {
-        setup.may_choose(candidate.role)?;
+        setup.refuse_if_set(candidate.role)?;
     }
     if candidate.known.as_ref().is_some_and(|entry| entry.embedded) {
         cx.ui.note(text!("{} is built in and need not be imported.", candidate.name));
-        return choose::after(setup, candidate.role, &candidate.name, "embedded", args.choose, cx);
+        return choose::finish(setup, candidate.role, &candidate.name, "embedded", args.choose, cx);
     }
     let records = setup.model_store.load()?;
-    let there =
+    let installed =
         records.named(&candidate.name).filter(|model| setup.model_store.condition(model) == FileCondition::Good);
-    if there.is_some() {
+    if installed.is_some() {
         cx.ui.note(text!("{} is already installed.", candidate.name));
-        return choose::after(setup, candidate.role, &candidate.name, "already_installed", args.choose, cx);
+        return choose::finish(setup, candidate.role, &candidate.name, "already_installed", args.choose, cx);
     }
     let probed = accept::probe(&candidate, &source, setup, cx)?;
-    accept::say_probed(&candidate, probed.as_ref(), cx);
+    accept::show_probed(&candidate, probed.as_ref(), cx);
     let file = match &candidate.known {
         Some(entry) => PathBuf::from(&entry.file),
         None => PathBuf::from(format!("{}.gguf", candidate.name)),
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<E
         let (name, role, size) = (&candidate.name, candidate.role, bytes(candidate.bytes));
         cx.ui.line(text!("Installed {} as {} ({}).", name, role, size));
     }
-    choose::after(setup, candidate.role, &candidate.name, "installed", args.choose, cx)
+    choose::finish(setup, candidate.role, &candidate.name, "installed", args.choose, cx)
 }
 
 /// Copies the file into the model store and registers it, unless the file changed in the meantime.
@@ -72,9 +72,9 @@ fn copy(setup: &ModelSetup, source: &Path, model: InstalledModel, cx: &mut Conte
         return accept::record(setup, model, &target);
     }
     setup.model_store.make()?;
-    // Before the space is looked at: what an import that was killed left behind goes now.
+    // Created before the free space is checked, since this removes what a killed import left behind.
     let draft = DraftFile::beside(&target).map_err(|error| CliError::file("write", &target, &error))?;
-    room_for(setup, model.bytes)?;
+    check_space(setup, model.bytes)?;
     cx.ui.progress(text!("copying {} …", bytes(model.bytes)));
     let copied = files::open(source)
         .and_then(|mut from| io::copy(&mut from, &mut draft.file()))

@@ -64,7 +64,7 @@ impl State {
     }
 }
 
-/// Runs the act.
+/// Runs the subcommand.
 pub(super) fn run(setup: &ModelSetup, long: bool, cx: &mut Context) -> Result<Exit, CliError> {
     let serving = setup.serving();
     let rows = rows(setup, &serving)?;

@@ -31,11 +31,11 @@ Model files are in the folder `models` beside the store and never sync. A model 
 overrides `ergo models use`; without either, the built-in models are used.")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    act: Act,
+    command: ModelsCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Act {
+enum ModelsCommand {
     /// List the models: in use, installed and available.
     List {
         /// Show measurements, publisher, licence and hash, too.
@@ -96,14 +96,14 @@ impl From<RoleArg> for ModelRole {
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let setup = ModelSetup::new(cx)?;
-    match args.act {
-        Act::List { long } => list::run(&setup, long, cx),
-        Act::Pull(args) => pull::run(&args, &setup, cx),
-        Act::Import(args) => import::run(&args, &setup, cx),
-        Act::Verify { names } => verify::run(&setup, &names, cx),
-        Act::Use { role, model } => choose::choose(&setup, role.into(), &model, cx),
-        Act::Remove { name } => choose::remove(&setup, &name, cx),
-        Act::Bench(args) => bench::run(&args, &setup, cx),
+    match args.command {
+        ModelsCommand::List { long } => list::run(&setup, long, cx),
+        ModelsCommand::Pull(args) => pull::run(&args, &setup, cx),
+        ModelsCommand::Import(args) => import::run(&args, &setup, cx),
+        ModelsCommand::Verify { names } => verify::run(&setup, &names, cx),
+        ModelsCommand::Use { role, model } => choose::choose(&setup, role.into(), &model, cx),
+        ModelsCommand::Remove { name } => choose::remove(&setup, &name, cx),
+        ModelsCommand::Bench(args) => bench::run(&args, &setup, cx),
     }
 }
 
@@ -117,10 +117,10 @@ struct ModelSetup {
 
 impl ModelSetup {
     fn new(cx: &Context) -> Result<Self, CliError> {
-        Self::over(cx.paths()?.clone(), cx.config()?.clone())
+        Self::with_config(cx.paths()?.clone(), cx.config()?.clone())
     }
 
-    fn over(paths: Paths, config: Config) -> Result<Self, CliError> {
+    fn with_config(paths: Paths, config: Config) -> Result<Self, CliError> {
         let catalogue = Catalogue::with(config.models.catalogue.as_deref()).map_err(|error| {
             CliError::usage(error).hint(format_args!("`catalogue` is set in {}", paths.config.display()))
         })?;
@@ -136,7 +136,7 @@ impl ModelSetup {
     }
 
     /// Refuses a choice that a setting overrides.
-    fn may_choose(&self, role: ModelRole) -> Result<(), CliError> {
+    fn refuse_if_set(&self, role: ModelRole) -> Result<(), CliError> {
         match self.setting(role) {
             Some(wanted) => Err(CliError::usage(format_args!(
                 "{} sets {wanted} for {role}, which overrides this choice",
@@ -148,7 +148,7 @@ impl ModelSetup {
     }
 
     /// Makes a running daemon reload its models; returns whether it did.
-    fn tell_daemon(&self, cx: &mut Context) -> bool {
+    fn reload_daemon(&self, cx: &mut Context) -> bool {
         if StoreLock::owner(&self.paths).is_none_or(|owner| owner.role != "daemon") {
             return false;
         }
@@ -188,10 +188,10 @@ fn unknown(name: &str, setup: &ModelSetup) -> CliError {
 }
 
 /// Refuses a download or copy that would fill the disk of the store.
-fn room_for(setup: &ModelSetup, bytes: u64) -> Result<(), CliError> {
+fn check_space(setup: &ModelSetup, bytes: u64) -> Result<(), CliError> {
     setup.model_store.make()?;
     let folder: PathBuf = setup.model_store.folder().to_owned();
-    // If the free space is unknown, try.
+    // If the free space is unknown, the download is tried.
     let Ok(disk) = rustix::fs::statvfs(&folder) else { return Ok(()) };
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     if free >= bytes.saturating_add(RESERVE) {

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{ModelSetup, accept, choose, room_for, unknown};
+use super::{ModelSetup, accept, check_space, choose, unknown};
 use crate::{
     cli::{CliError, Context, Exit, status::bytes, ui::SafeText},
     infer::catalogue::{
@@ -40,11 +40,11 @@ pub(super) struct Args {
     timeout: u64,
 }
 
-/// Runs the act.
+/// Runs the subcommand.
 pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<Exit, CliError> {
     let entry = setup.catalogue.named(&args.name).ok_or_else(|| unknown(&args.name, setup))?;
     if args.choose {
-        setup.may_choose(entry.role)?;
+        setup.refuse_if_set(entry.role)?;
     }
     if entry.embedded {
         return finish(entry, "embedded", args.choose, setup, cx);
@@ -60,13 +60,13 @@ pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<E
     if std::fs::metadata(&target).is_ok_and(|meta| meta.len() == entry.bytes)
         && accept::hash(&target, entry.bytes, cx)? == entry.sha256
     {
-        accept::record(setup, accept::of_entry(entry, file), &target)?;
+        accept::record(setup, accept::record_of_entry(entry, file), &target)?;
         return finish(entry, "already_installed", args.choose, setup, cx);
     }
     let address = address(args, entry, setup)?;
     let wanted = FetchTarget { bytes: entry.bytes, sha256: entry.sha256, target: target.clone() };
     let part = std::fs::metadata(wanted.part()).map_or(0, |meta| meta.len());
-    room_for(setup, entry.bytes.saturating_sub(part))?;
+    check_space(setup, entry.bytes.saturating_sub(part))?;
     cx.ui.note(text!("Downloading {} ({}, {}) from {}", entry.name, bytes(entry.bytes), entry.licence, address));
     let mut source = HttpSource::new(&address, Duration::from_secs(args.timeout));
     let mut shown = ProgressDisplay::new(entry, part);
@@ -74,8 +74,8 @@ pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<E
         shown.step(&step, cx);
     });
     cx.ui.progress_done();
-    fetched.map_err(|error| explained(error, entry, setup))?;
-    accept::record(setup, accept::of_entry(entry, file), &target)?;
+    fetched.map_err(|error| explain(error, entry, setup))?;
+    accept::record(setup, accept::record_of_entry(entry, file), &target)?;
     finish(entry, "installed", args.choose, setup, cx)
 }
 
@@ -114,10 +114,10 @@ fn finish(
             _ => cx.ui.line(text!("Installed {} ({}).", entry.name, bytes(entry.bytes))),
         }
     }
-    choose::after(setup, entry.role, &entry.name, result, choose, cx)
+    choose::finish(setup, entry.role, &entry.name, result, choose, cx)
 }
 
-fn explained(error: FetchError, entry: &CatalogueEntry, setup: &ModelSetup) -> CliError {
+fn explain(error: FetchError, entry: &CatalogueEntry, setup: &ModelSetup) -> CliError {
     let again = format!("`ergo models pull {}` resumes the download", entry.name);
     let import = "or download the file on another machine and run `ergo models import FILE` here";
     let folder = setup.model_store.folder().display();
@@ -160,6 +160,7 @@ struct ProgressDisplay<'a> {
     /// Bytes that existed when the transfer started or resumed.
     from: u64,
     drawn: Option<Instant>,
+    /// The last tenth of the download that was reported without a terminal.
     tenth: u64,
 }
 
@@ -171,7 +172,7 @@ impl<'a> ProgressDisplay<'a> {
     fn step(&mut self, step: &FetchProgress, cx: &mut Context) {
         let name = &self.entry.name;
         match step {
-            FetchProgress::Downloaded { bytes, total_bytes } => self.at(*bytes, *total_bytes, cx),
+            FetchProgress::Downloaded { bytes, total_bytes } => self.show(*bytes, *total_bytes, cx),
             FetchProgress::Resumed { from } => {
                 (self.begin, self.from) = (Instant::now(), *from);
                 note(cx, format_args!("resuming {name} after {}", bytes(*from)));
@@ -189,7 +190,7 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    fn at(&mut self, done: u64, total: u64, cx: &mut Context) {
+    fn show(&mut self, done: u64, total: u64, cx: &mut Context) {
         if cx.ui.progress {
             if self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW) {
                 self.drawn = Some(Instant::now());

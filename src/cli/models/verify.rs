@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// Runs the act.
+/// Runs the subcommand.
 pub(super) fn run(setup: &ModelSetup, names: &[String], cx: &mut Context) -> Result<Exit, CliError> {
     let records = setup.model_store.load()?;
     let mut models: Vec<InstalledModel> = Vec::new();
@@ -39,14 +39,14 @@ pub(super) fn run(setup: &ModelSetup, names: &[String], cx: &mut Context) -> Res
         });
         cx.ui.progress_done();
         if condition == FileCondition::Good && modified != model.modified {
-            // The file was touched but not changed: remember its new time.
+            // The file was touched but not changed: record its new time.
             setup.model_store.change(|records| records.put(InstalledModel { modified, ..model.clone() }))?;
         }
         rows.push((model, condition));
     }
-    let sick = rows.iter().any(|(_, condition)| *condition != FileCondition::Good);
+    let has_problem = rows.iter().any(|(_, condition)| *condition != FileCondition::Good);
     show(setup, &rows, cx);
-    Ok(if sick { Exit::Internal } else { Exit::Ok })
+    Ok(if has_problem { Exit::Internal } else { Exit::Ok })
 }
 
 fn show(setup: &ModelSetup, rows: &[(InstalledModel, FileCondition)], cx: &mut Context) {

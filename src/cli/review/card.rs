@@ -1,6 +1,6 @@
 //! Answers to a conflict card.
 
-use super::{After, ask_reason};
+use super::{ItemState, ask_reason};
 use crate::{
     api::{CardAct, CardView, ResolveRequest, WhyRequest, WriteOutcome},
     cli::{
@@ -20,18 +20,18 @@ pub(super) async fn settle(
     act: CardAct,
     named: Option<String>,
     asker: &mut Asker,
-) -> Result<After, CliError> {
+) -> Result<ItemState, CliError> {
     let option = card.acts.iter().find(|option| option.act == act);
     if let Some(why_not) = option.and_then(|option| option.disabled.as_deref()) {
         cx.ui.line(text!("Not possible: {}.", why_not));
-        return Ok(After::Unchanged);
+        return Ok(ItemState::Unchanged);
     }
-    let mut request = ResolveRequest { caller: cx.anyone()?, ..blank(card, act) };
+    let mut request = ResolveRequest { caller: cx.caller()?, ..blank(card, act) };
     match act {
         CardAct::Supersede if named.is_none() => {
             let text = asker.ask(cx, "New statement (leave empty to cancel): ")?.unwrap_or_default();
             if text.is_empty() {
-                return Ok(After::Unchanged);
+                return Ok(ItemState::Unchanged);
             }
             request.statement = Some(text);
         }
@@ -53,18 +53,22 @@ pub(super) async fn settle(
     };
     if let Err(why_not) = can {
         cx.ui.line(text!("Not possible: {}.", why_not));
-        return Ok(After::Unchanged);
+        return Ok(ItemState::Unchanged);
     }
     if act == CardAct::Narrow && !ask_qualifiers(cx, asker, &mut request)? {
-        return Ok(After::Unchanged);
+        return Ok(ItemState::Unchanged);
     }
     if act != CardAct::Snooze {
-        let Some(reason) = ask_reason(cx, asker, prefill(card, &request))? else { return Ok(After::Unchanged) };
+        let Some(reason) = ask_reason(cx, asker, prefill(card, &request))? else { return Ok(ItemState::Unchanged) };
         request.reason = reason;
     }
     let answer = client.resolve(&card.summary.id.to_hex(), &request).await?;
     outcome::show(cx, &answer, request.statement.as_deref());
-    Ok(if matches!(answer, WriteOutcome::Stored(_) | WriteOutcome::Done(_)) { After::Settled } else { After::Changed })
+    Ok(if matches!(answer, WriteOutcome::Stored(_) | WriteOutcome::Done(_)) {
+        ItemState::Settled
+    } else {
+        ItemState::Changed
+    })
 }
 
 /// Asks for the qualifiers of a narrowed claim. Returns false if there are none.
@@ -93,7 +97,12 @@ fn ask_qualifiers(cx: &mut Context, asker: &mut Asker, request: &mut ResolveRequ
 }
 
 /// Shows the history of a side.
-pub(super) async fn why(cx: &mut Context, client: &Client, card: &CardView, named: &str) -> Result<After, CliError> {
+pub(super) async fn why(
+    cx: &mut Context,
+    client: &Client,
+    card: &CardView,
+    named: &str,
+) -> Result<ItemState, CliError> {
     let scope = &card.summary.scope;
     let question = side(card, named)?;
     let request =
@@ -107,5 +116,5 @@ pub(super) async fn why(cx: &mut Context, client: &Client, card: &CardView, name
         }
         None => cx.ui.line("This claim is not stored and has no history."),
     }
-    Ok(After::Unchanged)
+    Ok(ItemState::Unchanged)
 }

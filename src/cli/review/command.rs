@@ -38,11 +38,11 @@ pub(in crate::cli) enum ReviewCommand {
     Quit,
     /// Show the answers.
     Help,
-    /// No known answer.
+    /// An unknown answer.
     Unknown(String),
 }
 
-/// The answers that settle a card: the letter, its act, an example, and what it does. `{all}` and `{others}` stand for the sides.
+/// The answers that settle a card: letter, act, example and effect. `{all}` and `{others}` stand for the sides.
 const CARD_ANSWERS: [(&str, CardAct, &str, &str); 11] = [
     ("y", CardAct::Yes, "y", "yes; the card says what that does"),
     ("no", CardAct::No, "no", "no; the card says what that does"),
@@ -57,7 +57,7 @@ const CARD_ANSWERS: [(&str, CardAct, &str, &str); 11] = [
     ("z", CardAct::Snooze, "z 3d", "snooze"),
 ];
 
-/// What the card of a held claim takes besides.
+/// The meaning of the answer `j`, which only the card of a held claim takes.
 const HELD_HELP: &str = "say how it relates to each of the others: keep both, replaces it, same, contradicts";
 
 /// Returns the answers that settle a card: those whose act is possible on its sides.
@@ -79,7 +79,7 @@ fn card_answers(acts: &[ActOption]) -> impl Iterator<Item = (&'static str, &'sta
         .map(|(letter, _, example, meaning)| (*letter, *example, *meaning))
 }
 
-/// Returns what an answer to a card does, in the words for that many sides.
+/// Returns the effect of an answer to a card with this number of sides.
 fn with_sides(meaning: &str, sides: usize) -> String {
     let others = if sides > 2 { "the others" } else { "the other" };
     meaning.replace("{all}", &both_or_all(sides)).replace("{others}", others)

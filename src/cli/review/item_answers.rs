@@ -1,6 +1,6 @@
 //! Answers to items that are no cards: claims to review, quarantined events, join requests.
 
-use super::{After, ask_reason, command::ReviewCommand};
+use super::{ItemState, ask_reason, command::ReviewCommand};
 use crate::{
     api::{
         ActRequest, AnswerJoinRequest, ClaimView, InboxItem, QuarantineRequest, RememberRequest, SupersedeRequest,
@@ -39,7 +39,7 @@ pub(super) async fn settle(
     item: &InboxItem,
     command: &ReviewCommand,
     asker: &mut Asker,
-) -> Result<After, CliError> {
+) -> Result<ItemState, CliError> {
     match (command, claim_of(item)) {
         (ReviewCommand::Why(_), Some(claim)) => why(cx, client, claim).await,
         (_, Some(claim)) => act(cx, client, item, claim, command, asker).await,
@@ -55,12 +55,12 @@ async fn act(
     claim: &ClaimView,
     command: &ReviewCommand,
     asker: &mut Asker,
-) -> Result<After, CliError> {
+) -> Result<ItemState, CliError> {
     let mut statement = None;
     if *command == ReviewCommand::Supersede {
         let text = asker.ask(cx, "New statement (leave empty to cancel): ")?.unwrap_or_default();
         if text.is_empty() {
-            return Ok(After::Unchanged);
+            return Ok(ItemState::Unchanged);
         }
         statement = Some(text);
     }
@@ -69,8 +69,8 @@ async fn act(
         (ReviewCommand::Confirm, _) => Some("It still holds."),
         _ => None,
     };
-    let Some(reason) = ask_reason(cx, asker, default.map(str::to_owned))? else { return Ok(After::Unchanged) };
-    let caller = cx.anyone()?;
+    let Some(reason) = ask_reason(cx, asker, default.map(str::to_owned))? else { return Ok(ItemState::Unchanged) };
+    let caller = cx.caller()?;
     let target = claim.id.to_hex();
     let request = ActRequest {
         caller: caller.clone(),
@@ -93,7 +93,7 @@ async fn act(
     };
     outcome::show(cx, &answer, statement.as_deref());
     let settled = matches!(answer, WriteOutcome::Stored(_) | WriteOutcome::Done(_));
-    Ok(if settled { After::Settled } else { After::Unchanged })
+    Ok(if settled { ItemState::Settled } else { ItemState::Unchanged })
 }
 
 /// Accepts or denies an event or a device, after confirmation: undo cannot revert it.
@@ -103,7 +103,7 @@ async fn answer(
     item: &InboxItem,
     accept: bool,
     asker: &mut Asker,
-) -> Result<After, CliError> {
+) -> Result<ItemState, CliError> {
     let question = match (item, accept) {
         (InboxItem::Quarantined(_), true) => "Accept it for the whole team? This cannot be undone.",
         (InboxItem::Quarantined(_), false) => "Discard it?",
@@ -112,9 +112,9 @@ async fn answer(
     };
     if !asker.yes(cx, question)? {
         cx.ui.line("Nothing was changed.");
-        return Ok(After::Unchanged);
+        return Ok(ItemState::Unchanged);
     }
-    let caller = cx.anyone()?;
+    let caller = cx.caller()?;
     match item {
         InboxItem::Quarantined(event) => {
             let (in_team, events) = (Some(event.team.to_hex()), vec![event.id.to_hex()]);
@@ -128,16 +128,16 @@ async fn answer(
             let done = if accept { "Admitted" } else { "Denied" };
             cx.ui.line(text!("{} “{}”.", done, escape(&join.name)));
         }
-        InboxItem::Card(_) | InboxItem::Review(_) | InboxItem::Notice(_) => return Ok(After::Unchanged),
+        InboxItem::Card(_) | InboxItem::Review(_) | InboxItem::Notice(_) => return Ok(ItemState::Unchanged),
     }
-    Ok(After::Settled)
+    Ok(ItemState::Settled)
 }
 
 /// Shows the history of a claim.
-async fn why(cx: &mut Context, client: &Client, claim: &ClaimView) -> Result<After, CliError> {
+async fn why(cx: &mut Context, client: &Client, claim: &ClaimView) -> Result<ItemState, CliError> {
     let Scope { org_id, project } = claim.scope.clone();
     let answer =
         client.why(&WhyRequest { org_id, project, question: claim.id.to_hex(), ..WhyRequest::default() }).await?;
     cx.ui.chain(&answer.chain, Context::now());
-    Ok(After::Unchanged)
+    Ok(ItemState::Unchanged)
 }

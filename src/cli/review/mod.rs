@@ -1,6 +1,6 @@
-//! The line-based review: what `ergo tui --plain` and `ergo resolve --interactive` print and ask.
+//! The line-based review of `ergo tui --plain` and `ergo resolve --interactive`.
 //!
-//! No drawing, no cursor, no colour with a meaning: it reads well aloud and in a log. If nobody can answer, it prints every
+//! It draws nothing, moves no cursor and gives colours no meaning, so that it reads well aloud and in a log. If nobody can answer, it prints every
 //! item with the commands that settle it.
 
 mod card;
@@ -15,10 +15,10 @@ pub(super) use command::parse;
 use super::{
     CliError, Context, Exit,
     ask::Asker,
-    inbox::{nothing, query, show},
+    inbox::{query, show, show_nothing},
     judge, paging,
     show::{
-        inbox::{counted, ways},
+        inbox::{counted, settling_commands},
         text::count,
     },
     undo,
@@ -41,7 +41,7 @@ pub(crate) enum CardSelection {
 }
 
 /// The state of an item after a command.
-enum After {
+enum ItemState {
     /// The item is settled.
     Settled,
     /// The item changed, or may have changed, and is still open.
@@ -64,7 +64,7 @@ pub(crate) async fn inbox(
         return Ok(Exit::Ok);
     }
     if first.total == 0 && first.doubts == 0 {
-        nothing(cx, scope.as_ref());
+        show_nothing(cx, scope.as_ref());
         return Ok(Exit::Ok);
     }
     if first.total > 0 {
@@ -100,7 +100,7 @@ pub(crate) async fn inbox(
     match asker.as_mut() {
         _ if pairs == 0 => Ok(Exit::Ok),
         Some(asker) => {
-            let caller = cx.anyone()?;
+            let caller = cx.caller()?;
             judge::review(cx, client, asker, &caller, scope.as_ref()).await
         }
         None => {
@@ -193,8 +193,8 @@ async fn review(
     let Some(asker) = asker else {
         cx.ui.line("");
         match &card {
-            Some(card) => cx.ui.card_ways(card),
-            None => cx.ui.commands(&ways(item)),
+            Some(card) => cx.ui.card_commands(card),
+            None => cx.ui.commands(&settling_commands(item)),
         }
         return Ok(!cx.ui.output_closed());
     };
@@ -206,7 +206,7 @@ async fn review(
             (ReviewCommand::Next, _) => return Ok(true),
             (ReviewCommand::Undo, _) => undo::last_act(cx, client, asker)
                 .await
-                .map(|undone| if undone { After::Changed } else { After::Unchanged }),
+                .map(|undone| if undone { ItemState::Changed } else { ItemState::Unchanged }),
             (ReviewCommand::Card(act, side), Some(card)) => card::settle(cx, client, card, act, side, asker).await,
             (ReviewCommand::Judge, Some(card)) if card.summary.kind == CardKind::Held => {
                 question_answers::settle(cx, client, card, asker).await
@@ -220,19 +220,19 @@ async fn review(
                     cx.ui.line(text!("Unknown answer “{}”. Answers:", word));
                 }
                 cx.ui.line(command::help(item, card.as_ref()));
-                Ok(After::Unchanged)
+                Ok(ItemState::Unchanged)
             }
         };
         match after {
-            Ok(After::Settled) => return Ok(true),
-            Ok(After::Changed) => card = load(client, item).await?,
-            Ok(After::Unchanged) => {}
+            Ok(ItemState::Settled) => return Ok(true),
+            Ok(ItemState::Changed) => card = load(client, item).await?,
+            Ok(ItemState::Unchanged) => {}
             Err(error) => cx.ui.error(&error),
         }
     }
 }
 
-/// Asks for a reason, with an optional default. Returns `None` if there is none.
+/// Asks for a reason, with an optional default. Returns `None` if the user gives none.
 fn ask_reason(cx: &mut Context, asker: &mut Asker, default: Option<String>) -> Result<Option<String>, CliError> {
     let prompt = match &default {
         Some(default) => text!("Why? [Enter: {}] ", default),

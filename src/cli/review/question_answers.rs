@@ -1,6 +1,6 @@
 //! Answers to the question about a held claim.
 
-use super::{After, ask_reason};
+use super::{ItemState, ask_reason};
 use crate::{
     api::{CardView, JudgeRequest, QuestionsQuery, WriteOutcome},
     cli::{
@@ -18,28 +18,28 @@ pub(super) async fn settle(
     client: &Client,
     card: &CardView,
     asker: &mut Asker,
-) -> Result<After, CliError> {
+) -> Result<ItemState, CliError> {
     let scope = card.summary.scope.clone();
     let query =
         QuestionsQuery { org_id: Some(scope.org_id), project: Some(scope.project), ..QuestionsQuery::default() };
     let mut questions = client.questions(&query).await?.items.into_iter();
     let Some(question) = questions.find(|question| question.card_id == card.summary.id) else {
         cx.ui.line("This question was already answered.");
-        return Ok(After::Changed);
+        return Ok(ItemState::Changed);
     };
     let verdicts = match doubts::ask(cx, asker, &question, false).await? {
         Answers::Verdicts(verdicts) => verdicts,
         Answers::Withdraw => {
-            let caller = cx.anyone()?;
+            let caller = cx.caller()?;
             doubts::withdraw(cx, client, caller, question.op_id).await?;
-            return Ok(After::Settled);
+            return Ok(ItemState::Settled);
         }
-        Answers::None => return Ok(After::Unchanged),
+        Answers::None => return Ok(ItemState::Unchanged),
     };
     let own = card.sides.first().and_then(|side| side.claim.own_reason()).map(str::to_owned);
-    let Some(because) = ask_reason(cx, asker, own)? else { return Ok(After::Unchanged) };
+    let Some(because) = ask_reason(cx, asker, own)? else { return Ok(ItemState::Unchanged) };
     let request = JudgeRequest {
-        caller: cx.anyone()?,
+        caller: cx.caller()?,
         token: question.token,
         verdicts,
         because: Some(because),
@@ -48,7 +48,7 @@ pub(super) async fn settle(
     let answer = client.judge(&request).await?;
     outcome::show(cx, &answer, None);
     Ok(match answer {
-        WriteOutcome::Stored(_) | WriteOutcome::Done(_) | WriteOutcome::Conflict(_) => After::Settled,
-        _ => After::Changed,
+        WriteOutcome::Stored(_) | WriteOutcome::Done(_) | WriteOutcome::Conflict(_) => ItemState::Settled,
+        _ => ItemState::Changed,
     })
 }

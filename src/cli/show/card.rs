@@ -28,7 +28,7 @@ pub(crate) fn origin(kind: CardKind) -> &'static str {
     }
 }
 
-/// The reason in a command that settles a card: none where `ergo resolve` has a default.
+/// Returns the `--reason` option of a command that settles a card; empty if `ergo resolve` has a default reason.
 fn reason_flag(default: Option<&str>) -> &'static str {
     if default.is_some() { "" } else { " --reason '…'" }
 }
@@ -106,7 +106,7 @@ impl Ui {
     }
 
     /// Shows the possible acts on a card as commands, each with its meaning.
-    pub(crate) fn card_ways(&mut self, card: &CardView) {
+    pub(crate) fn card_commands(&mut self, card: &CardView) {
         let id = card.summary.id.short();
         let open = card.open_sides();
         let all = both_or_all(open);
@@ -114,7 +114,7 @@ impl Ui {
             let sides = card.sides.iter().enumerate();
             sides.filter(move |(at, _)| card.can_act_on(act, *at).is_ok()).map(|(at, side)| (at + 1, side))
         };
-        let mut ways = Vec::new();
+        let mut choices = Vec::new();
         for option in card.acts.iter().filter(|option| option.disabled.is_none()) {
             let why = reason_flag(option.prefill.as_deref());
             match option.act {
@@ -126,7 +126,7 @@ impl Ui {
                             (false, _) => "keep this side",
                         };
                         let why = reason_flag(side.claim.own_reason());
-                        ways.push((format!("--keep {number}{why}"), format!("[{number}]: {what}")));
+                        choices.push((format!("--keep {number}{why}"), format!("[{number}]: {what}")));
                     }
                     if card.can_merge().is_ok() {
                         let what = if open > 1 {
@@ -134,7 +134,7 @@ impl Ui {
                         } else {
                             "store a new statement instead".to_owned()
                         };
-                        ways.push((format!("--merge '…'{why}"), what));
+                        choices.push((format!("--merge '…'{why}"), what));
                     }
                 }
                 CardAct::Retract => {
@@ -143,38 +143,38 @@ impl Ui {
                             CardKind::Proposed => "accept: it was never right".to_owned(),
                             _ => format!("retract [{number}], which was never right ({})", side.claim.id.short()),
                         };
-                        ways.push((format!("--retract {number}{why}"), what));
+                        choices.push((format!("--retract {number}{why}"), what));
                     }
                 }
                 CardAct::Narrow => {
                     let rest = if open > 1 { format!("; {all} stay active") } else { String::new() };
                     for (number, _) in sides(option.act).take(1) {
-                        ways.push((format!("--narrow {number} --env ENV{why}"), format!("limit [{number}]{rest}")));
+                        choices.push((format!("--narrow {number} --env ENV{why}"), format!("limit [{number}]{rest}")));
                     }
                 }
                 CardAct::Exception => {
-                    ways.push((format!("--exception{why}"), format!("keep {all}, as an exception")));
+                    choices.push((format!("--exception{why}"), format!("keep {all}, as an exception")));
                 }
                 CardAct::Dismiss if card.summary.kind == CardKind::Proposed => {
-                    ways.push((format!("--dismiss{why}"), "reject: keep the claim".into()));
+                    choices.push((format!("--dismiss{why}"), "reject: keep the claim".into()));
                 }
                 CardAct::Dismiss => {
-                    ways.push((format!("--dismiss{why}"), "not a contradiction".into()));
+                    choices.push((format!("--dismiss{why}"), "not a contradiction".into()));
                 }
-                CardAct::Discard => ways.push((format!("--discard{why}"), "discard the new claim".into())),
-                CardAct::Snooze => ways.push(("--snooze 3d".into(), "ask again in 3 days".into())),
+                CardAct::Discard => choices.push((format!("--discard{why}"), "discard the new claim".into())),
+                CardAct::Snooze => choices.push(("--snooze 3d".into(), "ask again in 3 days".into())),
                 CardAct::Yes | CardAct::No => {
                     let effect = card.summary.story.as_ref().map(|story| match option.act {
                         CardAct::Yes => format!("yes: {}", story.yes),
                         _ => format!("no: {}", story.no),
                     });
-                    let way = format!("--{}{why}", option.act.as_str());
-                    ways.insert(usize::from(option.act == CardAct::No), (way, effect.unwrap_or_default()));
+                    let flags = format!("--{}{why}", option.act.as_str());
+                    choices.insert(usize::from(option.act == CardAct::No), (flags, effect.unwrap_or_default()));
                 }
             }
         }
         let lines: Vec<_> =
-            ways.into_iter().map(|(flags, what)| (format!("ergo resolve {id} {flags}"), what)).collect();
+            choices.into_iter().map(|(flags, what)| (format!("ergo resolve {id} {flags}"), what)).collect();
         self.commands(&lines);
     }
 

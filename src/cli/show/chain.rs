@@ -14,8 +14,8 @@ impl Ui {
             let c = &link.claim;
             if let Some(reason) = &link.change_reason {
                 let by = match (&link.changed_by, link.changed_at) {
-                    (Some(who), Some(when)) => format!(" ({who}{}, {})", on(link), ago(when, now)),
-                    (Some(who), None) => format!(" ({who}{})", on(link)),
+                    (Some(who), Some(when)) => format!(" ({who}{}, {})", on_device(link), ago(when, now)),
+                    (Some(who), None) => format!(" ({who}{})", on_device(link)),
                     _ => String::new(),
                 };
                 self.rail("|    ", &format!("replaced because: {reason}{by}"), Some(Style::Dim));
@@ -35,6 +35,7 @@ impl Ui {
         }
     }
 
+    /// Prints wrapped text to the right of the line that connects the claims.
     fn rail(&mut self, rail: &str, text: &str, style: Option<Style>) {
         let text = crate::domain::text::sanitize(text);
         for line in super::text::wrap(&text, self.width.map(|width| width.saturating_sub(7))) {
@@ -45,6 +46,6 @@ impl Ui {
 }
 
 /// Returns the device on which a claim was replaced, if a team names it.
-fn on(link: &ChainLink) -> String {
+fn on_device(link: &ChainLink) -> String {
     link.changed_on.as_ref().map_or_else(String::new, |device| format!(", on {device}"))
 }

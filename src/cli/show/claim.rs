@@ -83,7 +83,7 @@ impl Ui {
         }
     }
 
-    /// Shows the claims that it is an exception to, or vice versa, and why.
+    /// Shows the claims to which this one is an exception, or that are exceptions to it, with the reasons.
     pub(crate) fn beside(&mut self, claim: &ClaimView) {
         for other in &claim.beside {
             let (label, text) = other.words();

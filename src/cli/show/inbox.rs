@@ -17,17 +17,17 @@ pub(crate) fn counted(group: &InboxGroup) -> String {
 }
 
 /// Returns the commands that settle an item, most likely first, each with its meaning.
-pub(crate) fn ways(item: &InboxItem) -> Vec<(String, String)> {
-    let way = |command: String, what: &str| (command, what.to_owned());
+pub(crate) fn settling_commands(item: &InboxItem) -> Vec<(String, String)> {
+    let entry = |command: String, what: &str| (command, what.to_owned());
     match item {
-        InboxItem::Card(card) => vec![way(format!("ergo resolve {} --interactive", card.id.short()), "settle it")],
+        InboxItem::Card(card) => vec![entry(format!("ergo resolve {} --interactive", card.id.short()), "settle it")],
         InboxItem::Review(item) => {
             let id = item.claim.id.short();
             vec![
-                way(format!("ergo reviewed {id} --reason '…'"), "it still holds"),
-                way(format!("ergo supersede {id} '…' --reason '…'"), "something changed: replace it"),
-                way(format!("ergo retract {id} --reason '…'"), "it was never right"),
-                way(format!("ergo why {id}"), "show its history"),
+                entry(format!("ergo reviewed {id} --reason '…'"), "it still holds"),
+                entry(format!("ergo supersede {id} '…' --reason '…'"), "something changed: replace it"),
+                entry(format!("ergo retract {id} --reason '…'"), "it was never right"),
+                entry(format!("ergo why {id}"), "show its history"),
             ]
         }
         InboxItem::Notice(item) => {
@@ -38,26 +38,26 @@ pub(crate) fn ways(item: &InboxItem) -> Vec<(String, String)> {
             };
             let seen = quote("Reviewed: nothing to change.");
             vec![
-                way(format!("ergo reviewed {id} --reason {seen}"), "leave it as it is"),
-                way(command, what),
-                way(format!("ergo why {id}"), "show its history"),
+                entry(format!("ergo reviewed {id} --reason {seen}"), "leave it as it is"),
+                entry(command, what),
+                entry(format!("ergo why {id}"), "show its history"),
             ]
         }
         InboxItem::Quarantined(item) => {
             let id = item.id.short();
             vec![
-                way(format!("ergo sync quarantine discard {id}"), "discard it on this device"),
-                way(format!("ergo sync quarantine accept {id}"), "accept it for the whole team"),
+                entry(format!("ergo sync quarantine discard {id}"), "discard it on this device"),
+                entry(format!("ergo sync quarantine accept {id}"), "accept it for the whole team"),
             ]
         }
         InboxItem::Joining(join) => {
             let words = join.words.join(" ");
             vec![
-                way(
+                entry(
                     format!("ergo sync admit {} --words {}", join.id, quote(&words)),
                     "if the other screen shows the same words",
                 ),
-                way(format!("ergo sync deny {}", join.id), "if it shows other words"),
+                entry(format!("ergo sync deny {}", join.id), "if it shows other words"),
             ]
         }
     }
@@ -80,8 +80,8 @@ fn change(cause: &EventView, now: u64) -> String {
     out
 }
 
-/// Describes what was done, and by whom.
-fn deed(item: &NoticeItem) -> String {
+/// Describes the act that a notice reports, and its author.
+fn describe_notice(item: &NoticeItem) -> String {
     let who = author(&item.who, item.agent.as_deref());
     match item.what {
         NoticeKind::Warned => format!("{who} stored this; the guard warned that it may contradict another claim."),
@@ -152,7 +152,7 @@ impl Ui {
 
     fn notice_item(&mut self, item: &NoticeItem, now: u64) {
         self.prose(0, None, &item.sentence);
-        self.prose(0, None, &deed(item));
+        self.prose(0, None, &describe_notice(item));
         self.claim(&item.claim, now);
         for other in &item.against {
             self.line(match item.what {

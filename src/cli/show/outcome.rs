@@ -114,7 +114,7 @@ impl Ui {
     /// Shows the warnings of a write; on stderr if stdout is for the id alone.
     fn warnings_of_write(&mut self, warnings: &[Warning]) {
         if self.quiet {
-            self.on_stderr_alone(|ui| ui.warnings(warnings));
+            self.redirected_to_stderr(|ui| ui.warnings(warnings));
         } else {
             self.warnings(warnings);
         }
@@ -231,9 +231,9 @@ impl Ui {
             self.line("");
             self.card(card, now);
         }
-        let mut ways = Vec::new();
+        let mut commands = Vec::new();
         if let Some(head) = stale.heads.first() {
-            ways.push((
+            commands.push((
                 format!("ergo supersede {} '…' --reason '…'", head.id.short()),
                 "act on the current version".to_owned(),
             ));
@@ -241,11 +241,12 @@ impl Ui {
         if stale.can_reinstate
             && let Some(claim) = &stale.claim
         {
-            ways.push((format!("ergo reinstate {} --reason '…'", claim.id.short()), "make it active again".to_owned()));
+            commands
+                .push((format!("ergo reinstate {} --reason '…'", claim.id.short()), "make it active again".to_owned()));
         }
-        if !ways.is_empty() {
+        if !commands.is_empty() {
             self.line("");
-            self.commands(&ways);
+            self.commands(&commands);
         }
     }
 }

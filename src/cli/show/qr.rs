@@ -24,10 +24,10 @@ impl Ui {
     }
 }
 
-/// Returns the rows of the code; `None` if `width` columns are too few or the text is too long. `light` draws the light squares, for
-/// dark terminals.
+/// Returns the rows of the code; `None` if `width` columns are too few or the text is too long. With `light`, the light squares are
+/// drawn instead of the dark ones, for dark terminals.
 fn lines(text: &str, width: usize, light: bool) -> Option<Vec<String>> {
-    // A screen loses no squares: the lowest redundancy makes the largest ones.
+    // A screen loses no squares, so the lowest redundancy is enough, and makes the largest squares.
     let code = QrCode::with_error_correction_level(text.to_uppercase(), EcLevel::L).ok()?;
     // The quiet zone is four squares on each side.
     if code.width() + 8 > width {

@@ -1,4 +1,4 @@
-//! How things look, from made-up answers: piped (no width, no colour) and on a terminal of 80 columns.
+//! Snapshots of output from made-up answers: piped (no width, no colour) and on a terminal of 80 columns.
 
 use crate::{
     api::*,
@@ -157,7 +157,7 @@ fn a_card_shows_both_sides_and_the_ways_on() {
     both("card", |ui| {
         ui.card(&card(), NOW);
         ui.line("");
-        ui.card_ways(&card());
+        ui.card_commands(&card());
     });
 }
 
@@ -167,7 +167,7 @@ fn the_ways_on_count_the_sides_of_a_card() {
     let third = CardSide { claim: claim(0x22, "Deploy on any day."), new_claim: false, bears: vec![], now: vec![] };
     card.sides.push(third);
     let (mut ui, out, _) = ui(None, false);
-    ui.card_ways(&card);
+    ui.card_commands(&card);
     let text = out.text();
     assert!(text.contains("a new statement supersedes all 3"), "{text}");
     assert!(text.contains("keep all 3, as an exception") && !text.contains("both"), "{text}");
@@ -184,7 +184,7 @@ fn a_side_that_is_not_active_is_offered_for_nothing() {
         card.sides[inactive].claim.status = Status::Superseded;
     }
     let (mut ui, out, _) = ui(None, false);
-    ui.card_ways(&card);
+    ui.card_commands(&card);
     let text = out.text();
     for side in [1, 3] {
         assert!(!text.contains(&format!("--keep {side}")) && !text.contains(&format!("--retract {side}")), "{text}");
@@ -199,7 +199,7 @@ fn a_claim_of_the_organisation_is_not_replaced_from_a_project() {
     card.sides[1].claim.scope = Scope { org_id: "acme".into(), project: "*".into() };
     let (mut ui, out, _) = ui(None, false);
     ui.card(&card, NOW);
-    ui.card_ways(&card);
+    ui.card_commands(&card);
     let text = out.text();
     assert!(text.contains("active · acme/*"), "{text}");
     for act in ["--keep 1", "--merge", "--retract"] {

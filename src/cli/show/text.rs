@@ -11,18 +11,18 @@ use crate::{
 pub(crate) use crate::domain::text::{count, quote};
 
 /// The column in which labelled text begins.
-const LABEL: usize = 14;
+const FIELD_COLUMN: usize = 14;
 
 impl Ui {
     /// Prints `text` after a label, with a hanging indent.
     pub(crate) fn field(&mut self, label: &str, text: &str) {
         // A label that fills the column keeps one space before its text.
-        let head = format!("  {label:<width$} ", width = LABEL - 3);
-        let used = layout::width(&head).max(LABEL);
+        let head = format!("  {label:<width$} ", width = FIELD_COLUMN - 3);
+        let used = layout::width(&head).max(FIELD_COLUMN);
         let head = self.paint(Style::Dim, head);
         let lines = wrap(&sanitize(text), self.width.map(|width| width.saturating_sub(used)));
         for (at, line) in lines.iter().enumerate() {
-            let lead = if at == 0 { head.clone() } else { SafeText::line(" ".repeat(LABEL)) };
+            let lead = if at == 0 { head.clone() } else { SafeText::line(" ".repeat(FIELD_COLUMN)) };
             self.line(text!("{}{}", lead, line).trimmed());
         }
     }
@@ -46,8 +46,8 @@ impl Ui {
     }
 }
 
-/// `text` in lines of at most `width` columns, cut between words; a word that is longer stands alone. Its own line breaks
-/// stay. Without a width, its lines as they are.
+/// Wraps a text into lines of at most `width` columns, between words; a longer word gets a line of its own. Line breaks of the text
+/// stay. Without a width, returns the lines of the text.
 pub(crate) fn wrap(text: &str, width: Option<usize>) -> Vec<String> {
     let Some(width) = width else { return text.lines().map(str::to_owned).collect() };
     let wrapped = |line| layout::wrap(line, width, LongWord::Keep).into_iter().map(move |range| line[range].to_owned());

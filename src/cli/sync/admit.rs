@@ -85,7 +85,7 @@ pub(super) async fn deny(args: DenyArgs, cx: &mut Context) -> Result<Exit, CliEr
 
 async fn answer(cx: &mut Context, id: &str, accept: bool, words: Vec<String>) -> Result<Exit, CliError> {
     let client = cx.client().await?;
-    let request = AnswerJoinRequest { caller: cx.anyone()?, accept, words };
+    let request = AnswerJoinRequest { caller: cx.caller()?, accept, words };
     let guest = client.sync_answer(id, &request).await?;
     if cx.ui.json {
         cx.ui.value(&guest);

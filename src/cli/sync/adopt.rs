@@ -23,7 +23,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         Some(scope) => scope,
         None => cx.known_scope(&client).await?,
     };
-    let request = AdoptRequest { caller: cx.anyone()?, in_team: args.team.team, scope: Some(scope) };
+    let request = AdoptRequest { caller: cx.caller()?, in_team: args.team.team, scope: Some(scope) };
     let done = client.sync_adopt(&request).await?;
     Ok(show_done(cx, &done))
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Allowed, CliError, Context, Exit, InTeam, show_words, with_flag};
+use super::{CliError, Context, Exit, InTeam, RightsArgs, show_words, with_global_scopes};
 use crate::{api::ApproveRequest, cli::ask::confirm, domain::text::escape};
 
 /// Admit the device of a request file to the team, and write the grant file that it needs. Admins only.
@@ -15,7 +15,7 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
     #[command(flatten)]
-    allowed: Allowed,
+    allowed: RightsArgs,
     /// Do not ask to compare the words, for scripts.
     #[arg(short, long)]
     yes: bool,
@@ -33,12 +33,12 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let (card, out) = (path(&args.request)?, path(&args.out)?);
     let client = cx.client().await?;
     let mut request = ApproveRequest {
-        caller: cx.anyone()?,
+        caller: cx.caller()?,
         in_team: args.team.team,
         card,
         out: None,
         role: args.allowed.role.into(),
-        scopes: with_flag(cx, args.allowed.only)?,
+        scopes: with_global_scopes(cx, args.allowed.only)?,
         words: Vec::new(),
     };
     let asks = client.sync_approve(&request).await?;

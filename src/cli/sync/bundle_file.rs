@@ -20,8 +20,8 @@ use crate::{
     files::{self, DraftFile},
 };
 
-/// Bytes read at a time.
-const PIECE: usize = 64 * 1024;
+/// The number of bytes that are read at a time.
+const PIECE_SIZE: usize = 64 * 1024;
 
 /// Whether a path stands for stdin or stdout.
 pub(super) fn is_dash(path: &Path) -> bool {
@@ -56,7 +56,7 @@ pub(super) async fn write(
         })?;
         file.write_all(&piece).map_err(|error| failed(&error))?;
         written += piece.len() as u64;
-        cx.ui.progress(how_far("writing", written, length));
+        cx.ui.progress(progress_line("writing", written, length));
     }
     cx.ui.progress_done();
     draft.publish(force).map_err(|error| match error.kind() {
@@ -79,7 +79,7 @@ pub(super) fn read(path: &Path) -> Result<(ByteStream, Option<u64>, Arc<AtomicU6
     let count = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&count);
     let stream = try_unfold((source, counter), async |(mut source, counter)| {
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; PIECE_SIZE];
         let length = source.read(&mut piece).await?;
         piece.truncate(length);
         counter.fetch_add(length as u64, Ordering::Relaxed);
@@ -89,7 +89,7 @@ pub(super) fn read(path: &Path) -> Result<(ByteStream, Option<u64>, Arc<AtomicU6
 }
 
 /// Formats the progress of a file.
-pub(super) fn how_far(what: &str, done: u64, total: Option<u64>) -> SafeText {
+pub(super) fn progress_line(what: &str, done: u64, total: Option<u64>) -> SafeText {
     match total.filter(|total| *total > 0) {
         Some(total) => text!("{} {} of {} ({} %)", what, bytes(done), bytes(total), done * 100 / total),
         None => text!("{} {}", what, bytes(done)),

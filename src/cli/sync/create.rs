@@ -1,6 +1,6 @@
 //! `ergo sync create`: creates a team.
 
-use super::{CliError, Context, Exit, parse_scope, show_team, with_flag};
+use super::{CliError, Context, Exit, parse_scope, show_team, with_global_scopes};
 use crate::{api::CreateTeamRequest, domain::Scope};
 
 /// Create a team, with this device as its first admin.
@@ -23,10 +23,10 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
     let request = CreateTeamRequest {
-        caller: cx.anyone()?,
+        caller: cx.caller()?,
         name: args.name,
         device_name: args.device,
-        scopes: with_flag(cx, args.scopes)?,
+        scopes: with_global_scopes(cx, args.scopes)?,
     };
     let team = client.sync_create(&request).await?;
     if cx.ui.json {

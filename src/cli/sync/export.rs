@@ -13,7 +13,7 @@ use super::{
         show::text::{count, quote},
         status::bytes,
     },
-    bundle_file, with_flag,
+    bundle_file, with_global_scopes,
 };
 use crate::{
     api::{DeviceName, ExportOutcome, ExportRequest, MAX_SINCE_FILE, SINCE_FILE_PIECE},
@@ -53,7 +53,7 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let scopes = with_flag(cx, Vec::new())?;
+    let scopes = with_global_scopes(cx, Vec::new())?;
     let request = request(&args, &scopes)?;
     let outcome = fetch(&request, &args.file, args.force, cx).await?;
     if bundle_file::is_dash(&args.file) {

@@ -1,6 +1,6 @@
 //! `ergo sync grant`: changes the rights of a device.
 
-use super::{CliError, Context, Exit, InTeam, RoleArg, parse_scope, show_done, with_flag};
+use super::{CliError, Context, Exit, InTeam, RoleArg, parse_scope, show_done, with_global_scopes};
 use crate::{api::GrantRequest, domain::Scope};
 
 /// Change a device's role and scopes. Admins only.
@@ -25,13 +25,13 @@ pub(super) struct Args {
 
 /// Runs the verb.
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let only = if args.all { Vec::new() } else { with_flag(cx, args.only)? };
+    let only = if args.all { Vec::new() } else { with_global_scopes(cx, args.only)? };
     if args.role.is_none() && !args.all && only.is_empty() {
         return Err(CliError::usage("nothing to change").hint("use `--role reader`, `--only ORG/PROJECT` or `--all`"));
     }
     let client = cx.client().await?;
     let request = GrantRequest {
-        caller: cx.anyone()?,
+        caller: cx.caller()?,
         in_team: args.team.team,
         device: args.device,
         role: args.role.map(Into::into),

@@ -78,7 +78,7 @@ async fn send(args: &Args, cx: &mut Context) -> Result<ImportOutcome, CliError> 
     let answer = loop {
         tokio::select! {
             answer = &mut answer => break answer,
-            _ = tick.tick() => cx.ui.progress(bundle_file::how_far("importing", read.load(Ordering::Relaxed), length)),
+            _ = tick.tick() => cx.ui.progress(bundle_file::progress_line("importing", read.load(Ordering::Relaxed), length)),
         }
     };
     cx.ui.progress_done();
@@ -122,7 +122,7 @@ fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
         );
     }
     let known = if outcome.known > 0 { format!(", {} already stored", outcome.known) } else { String::new() };
-    if brings_nothing(outcome) {
+    if changes_nothing(outcome) {
         let all = if outcome.known > 0 {
             format!(": {} already stored", count(outcome.known as usize, "event", "events"))
         } else {
@@ -153,7 +153,7 @@ fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
 }
 
 /// Whether the import changed nothing.
-fn brings_nothing(outcome: &ImportOutcome) -> bool {
+fn changes_nothing(outcome: &ImportOutcome) -> bool {
     !outcome.receipt && outcome.stored == 0 && outcome.readmitted == 0 && outcome.quarantined_total == 0
 }
 

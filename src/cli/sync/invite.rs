@@ -7,7 +7,7 @@ use super::{
         ask::Asker,
         show::{text::quote, time},
     },
-    Allowed, CliError, Context, Exit, InTeam, scopes_in_words, show_words, wait, with_flag,
+    CliError, Context, Exit, InTeam, RightsArgs, scopes_in_words, show_words, wait, with_global_scopes,
 };
 use crate::{
     api::{AnswerJoinRequest, ErrorCode, InviteRequest, InviteView, PendingJoin},
@@ -22,7 +22,7 @@ Send the ticket over a channel that you trust. It admits one device, once, until
 valid: continue with `ergo sync pending` and `ergo sync admit`.")]
 pub(super) struct Args {
     #[command(flatten)]
-    allowed: Allowed,
+    allowed: RightsArgs,
     /// How long the ticket is valid: 15m, 2h; at most a day [default: 15m].
     #[arg(long, value_name = "SPAN")]
     ttl: Option<String>,
@@ -39,10 +39,10 @@ pub(super) struct Args {
 /// Runs the verb.
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let ttl_s = args.ttl.as_deref().map(seconds).transpose()?;
-    let scopes = with_flag(cx, args.allowed.only)?;
+    let scopes = with_global_scopes(cx, args.allowed.only)?;
     let client = cx.client().await?;
     let request = InviteRequest {
-        caller: cx.anyone()?,
+        caller: cx.caller()?,
         in_team: args.team.team,
         role: args.allowed.role.into(),
         scopes,
@@ -94,21 +94,21 @@ fn show(cx: &mut Context, invite: &InviteView) {
     cx.ui.commands(&[("ergo sync join TICKET".to_owned(), "on the other device".to_owned())]);
 }
 
-fn left(invite: &InviteView) -> Duration {
+fn time_left(invite: &InviteView) -> Duration {
     Duration::from_millis(invite.expires_at.saturating_sub(Context::now()))
 }
 
 /// The state of an invitation.
 enum InviteProgress {
-    Someone(Box<PendingJoin>),
+    Pending(Box<PendingJoin>),
     Done,
     Gone,
 }
 
-async fn look(client: &Client, invite: &InviteView) -> Result<Option<InviteProgress>, CliError> {
+async fn progress_of(client: &Client, invite: &InviteView) -> Result<Option<InviteProgress>, CliError> {
     let pending = client.sync_pending().await?.items.into_iter().find(|pending| pending.invite == invite.id);
     if let Some(pending) = pending {
-        return Ok(Some(InviteProgress::Someone(Box::new(pending))));
+        return Ok(Some(InviteProgress::Pending(Box::new(pending))));
     }
     let invites = client.sync_invites().await?.items;
     Ok(match invites.into_iter().find(|known| known.id == invite.id) {
@@ -122,10 +122,10 @@ async fn wait_and_ask(cx: &mut Context, client: &Client, invite: &InviteView) ->
     let mut asker = None;
     loop {
         cx.ui.progress("Waiting for the other device …");
-        let found = wait::until(client, left(invite), async || look(client, invite).await).await;
+        let found = wait::until(client, time_left(invite), async || progress_of(client, invite).await).await;
         cx.ui.progress_done();
         let guest = match found? {
-            Some(InviteProgress::Someone(guest)) => guest,
+            Some(InviteProgress::Pending(guest)) => guest,
             Some(InviteProgress::Done) => return Ok(admitted(cx)),
             Some(InviteProgress::Gone) | None => return Err(unused()),
         };
@@ -144,7 +144,7 @@ async fn wait_and_ask(cx: &mut Context, client: &Client, invite: &InviteView) ->
         };
         let accept = asker.yes(cx, "Does the other screen show the same words?")?;
         let words = if accept { guest.words.clone() } else { Vec::new() };
-        let answer = AnswerJoinRequest { caller: cx.anyone()?, accept, words };
+        let answer = AnswerJoinRequest { caller: cx.caller()?, accept, words };
         match client.sync_answer(&guest.id, &answer).await {
             Ok(_) if accept => return Ok(admitted(cx)),
             Ok(_) => {
@@ -162,9 +162,9 @@ async fn wait_and_ask(cx: &mut Context, client: &Client, invite: &InviteView) ->
 
 async fn wait_for_anyone(cx: &mut Context, client: &Client, invite: &InviteView) -> Result<Exit, CliError> {
     cx.ui.progress("Waiting for the other device …");
-    let found = wait::until(client, left(invite), async || {
-        let found = look(client, invite).await?;
-        Ok(found.filter(|found| !matches!(found, InviteProgress::Someone(_))))
+    let found = wait::until(client, time_left(invite), async || {
+        let found = progress_of(client, invite).await?;
+        Ok(found.filter(|found| !matches!(found, InviteProgress::Pending(_))))
     })
     .await;
     cx.ui.progress_done();

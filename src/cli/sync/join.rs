@@ -55,7 +55,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         request.ticket = Some(read_ticket(args.with)?);
     }
     let client = cx.client().await?;
-    request.caller = cx.anyone()?;
+    request.caller = cx.caller()?;
     if request.grant.is_some() {
         by_file(cx, &client, request, args.yes).await
     } else {
@@ -85,8 +85,8 @@ async fn by_ticket(cx: &mut Context, client: &Client, request: JoinRequest) -> R
         cx.ui.line("The other screen must show the same words. Its user must confirm them there.");
     }
     cx.ui.progress("Waiting for confirmation …");
-    let patience = Duration::from_millis(begun.expires_at.saturating_sub(Context::now())) + Duration::from_secs(15);
-    let ended = wait::until(client, patience, async || {
+    let timeout = Duration::from_millis(begun.expires_at.saturating_sub(Context::now())) + Duration::from_secs(15);
+    let ended = wait::until(client, timeout, async || {
         let view = client.sync_joined(&begun.id).await?;
         Ok((view.state != JoinState::Waiting).then_some(view))
     })

@@ -23,7 +23,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let out = std::path::absolute(&args.out).map_err(|error| CliError::file("find", &args.out, &error))?;
     let client = cx.client().await?;
-    let request = CardRequest { caller: cx.anyone()?, out: out.display().to_string(), device_name: args.device };
+    let request = CardRequest { caller: cx.caller()?, out: out.display().to_string(), device_name: args.device };
     let card = client.sync_card(&request).await?;
     if cx.ui.json {
         cx.ui.value(&card);

@@ -21,7 +21,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.line("Nothing was changed.");
         return Ok(Exit::Refused);
     }
-    let request = LeaveRequest { caller: cx.anyone()?, in_team: args.team.team };
+    let request = LeaveRequest { caller: cx.caller()?, in_team: args.team.team };
     let done = client.sync_leave(&request).await?;
     Ok(show_done(cx, &done))
 }

@@ -20,7 +20,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
     let request = BindRequest {
-        caller: cx.anyone()?,
+        caller: cx.caller()?,
         in_team: args.team.team,
         scope: Some(args.theirs),
         local: Some(args.local),

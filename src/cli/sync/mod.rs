@@ -53,11 +53,11 @@ Nothing is sent until you invite a device or join a team. After that nothing lea
 `ergo sync mode internet`.")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    act: Act,
+    command: SyncCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Act {
+enum SyncCommand {
     Create(create::Args),
     Invite(Box<invite::Args>),
     Join(join::Args),
@@ -87,29 +87,29 @@ enum Act {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    match args.act {
-        Act::Create(args) => create::run(args, cx).await,
-        Act::Invite(args) => invite::run(*args, cx).await,
-        Act::Join(args) => join::run(args, cx).await,
-        Act::Status(args) => status::run(args, cx).await,
-        Act::Now(args) => now::run(args, cx).await,
-        Act::Peers(args) => peers::run(args, cx).await,
-        Act::Pending(args) => admit::pending(args, cx).await,
-        Act::Admit(args) => admit::run(args, cx).await,
-        Act::Deny(args) => admit::deny(args, cx).await,
-        Act::Rename(args) => rename::run(args, cx).await,
-        Act::Grant(args) => grant::run(args, cx).await,
-        Act::Revoke(args) => revoke::run(args, cx).await,
-        Act::Leave(args) => leave::run(args, cx).await,
-        Act::Adopt(args) => adopt::run(args, cx).await,
-        Act::Map(args) => map::run(args, cx).await,
-        Act::Quarantine(act) => quarantine::run(act, cx).await,
-        Act::Mode(args) => mode::run(args, cx).await,
-        Act::Address(args) => mode::address(args, cx).await,
-        Act::Request(args) => join_request::run(args, cx).await,
-        Act::Approve(args) => approve::run(args, cx).await,
-        Act::Export(args) => export::run(args, cx).await,
-        Act::Import(args) => import::run(args, cx).await,
+    match args.command {
+        SyncCommand::Create(args) => create::run(args, cx).await,
+        SyncCommand::Invite(args) => invite::run(*args, cx).await,
+        SyncCommand::Join(args) => join::run(args, cx).await,
+        SyncCommand::Status(args) => status::run(args, cx).await,
+        SyncCommand::Now(args) => now::run(args, cx).await,
+        SyncCommand::Peers(args) => peers::run(args, cx).await,
+        SyncCommand::Pending(args) => admit::pending(args, cx).await,
+        SyncCommand::Admit(args) => admit::run(args, cx).await,
+        SyncCommand::Deny(args) => admit::deny(args, cx).await,
+        SyncCommand::Rename(args) => rename::run(args, cx).await,
+        SyncCommand::Grant(args) => grant::run(args, cx).await,
+        SyncCommand::Revoke(args) => revoke::run(args, cx).await,
+        SyncCommand::Leave(args) => leave::run(args, cx).await,
+        SyncCommand::Adopt(args) => adopt::run(args, cx).await,
+        SyncCommand::Map(args) => map::run(args, cx).await,
+        SyncCommand::Quarantine(act) => quarantine::run(act, cx).await,
+        SyncCommand::Mode(args) => mode::run(args, cx).await,
+        SyncCommand::Address(args) => mode::address(args, cx).await,
+        SyncCommand::Request(args) => join_request::run(args, cx).await,
+        SyncCommand::Approve(args) => approve::run(args, cx).await,
+        SyncCommand::Export(args) => export::run(args, cx).await,
+        SyncCommand::Import(args) => import::run(args, cx).await,
     }
 }
 
@@ -144,7 +144,7 @@ impl From<RoleArg> for Role {
 
 /// A device's role and scopes.
 #[derive(Clone, Debug, clap::Args)]
-struct Allowed {
+struct RightsArgs {
     /// The role of the new device.
     #[arg(long, value_enum, default_value = "writer", hide_possible_values = false)]
     role: RoleArg,
@@ -159,7 +159,7 @@ fn parse_scope(text: &str) -> Result<Scope, String> {
 }
 
 /// Adds the scopes of the global `--scope` or `--project` to those named individually.
-fn with_flag(cx: &Context, mut scopes: Vec<Scope>) -> Result<Vec<Scope>, CliError> {
+fn with_global_scopes(cx: &Context, mut scopes: Vec<Scope>) -> Result<Vec<Scope>, CliError> {
     let named = match &cx.globals.scope {
         Some(several) if several.contains(',') => split_scopes(several)?,
         None if cx.globals.project.is_none() => Vec::new(),

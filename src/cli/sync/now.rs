@@ -12,7 +12,7 @@ use crate::{
 const TICK: Duration = Duration::from_millis(250);
 
 /// The width of the progress bar, in columns.
-const BAR: usize = 20;
+const BAR_WIDTH: usize = 20;
 
 /// Sync with all peers, or one, now, and wait for the result.
 #[derive(Debug, clap::Args)]
@@ -67,8 +67,8 @@ fn bar(done: u64, all: u64) -> SafeText {
     if all == 0 {
         return "comparing …".into();
     }
-    let filled = usize::try_from(done.min(all).saturating_mul(BAR as u64) / all).unwrap_or(BAR);
-    text!("[{}{}] {} of {} events", "#".repeat(filled), "-".repeat(BAR - filled), done, all)
+    let filled = usize::try_from(done.min(all).saturating_mul(BAR_WIDTH as u64) / all).unwrap_or(BAR_WIDTH);
+    text!("[{}{}] {} of {} events", "#".repeat(filled), "-".repeat(BAR_WIDTH - filled), done, all)
 }
 
 fn exit(round: &SyncRound, waited: bool) -> Exit {
@@ -86,8 +86,8 @@ fn show(cx: &mut Context, round: &SyncRound, now: u64) {
     for one in &round.peers {
         status::show_peer(cx, &one.peer, now);
         if one.received > 0 {
-            let came = count(usize::try_from(one.received).unwrap_or(usize::MAX), "event", "events");
-            cx.ui.prose(6, Some(Style::Good), &format!("received {came}"));
+            let received = count(usize::try_from(one.received).unwrap_or(usize::MAX), "event", "events");
+            cx.ui.prose(6, Some(Style::Good), &format!("received {received}"));
         }
     }
     let whole = !round.peers.is_empty() && exit(round, true) == Exit::Ok;

@@ -93,7 +93,7 @@ pub(super) async fn run(act: QuarantineCommand, cx: &mut Context) -> Result<Exit
         }
         QuarantineCommand::Accept(named) => {
             let QuarantinedEvents { events, reason, team } = named;
-            let caller = cx.anyone()?;
+            let caller = cx.caller()?;
             let request =
                 QuarantineRequest { caller, in_team: team.team, events, reason, ..QuarantineRequest::default() };
             let done = client.sync_accept(&request).await?;
@@ -101,7 +101,7 @@ pub(super) async fn run(act: QuarantineCommand, cx: &mut Context) -> Result<Exit
         }
         QuarantineCommand::Discard(args) => {
             let DiscardArgs { events, author, all, reason, team } = args;
-            let request = QuarantineRequest { caller: cx.anyone()?, in_team: team.team, events, author, all, reason };
+            let request = QuarantineRequest { caller: cx.caller()?, in_team: team.team, events, author, all, reason };
             let done = client.sync_discard(&request).await?;
             Ok(show_done(cx, &done))
         }

@@ -27,7 +27,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         (false, Some(device)) => Some(device),
         (false, None) => client.sync_status().await?.device.map(DeviceId::to_hex),
     };
-    let request = RenameRequest { caller: cx.anyone()?, in_team: args.team.team, device, name: args.name };
+    let request = RenameRequest { caller: cx.caller()?, in_team: args.team.team, device, name: args.name };
     let done = client.sync_rename(&request).await?;
     Ok(show_done(cx, &done))
 }

@@ -32,7 +32,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         return Ok(Exit::Refused);
     }
     let request =
-        RevokeRequest { caller: cx.anyone()?, in_team: args.team.team, device: args.device, reason: args.reason };
+        RevokeRequest { caller: cx.caller()?, in_team: args.team.team, device: args.device, reason: args.reason };
     let done = client.sync_revoke(&request).await?;
     Ok(show_done(cx, &done))
 }

@@ -12,10 +12,10 @@ use crate::client::Client;
 /// The event stream is opened before the first call, so that no change is missed.
 pub(super) async fn until<T>(
     client: &Client,
-    patience: Duration,
+    timeout: Duration,
     mut look: impl AsyncFnMut() -> Result<Option<T>, CliError>,
 ) -> Result<Option<T>, CliError> {
-    let end = tokio::time::Instant::now() + patience;
+    let end = tokio::time::Instant::now() + timeout;
     loop {
         let mut changes = client.changes();
         while let Ok(change) = tokio::time::timeout_at(end, changes.next()).await {
