@@ -1,4 +1,4 @@
-//! The acts on the Timeline: a window on the daemon's log, one row per act.
+//! The list of acts on the Timeline: a window on the daemon's log, one row per act.
 
 use super::{Focus, story::StoryState, windowed::Windowed};
 use crate::{
@@ -7,7 +7,6 @@ use crate::{
     tui::msg::ListRow,
 };
 
-/// Milliseconds of a day.
 const DAY: u64 = 86_400_000;
 
 impl ListRow for EventView {
@@ -18,22 +17,23 @@ impl ListRow for EventView {
     }
 }
 
-/// From when on acts are listed.
+/// The period whose acts are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Period {
-    /// Since the person was last here.
+    /// Since the person last left the app on this machine.
     LastHere,
     /// Since the beginning of yesterday.
     Yesterday,
-    /// Of seven days.
+    /// Today and the six days before.
     Week,
-    /// All.
+    /// All acts.
     #[default]
     All,
 }
 
 impl Period {
-    /// The next one round; the one that asks for a last time is left out where there was none.
+    /// Returns the next period in the cycle. `been_here`: whether there was an earlier visit; otherwise the cycle skips
+    /// [`Period::LastHere`].
     #[must_use]
     pub fn next(self, been_here: bool) -> Self {
         match self {
@@ -45,7 +45,8 @@ impl Period {
         }
     }
 
-    /// Its beginning, in milliseconds since the Unix epoch. `midnight` is the beginning of today.
+    /// Returns the beginning of the period in milliseconds since the Unix epoch; `None` for all acts. `midnight` is the
+    /// beginning of today.
     pub fn begin(self, last_here: Option<u64>, midnight: u64) -> Option<u64> {
         match self {
             Self::LastHere => last_here,
@@ -56,25 +57,24 @@ impl Period {
     }
 }
 
-/// A list of acts.
+/// The Timeline screen.
 #[derive(Clone, Debug, Default)]
 pub struct TimelineState {
-    /// The acts, newest first.
     pub list: Windowed<EventView>,
-    /// From when on.
+    /// The period whose acts are listed.
     pub span: Period,
-    /// Which part has the focus.
+    /// The pane that has the focus.
     pub focus: Focus,
-    /// The first line shown of the act in full.
+    /// The first visible line of the detail pane.
     pub scroll: usize,
-    /// Why it could not be read.
+    /// The error message, if reading failed.
     pub error: Option<String>,
-    /// The claims as a story, if they are shown in place of the acts.
+    /// The story of the scope, if it is shown in place of the acts.
     pub story: Option<StoryState>,
 }
 
 impl TimelineState {
-    /// What the list asks the daemon for.
+    /// Returns the query for one page of the list.
     pub fn query(&self, scope: Option<&Scope>, since: Option<u64>, cursor: Option<String>) -> LogQuery {
         LogQuery {
             org_id: scope.map(|scope| scope.org_id.clone()),

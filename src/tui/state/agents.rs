@@ -1,4 +1,4 @@
-//! The Agents screen: which agents there are, and what the one under the cursor did or was given.
+//! The Agents screen: the agents, and what the agent under the cursor did or which claims hooks injected for it.
 
 use super::{
     Focus,
@@ -10,20 +10,20 @@ use crate::{
     domain::Scope,
 };
 
-/// What is listed of an agent.
+/// Which rows are listed for an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentListing {
-    /// Its acts, and what was refused.
+    /// Its acts, and its refused writes.
     #[default]
     Acts,
-    /// Only what was refused.
+    /// Only its refused writes.
     Refused,
-    /// What hooks gave it, by claim.
+    /// The claims that hooks injected for it.
     Injected,
 }
 
 impl AgentListing {
-    /// The next one round.
+    /// Returns the next listing in the cycle.
     #[must_use]
     pub fn next(self) -> Self {
         match self {
@@ -37,39 +37,39 @@ impl AgentListing {
 /// An agent in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentEntry {
-    /// Its name; `None` for sessions whose hooks sent none.
+    /// The name of the agent; `None` for sessions whose hooks sent no name.
     pub name: Option<String>,
-    /// What it wrote, if it did.
+    /// Its row in the daemon's answer; `None` if it wrote nothing.
     pub wrote: Option<AgentView>,
-    /// Its sessions that are connected, the newest first.
+    /// Its connected sessions, the newest first.
     pub sessions: Vec<AgentSession>,
-    /// How many claims hooks gave it.
+    /// The number of claims that hooks injected for it.
     pub injected: usize,
 }
 
-/// The screen.
 #[derive(Clone, Debug, Default)]
 pub struct AgentsState {
     /// The daemon's last answer; `None` before the first one.
     pub view: Option<View>,
-    /// What hooks gave, by claim; `None` before it was read.
+    /// The claims that hooks injected, for any agent; `None` before they were read.
     pub injected: Option<Vec<InjectedClaim>>,
-    /// What the agent under the cursor did.
+    /// The acts of the agent under the cursor.
     pub list: Windowed<EventView>,
-    /// What is listed of it.
+    /// Which rows `list` has.
     pub shown: AgentListing,
-    /// Which part has the focus.
+    /// The pane that has the focus.
     pub focus: Focus,
-    /// The row among what was given.
+    /// The row under the cursor in the list of injected claims.
     pub injected_row: usize,
-    /// Why the agents could not be read.
+    /// The error message, if reading failed.
     pub error: Option<String>,
     row: usize,
     under: Option<String>,
 }
 
 impl AgentsState {
-    /// The agents: those that wrote something, the last first; those that only are connected; those that only were given something.
+    /// Returns the agents: first those that wrote something, the latest writer first; then those that are only
+    /// connected; then those for which hooks only injected claims.
     pub fn entries(&self) -> Vec<AgentEntry> {
         let none: &[AgentSession] = &[];
         let connected = self.view.as_ref().map_or(none, |view| &view.connected);
@@ -100,19 +100,19 @@ impl AgentsState {
         entries
     }
 
-    /// The row under the cursor: it holds on to its agent.
+    /// Returns the row under the cursor. The cursor stays on its agent when the rows change.
     pub fn row(&self) -> usize {
         let entries = self.entries();
         let held = self.under.as_ref().and_then(|name| entries.iter().position(|own| own.name.as_ref() == Some(name)));
         held.unwrap_or(self.row).min(entries.len().saturating_sub(1))
     }
 
-    /// The agent under the cursor.
+    /// Returns the agent under the cursor.
     pub fn entry(&self) -> Option<AgentEntry> {
         self.entries().into_iter().nth(self.row())
     }
 
-    /// Puts the cursor on a row; says whether that is another agent.
+    /// Puts the cursor on a row. Returns whether that row is another agent.
     pub fn place(&mut self, row: usize) -> bool {
         let before = self.entry().map(|entry| entry.name);
         self.row = row;
@@ -126,13 +126,13 @@ impl AgentsState {
         other
     }
 
-    /// Reads the list anew.
+    /// Reads the detail list again, from its first row.
     pub fn begin(&mut self) {
         self.list.restart();
         self.injected_row = 0;
     }
 
-    /// Takes what the daemon says.
+    /// Takes the daemon's answer.
     pub fn accept(&mut self, view: View) {
         let before = self.entry();
         self.view = Some(view);
@@ -140,14 +140,14 @@ impl AgentsState {
         self.hold(before.as_ref());
     }
 
-    /// Takes what hooks gave.
+    /// Takes the claims that hooks injected.
     pub fn accept_injected(&mut self, injected: Vec<InjectedClaim>) {
         let before = self.entry();
         self.injected = Some(injected);
         self.hold(before.as_ref());
     }
 
-    /// Keeps the cursor on its agent; the list is read anew if that is another one now.
+    /// Keeps the cursor on its agent. If it is on another agent now, the detail list is read again.
     fn hold(&mut self, before: Option<&AgentEntry>) {
         let after = self.entry();
         if before.map(|entry| &entry.name) != after.as_ref().map(|entry| &entry.name) {
@@ -156,7 +156,7 @@ impl AgentsState {
         self.under = after.and_then(|entry| entry.name);
     }
 
-    /// What hooks gave the agent under the cursor, by claim.
+    /// Returns the claims that hooks injected for the agent under the cursor.
     pub fn injected_here(&self) -> Vec<&InjectedClaim> {
         let Some(entry) = self.entry() else { return Vec::new() };
         let here = |one: &&InjectedClaim| match &entry.name {
@@ -166,12 +166,12 @@ impl AgentsState {
         self.injected.iter().flatten().filter(here).collect()
     }
 
-    /// How often a claim was given, and into how many sessions.
+    /// Returns how often, and into how many sessions, hooks injected a claim.
     pub fn injected_of(&self, claim: crate::domain::ClaimId) -> Option<&InjectedClaim> {
         self.injected.iter().flatten().find(|one| one.claim == claim)
     }
 
-    /// What the list asks the daemon for; `None` if nothing is to be asked.
+    /// Returns the query for one page of the list of acts; `None` if the agent under the cursor has no name.
     pub fn query(&self, scope: Option<&Scope>, cursor: Option<String>) -> Option<LogQuery> {
         let who = self.entry()?.name?;
         Some(LogQuery {
@@ -186,7 +186,7 @@ impl AgentsState {
         })
     }
 
-    /// Whether the cursor is on something that opens.
+    /// Returns whether the item under the cursor can be opened.
     pub fn can_open(&self) -> bool {
         match (self.focus, self.shown) {
             (Focus::List, _) => self.entry().is_some(),

@@ -1,4 +1,4 @@
-//! The Claims screen: the scope tree, the list, the claim in full.
+//! The Claims screen: the scope tree, the list of claims, and one claim in full.
 
 use super::{
     related::{RelatedClaims, RelatedQuery},
@@ -11,26 +11,22 @@ use crate::{
     tui::search_words::SearchWords,
 };
 
-/// Which part has the focus.
+/// The pane that has the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClaimsFocus {
-    /// The scope tree.
     Scopes,
-    /// The list.
     #[default]
     List,
-    /// The claim in full.
+    /// The claim under the cursor, in full.
     Detail,
 }
 
-/// The screen.
 #[derive(Clone, Debug, Default)]
 pub struct ClaimsState {
-    /// The claims.
     pub list: Windowed<ClaimView>,
-    /// Which part has the focus.
+    /// The pane that has the focus.
     pub focus: ClaimsFocus,
-    /// Only claims of this status; `None` shows all.
+    /// Only claims of this status.
     pub status: StatusFilter,
     /// Only claims of this kind.
     pub kind: Option<ClaimKind>,
@@ -40,21 +36,18 @@ pub struct ClaimsState {
     pub who: Option<String>,
     /// Only claims with this in their source.
     pub source: Option<String>,
-    /// Only claims of the last so many days.
+    /// Only claims of this number of last days.
     pub days: Option<u64>,
     /// Only claims with this result of the guard.
     pub verdict: Option<VerdictChoice>,
-    /// In which order they are listed.
     pub order: ClaimOrder,
-    /// The search line as it was typed.
     pub search: String,
-    /// What is near to its words, below the claims that have them.
+    /// The claims that recall finds for the search line, which are listed below the claims that contain its words.
     pub related: RelatedClaims,
-    /// The row of the scope tree under the cursor.
     pub scope_row: usize,
-    /// The first line shown of the claim in full.
+    /// The first visible line of the detail pane.
     pub scroll: usize,
-    /// There may be more than the list says: a search looks at so many matches and no more.
+    /// Whether the list may be incomplete: the daemon looks at a limited number of matches of a search.
     pub at_least: bool,
     /// The error message, if reading failed.
     pub error: Option<String>,
@@ -63,17 +56,15 @@ pub struct ClaimsState {
 /// An order of claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClaimOrder {
-    /// The newest first; of a search the best match.
+    /// The newest first; for a search, the best match first.
     #[default]
     Newest,
-    /// By kind.
     Kind,
-    /// By source.
     Source,
 }
 
 impl ClaimOrder {
-    /// The next one round.
+    /// Returns the next order in the cycle.
     #[must_use]
     pub fn next(self) -> Self {
         match self {
@@ -83,7 +74,7 @@ impl ClaimOrder {
         }
     }
 
-    /// The word on the wire and on screen; `None` for the usual one.
+    /// Returns the word of the order on the wire and on screen; `None` for the default order.
     pub fn as_str(self) -> Option<&'static str> {
         match self {
             Self::Newest => None,
@@ -93,7 +84,7 @@ impl ClaimOrder {
     }
 }
 
-/// A status, or all.
+/// One status, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusFilter(pub Option<Status>);
 
@@ -104,7 +95,7 @@ impl Default for StatusFilter {
 }
 
 impl StatusFilter {
-    /// The next one round.
+    /// Returns the next filter in the cycle.
     #[must_use]
     pub fn next(self) -> Self {
         Self(match self.0 {
@@ -115,14 +106,15 @@ impl StatusFilter {
         })
     }
 
-    /// The word on the wire and on screen.
+    /// Returns the word of the filter on the wire and on screen.
     pub fn as_str(self) -> &'static str {
         self.0.map_or("all", Status::as_str)
     }
 }
 
 impl ClaimsState {
-    /// What the list asks the daemon for: what the keys chose, and what the search line says over it.
+    /// Returns the query for one page of the list. A filter in the search line takes precedence over the same filter
+    /// set by a key.
     pub fn query(&self, scope: Option<&Scope>, now: u64, cursor: Option<String>) -> ClaimsQuery {
         let line = SearchLine::parse(&self.search);
         let status = line.status.map_or(self.status, StatusFilter);
@@ -150,29 +142,29 @@ impl ClaimsState {
         }
     }
 
-    /// The kinds that are listed; empty for all.
+    /// Returns the kinds that are listed; empty for all.
     fn kinds(&self, line: &SearchLine) -> Vec<ClaimKind> {
         if line.kinds.is_empty() { self.kind.into_iter().collect() } else { line.kinds.clone() }
     }
 
-    /// The words that are searched for.
+    /// Returns the words of the search line, without its filters.
     pub fn words(&self) -> SearchWords {
         SearchWords::of(&SearchLine::parse(&self.search).words)
     }
 
-    /// What recall is to be asked beside the list, in these scopes; `None` for nothing.
+    /// Returns the query that recall is asked in these scopes in addition to the list; `None` for none.
     pub fn wanted(&self, scopes: &[Scope], now: u64) -> Option<RelatedQuery> {
         let line = SearchLine::parse(&self.search);
         RelatedQuery::of(&line, &self.query(None, now, None), &self.kinds(&line), scopes)
     }
 
-    /// Decides what stands below the list, after either has changed.
+    /// Updates the claims below the list after the list or the related claims have changed.
     pub fn settle(&mut self, now: u64) {
         let query = self.query(None, now, None);
         self.related.settle(&self.list, &query);
     }
 
-    /// The claim under the cursor: one of the list, or one that is near.
+    /// Returns the claim under the cursor: one of the list, or a related claim below it.
     pub fn current(&self) -> Option<&ClaimView> {
         match self.related.row() {
             Some(_) => self.related.current(),
@@ -180,17 +172,17 @@ impl ClaimsState {
         }
     }
 
-    /// The row under the cursor, where what is near is counted on after the list.
+    /// Returns the row under the cursor; the related claims are numbered on after the rows of the list.
     pub fn row(&self) -> usize {
         self.related.row().map_or(self.list.cursor(), |row| self.list.known() + row)
     }
 
-    /// Whether anything narrows the list besides the scope.
+    /// Returns whether a search or a filter narrows the list.
     pub fn is_filtered(&self) -> bool {
         !self.search.trim().is_empty() || self.has_filters()
     }
 
-    /// Whether a key narrowed the list.
+    /// Returns whether a filter is set by a key.
     pub fn has_filters(&self) -> bool {
         self.kind.is_some()
             || self.needs_review
@@ -201,7 +193,7 @@ impl ClaimsState {
             || self.verdict.is_some()
     }
 
-    /// Undoes what the keys chose.
+    /// Resets the filters that keys set.
     pub fn clear_filters(&mut self) {
         self.status = StatusFilter::default();
         self.kind = None;
@@ -213,16 +205,15 @@ impl ClaimsState {
 /// A row of the scope tree.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TreeRow<'a> {
-    /// All scopes together.
     All,
-    /// An organisation.
+    /// An organisation as a heading.
     Org(&'a str),
-    /// A scope within it; whether it is the last there.
+    /// A scope of the organisation above it, and whether it is the last one of that organisation.
     Scope(&'a ScopeView, bool),
 }
 
 impl TreeRow<'_> {
-    /// The scope that the row limits the lists to; an organisation limits nothing.
+    /// Returns the scope to which the row limits the lists; `None` for an organisation's heading, which limits nothing.
     pub fn scope(&self) -> Option<&Scope> {
         match self {
             Self::Scope(view, _) => Some(&view.scope),
@@ -231,7 +222,7 @@ impl TreeRow<'_> {
     }
 }
 
-/// The scope tree as rows: all, then each organisation with its projects.
+/// Returns the rows of the scope tree: all scopes, then each organisation with its projects.
 pub fn tree(scopes: &[ScopeView]) -> Vec<TreeRow<'_>> {
     let mut rows = vec![TreeRow::All];
     let mut sorted: Vec<&ScopeView> = scopes.iter().collect();

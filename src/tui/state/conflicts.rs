@@ -1,4 +1,4 @@
-//! Cards: the list of one status, as the filtered Inbox shows it, and the card under the cursor.
+//! Cards: the list of the cards of one status, which the filtered Inbox shows, and the card under the cursor.
 
 use super::{Focus, marks::Marks, windowed::Windowed};
 use crate::{
@@ -10,19 +10,19 @@ use crate::{
 /// Which cards are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CardListFilter {
-    /// Those that wait.
+    /// Cards that wait for a decision.
     #[default]
     Open,
-    /// Those that were snoozed.
+    /// Snoozed cards.
     Snoozed,
-    /// Those that are decided.
+    /// Decided cards.
     Settled,
-    /// All.
+    /// All cards.
     All,
 }
 
 impl CardListFilter {
-    /// The next one round; `None` for the Inbox itself, which lists what waits.
+    /// Returns the next filter in the cycle; `None` for the Inbox itself, which lists what waits.
     pub fn next(self) -> Option<Self> {
         match self {
             Self::Open => Some(Self::Snoozed),
@@ -32,7 +32,7 @@ impl CardListFilter {
         }
     }
 
-    /// The word on the wire and on screen.
+    /// Returns the word of the filter on the wire and on screen.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -43,20 +43,21 @@ impl CardListFilter {
     }
 }
 
-/// Which words of the two statements on a card are marked.
+/// Which words of the two statements on a card are highlighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HighlightMode {
-    /// Those that only one side has; if that is nearly all, those that the guard went by.
+    /// The words that only one side has; if those are nearly all words, the words that the guard compared.
     #[default]
     Guard,
-    /// All that only one side has.
+    /// All words that only one side has.
     Differences,
-    /// None: both texts as they were written.
+    /// No words: both texts are shown as they were written.
     Off,
 }
 
 impl HighlightMode {
-    /// The next one round. `apart`: the sides share so little that what tells and what differs are not the same.
+    /// Returns the next mode in the cycle. `apart`: the sides share so few words that [`Self::Guard`] and
+    /// [`Self::Differences`] highlight different ones.
     #[must_use]
     pub fn next(self, apart: bool) -> Self {
         match self {
@@ -74,26 +75,26 @@ pub struct ConflictsState {
     pub list: Windowed<CardSummary>,
     /// Which cards are listed.
     pub filter: CardListFilter,
-    /// Which part has the focus.
+    /// The pane that has the focus.
     pub focus: Focus,
-    /// The card last read.
+    /// The card that was read last.
     pub card: Option<Card>,
     /// The error message, if reading failed.
     pub error: Option<String>,
-    /// The card that this app settled last: it leaves the list at once, unlike one that was settled elsewhere.
+    /// The card that this app settled last. It leaves the list at once, unlike a card that was settled elsewhere.
     pub released: Option<CardId>,
-    /// What is marked in the Inbox, to be settled by one act.
+    /// The marked items of the Inbox, which one act will settle.
     pub marks: Marks,
-    /// Why the guard thinks so is shown on a card: its sentence, both norms, and the figures.
+    /// Whether a card shows the guard's evidence: its sentence, both norms, and the figures.
     pub details: bool,
-    /// Which words of the two sides are marked on a card.
+    /// Which words of the two sides of a card are highlighted.
     pub words: HighlightMode,
-    /// A card to open by its id or prefix once it arrives.
+    /// The id of a card, or a prefix of it; the card is opened once it arrives.
     pub wanted: Option<String>,
 }
 
 impl ConflictsState {
-    /// What the list asks the daemon for.
+    /// Returns the query for one page of the list.
     pub fn query(&self, scope: Option<&Scope>, cursor: Option<String>) -> ConflictsQuery {
         ConflictsQuery {
             org_id: scope.map(|scope| scope.org_id.clone()),
@@ -105,7 +106,7 @@ impl ConflictsState {
         }
     }
 
-    /// The card, if it is the one under the cursor of the list that was asked for: acts on another would surprise.
+    /// Returns the loaded card if it is the card under the cursor; an act on another card would surprise.
     pub fn current(&self) -> Option<&Card> {
         let listed = self.list.selected().map(|row| row.id);
         self.card.as_ref().filter(|card| listed == Some(card.view.summary.id))
@@ -117,25 +118,25 @@ impl ConflictsState {
 pub struct Card {
     /// The card.
     pub view: CardView,
-    /// The side that is compared with the first, from 1.
+    /// The index of the side that is compared with the first one; at least 1.
     pub other: usize,
-    /// The word diff of those two.
+    /// The word diff of these two sides.
     pub diff: PairDiff,
-    /// The first line shown.
+    /// The first visible line.
     pub scroll: usize,
-    /// It was settled by someone else while it was shown.
+    /// Whether someone else settled the card while it was shown.
     pub elsewhere: bool,
 }
 
 impl Card {
-    /// Makes a card ready.
+    /// Prepares a card for display, with its first two sides compared.
     pub fn new(view: CardView) -> Self {
         let mut card = Self { view, other: 1, diff: PairDiff::default(), scroll: 0, elsewhere: false };
         card.compare(1);
         card
     }
 
-    /// Takes a fresh view of the same card: what is compared and its scroll position stay.
+    /// Takes a fresh view of the same card; the compared side and the scroll position stay.
     pub fn refresh(&mut self, view: CardView) {
         self.elsewhere |= self.view.summary.status == CardStatus::Open && view.summary.status == CardStatus::Settled;
         self.elsewhere &= view.summary.status == CardStatus::Settled;
@@ -143,24 +144,24 @@ impl Card {
         self.compare(self.other);
     }
 
-    /// Compares the first side with side `other`; the only side of a card with itself.
+    /// Compares the first side with side `other`. A single side is compared with itself.
     pub fn compare(&mut self, other: usize) {
         self.other = other.min(self.view.sides.len().saturating_sub(1)).max(1);
         let text = |side: Option<&CardSide>| side.map_or("", |side| side.claim.statement.as_str()).to_owned();
         self.diff = word_diff::words(&text(self.a()), &text(self.b().or(self.a())));
     }
 
-    /// The new side.
+    /// Returns the new side.
     pub fn a(&self) -> Option<&CardSide> {
         self.view.sides.first()
     }
 
-    /// The existing side that is shown.
+    /// Returns the existing side that is shown.
     pub fn b(&self) -> Option<&CardSide> {
         self.view.sides.get(self.other)
     }
 
-    /// What a side is called: `new`, `existing`, or, if there are several of those, `existing 2`.
+    /// Returns the label of a side: `new`, `existing`, or, if there are several existing sides, such as `existing 2`.
     pub fn name(&self, index: usize) -> String {
         match (index, self.view.sides.len()) {
             (_, 1) => "the claim".to_owned(),
@@ -170,18 +171,19 @@ impl Card {
         }
     }
 
-    /// How likely the two sides contradict each other, 0 to 1: by the judge, else as strongly as the guard's rule says.
+    /// Returns the probability that the two sides contradict each other, from 0 to 1: the judge's, otherwise the card's
+    /// score.
     pub fn probability(&self) -> f32 {
         let judged = self.evidence().and_then(|evidence| evidence.features.get("probability").copied());
         judged.unwrap_or(self.view.summary.score)
     }
 
-    /// An act's row on the card.
+    /// Returns the card's option for an act.
     pub fn option(&self, act: CardAct) -> Option<&ActOption> {
         self.view.acts.iter().find(|option| option.act == act)
     }
 
-    /// Whether an act can be done, or why not.
+    /// Checks whether an act is possible on this card; the error says why not.
     pub fn can(&self, act: CardAct) -> Result<(), String> {
         match self.option(act) {
             Some(option) => option.disabled.clone().map_or(Ok(()), Err),
@@ -189,7 +191,8 @@ impl Card {
         }
     }
 
-    /// The evidence about the two sides shown: that whose stored norm is B's, else the strongest.
+    /// Returns the evidence about the two shown sides: the evidence that names a norm of the existing side, otherwise
+    /// the strongest.
     pub fn evidence(&self) -> Option<&Evidence> {
         let norms = &self.b()?.claim.norms;
         let theirs = |evidence: &&Evidence| norms.contains(&evidence.their_norm) || norms.contains(&evidence.norm);

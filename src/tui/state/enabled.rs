@@ -1,4 +1,4 @@
-//! Whether an action is possible now; if not, a short sentence says why.
+//! The conditions of actions: whether an action is possible now and, if not, a short sentence that says why.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod on_cards;
@@ -32,10 +32,13 @@ macro_rules! define_conditions {
 for_each_action!(define_conditions);
 
 impl AppState {
-    /// Whether an action can be done now; read-only mode and its own condition together.
+    /// Checks whether an action is possible now: the app is not read-only if the action changes the memory, and the
+    /// condition of the action holds.
+    ///
     ///
     /// # Errors
-    /// Why it cannot, as the end of a sentence.
+    ///
+    /// The reason why not, as the end of a sentence.
     pub fn check(&self, spec: &ActionSpec) -> Result<(), String> {
         if spec.danger != Danger::None && self.settings.read_only {
             return Err("this app was opened with --read-only".to_owned());
@@ -44,18 +47,18 @@ impl AppState {
     }
 }
 
-/// It always can.
+/// The action is always possible.
 #[expect(clippy::unnecessary_wraps, reason = "a condition of the table like the others")]
 fn always(_: &AppState) -> Can {
     Ok(())
 }
 
-/// Something needs attention.
+/// The Inbox lists something.
 fn listed(state: &AppState) -> Can {
     if state.inbox.selectable_rows().is_empty() { Err("nothing is listed".to_owned()) } else { Ok(()) }
 }
 
-/// Something that waits for a decision is under the cursor.
+/// A quarantined event or a join request is under the cursor.
 fn pending(state: &AppState) -> Can {
     if state.inbox.quarantined().is_some() { idle(state) } else { waiting(state) }
 }
@@ -81,12 +84,12 @@ fn take_back(state: &AppState) -> Can {
     idle(state)
 }
 
-/// A claim is under the cursor, or the author is asked for already.
+/// A claim is under the cursor, or the author filter is set already.
 fn author_filter(state: &AppState) -> Can {
     if state.claims.who.is_some() { Ok(()) } else { claim(state) }
 }
 
-/// A claim with a source is under the cursor, or a source is asked for already.
+/// A claim with a source is under the cursor, or the source filter is set already.
 fn source_filter(state: &AppState) -> Can {
     if state.claims.source.is_some() {
         return Ok(());
@@ -118,7 +121,7 @@ fn other_side(state: &AppState) -> Can {
     if card.view.sides.len() > 2 { Ok(()) } else { Err("this card has only two sides".to_owned()) }
 }
 
-/// The card has two sides of which there are words.
+/// The card has two sides whose texts are not redacted.
 fn two_texts(state: &AppState) -> Can {
     let card = state.selected_card().ok_or("the card is still loading")?;
     let texts = card.a().into_iter().chain(card.b()).filter(|side| !side.claim.flags.redacted);
@@ -134,7 +137,7 @@ fn claim(state: &AppState) -> Can {
     selected(state).map(|_| ())
 }
 
-/// No act is under way.
+/// No act waits for its answer.
 fn idle(state: &AppState) -> Can {
     if state.acting.is_some() { Err("the last change is still being stored".to_owned()) } else { Ok(()) }
 }
@@ -168,30 +171,28 @@ fn needs_review(state: &AppState) -> Can {
     }
 }
 
-/// The claim under the cursor still has its text.
+/// The text of the claim under the cursor is not redacted.
 fn redactable(state: &AppState) -> Can {
     if selected(state)?.flags.redacted { Err("its text is already redacted".to_owned()) } else { idle(state) }
 }
 
-/// Something can be undone.
 fn undo(state: &AppState) -> Can {
     idle(state)
 }
 
-/// An undo can be undone.
+/// An undo can be redone.
 fn redo(state: &AppState) -> Can {
     if state.undone.is_empty() { Err("nothing was undone in this session".to_owned()) } else { idle(state) }
 }
 
-/// The scope can be compared.
 fn audit(state: &AppState) -> Can {
     idle(state)
 }
 
-/// What is under the cursor can be opened.
+/// The item under the cursor can be opened.
 fn openable(state: &AppState) -> Can {
     let some = match state.screen {
-        // Where no chain is shown, opening it is asking for one.
+        // If no chain is shown, this opens the prompt for a question.
         Screen::Why => true,
         Screen::Inbox => !state.inbox.selectable_rows().is_empty(),
         Screen::Cards => !state.conflicts.list.is_empty(),
@@ -207,12 +208,12 @@ fn openable(state: &AppState) -> Can {
     if some { Ok(()) } else { Err("there is nothing to open".to_owned()) }
 }
 
-/// A claim or a card is under the cursor whose text is there.
+/// A claim or a card with a text is under the cursor.
 fn text(state: &AppState) -> Can {
     if state.selected_text().is_some() { Ok(()) } else { Err("no claim is under the cursor".to_owned()) }
 }
 
-/// What is under the cursor comes from a file of this project.
+/// The claim or card under the cursor names a file of this project as its source.
 fn source(state: &AppState) -> Can {
     if state.selected_source().is_some() {
         return Ok(());
@@ -221,7 +222,7 @@ fn source(state: &AppState) -> Can {
     Err(format!("its source is not a file of {}, where the app was opened", state.home.0))
 }
 
-/// There is something to link to.
+/// A card or claim to link to is under the cursor.
 fn link(state: &AppState) -> Can {
     let some = match state.screen {
         Screen::Cards => state.conflicts.current().is_some(),
@@ -232,7 +233,7 @@ fn link(state: &AppState) -> Can {
     if some { Ok(()) } else { Err("no card or claim is under the cursor".to_owned()) }
 }
 
-/// There is a team whose peers can be compared with.
+/// This device is in a team, and sync is on.
 fn sync_now(state: &AppState) -> Can {
     match &state.peers.status {
         None => Err("still loading".to_owned()),
@@ -244,7 +245,7 @@ fn sync_now(state: &AppState) -> Can {
     }
 }
 
-/// Someone who waits for admission is under the cursor.
+/// A join request is under the cursor.
 fn waiting(state: &AppState) -> Can {
     match state.waiting() {
         Some(join) if join.expires_at <= state.now => Err("its request expired and needs a new invitation".to_owned()),
@@ -262,7 +263,7 @@ fn start(state: &AppState) -> Can {
     }
 }
 
-/// There is an embedder whose vectors can be made.
+/// An embedder can compute the vectors, and is not doing so already.
 fn reembed(state: &AppState) -> Can {
     works(state)?;
     if state.models.reembed.is_some() {
@@ -275,7 +276,7 @@ fn reembed(state: &AppState) -> Can {
     }
 }
 
-/// Something is searched for.
+/// The search line has words.
 fn matches(state: &AppState) -> Can {
     if state.claims.words().is_empty() {
         return Err(state.keys.say("there is no search: {search} starts one"));
@@ -283,7 +284,7 @@ fn matches(state: &AppState) -> Can {
     Ok(())
 }
 
-/// Lines of the page have what is searched for on it.
+/// The search on the page matches a line.
 fn page_matches(state: &AppState) -> Can {
     let Some(Overlay::Page(page)) = &state.overlay else { return Err("no page is open".to_owned()) };
     match (page.find.as_ref(), page.matches().len()) {
@@ -298,12 +299,12 @@ fn agent(state: &AppState) -> Can {
     if state.agents.entry().is_some() { Ok(()) } else { Err("no agent is listed".to_owned()) }
 }
 
-/// A file of rules is under the cursor.
+/// A rule file is under the cursor.
 fn note_file(state: &AppState) -> Can {
     state.notes.file().map(|_| ()).ok_or_else(|| state.keys.say("no file is under the cursor: {notes_list} lists them"))
 }
 
-/// A rule that may be promoted is under the cursor.
+/// An insight that can be promoted is under the cursor.
 fn promotable(state: &AppState) -> Can {
     idle(state)?;
     match state.notes.principle() {
@@ -320,7 +321,7 @@ fn promotable(state: &AppState) -> Can {
     }
 }
 
-/// A page is there to read.
+/// The text of the open page is loaded.
 fn page(state: &AppState) -> Can {
     match &state.overlay {
         Some(Overlay::Page(page)) if page.text.is_some() => Ok(()),
@@ -328,7 +329,7 @@ fn page(state: &AppState) -> Can {
     }
 }
 
-/// What the page shows can be written.
+/// The page shows changes that can be written.
 fn page_apply(state: &AppState) -> Can {
     page(state)?;
     match &state.overlay {
@@ -343,7 +344,7 @@ fn page_apply(state: &AppState) -> Can {
     }
 }
 
-/// Files of the person's own may be written, and nothing else is under way.
+/// The person's own files may be written, and no act waits for its answer.
 fn writes_files(state: &AppState) -> Can {
     if state.settings.demonstration {
         return Err("not in the demonstration, since it would change your own files".to_owned());
@@ -351,7 +352,7 @@ fn writes_files(state: &AppState) -> Can {
     works(state)
 }
 
-/// Something beside claims may be changed, and nothing else is under way.
+/// The app is not read-only, and no act waits for its answer.
 fn works(state: &AppState) -> Can {
     if state.settings.read_only {
         return Err("this app was opened with --read-only".to_owned());

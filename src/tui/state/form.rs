@@ -8,50 +8,44 @@ use crate::{
     tui::{key::KeyPress, msg::WriteRequest},
 };
 
-/// Hours for which a card can be snoozed.
+/// The periods for which a card can be snoozed: label, and hours.
 pub const SNOOZES: [(&str, u64); 4] = [("4 hours", 4), ("1 day", 24), ("3 days", 72), ("1 week", 168)];
 
-/// What a claim's form does.
+/// An act on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClaimAct {
-    /// Replace it.
+    /// Replace the claim by a newer one.
     Supersede,
-    /// Take it out.
+    /// Withdraw the claim.
     Retract,
-    /// Bring it back.
+    /// Make a superseded or retracted claim active again.
     Reinstate,
-    /// Say that it still holds.
+    /// Confirm that a claim that needs review still holds.
     Reviewed,
-    /// Drop its text.
+    /// Remove the text of the claim for good.
     Redact,
 }
 
-/// What the form is about; also the name of its draft.
+/// The subject of a form; its draft is kept under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FormSubject {
     /// An act on a card.
     Card {
-        /// The card.
         id: CardId,
-        /// The act.
         act: CardAct,
-        /// A merged text replaces both.
+        /// Whether a merged claim replaces both sides.
         merged: bool,
-        /// The side that stays.
+        /// The claim that stays.
         winner: Option<ClaimId>,
     },
     /// An act on all marked cards.
     Many {
-        /// The act.
         act: CardAct,
-        /// Which side stays.
+        /// Which side of each card stays.
         keep: KeepSide,
     },
-    /// An act on a claim.
     Claim {
-        /// The claim.
         id: ClaimId,
-        /// The act.
         act: ClaimAct,
     },
     /// A new claim.
@@ -60,69 +54,67 @@ pub enum FormSubject {
     NewTeam,
     /// Joining a team.
     JoinTeam,
-    /// How a held write relates to the claims that it may contradict.
+    /// The question how a held write relates to the claims that it may contradict.
     Held {
-        /// The card on which it waits.
+        /// The card that keeps the held write.
         id: CardId,
     },
 }
 
-/// Which side of many cards stays.
+/// Which side stays, on each of the marked cards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeepSide {
-    /// The first of each.
+    /// The first side.
     First,
-    /// The second of each.
+    /// The second side.
     Second,
-    /// That of a source or writer, which is chosen in the form.
+    /// The side of one source or writer, which is chosen in the form.
     Chosen,
-    /// The act is not about sides.
+    /// The act is not about which side stays.
     Both,
 }
 
-/// What a field holds, and where it goes in the request.
+/// What a field holds, and to which member of the request it belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldId {
-    /// The side that is acted on.
+    /// The claim on which the act is done.
     Target,
-    /// Whose side stays, on many cards.
+    /// The source or writer whose side stays, on the marked cards.
     Keep,
-    /// The new text.
+    /// The statement of the new claim.
     Statement,
-    /// The environment.
     Env,
-    /// The team.
+    /// A condition: the team.
     Team,
-    /// The tenant.
     Tenant,
-    /// The first day.
+    /// A condition: the first day, as `YYYY-MM-DD`.
     From,
-    /// The last day.
+    /// A condition: the last day, as `YYYY-MM-DD`.
     Until,
-    /// For how long a card is snoozed.
+    /// The period for which a card is snoozed.
     Snooze,
-    /// Why.
+    /// The reason of the act or the new claim.
     Reason,
-    /// Of which kind the new claim is.
+    /// The kind of the new claim.
     Kind,
-    /// Where the new claim comes from.
+    /// The source of the new claim.
     Source,
-    /// In which scope.
+    /// The scope of the new claim, or the scope that a new team shares.
     Scope,
-    /// What the new team is called.
+    /// The name of the new team.
     Name,
-    /// The ticket of a team.
+    /// The ticket with which to join a team.
     Ticket,
-    /// How the team sees this device.
+    /// The name under which the team sees this device.
     Device,
-    /// What a held write is to one claim.
+    /// The verdict on a held write and one claim.
     Verdict,
-    /// Why these verdicts were given.
+    /// The reason of the verdicts.
     Because,
 }
 
 impl FieldId {
-    /// The name of the field in requests, by which the daemon's errors name it.
+    /// Returns the name of the field in requests, which errors of the daemon use too.
     pub fn wire(self) -> &'static str {
         match self {
             Self::Target => "target",
@@ -147,88 +139,79 @@ impl FieldId {
     }
 }
 
-/// A field.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// What it holds.
     pub id: FieldId,
-    /// Its label.
     pub label: &'static str,
-    /// What to write there.
+    /// What to write there, shown while the field is empty.
     pub hint: &'static str,
-    /// What was written.
     pub input: FieldInput,
 }
 
-/// What a field takes.
+/// The content of a field, by its type.
 #[derive(Clone, Debug)]
 pub enum FieldInput {
-    /// Text of several lines.
     Text(Box<TextArea<'static>>),
-    /// Text of one line.
     Line(Box<TextArea<'static>>),
-    /// One of several.
+    /// A choice of one of several options.
     Choice {
-        /// The labels.
         options: Vec<String>,
-        /// The one chosen.
+        /// The index of the chosen option.
         chosen: usize,
     },
-    /// What a held write is to a claim that it may contradict.
+    /// The verdict on a held write and a claim that it may contradict.
     Verdict {
-        /// The claim.
         doubt: Box<Doubt>,
-        /// The answer, once it was given.
         chosen: Option<PairVerdict>,
     },
 }
 
 impl Field {
-    /// Whether this is a question that has to be answered and is not.
+    /// Returns whether this is a question that must be answered and has no answer yet.
     pub fn is_unanswered(&self) -> bool {
         matches!(&self.input, FieldInput::Verdict { doubt, chosen: None } if doubt.band == DoubtBand::Ask)
     }
 }
 
-/// A form.
+/// A form for an act.
 #[derive(Clone, Debug)]
 pub struct ActForm {
-    /// What it is about.
     pub about: FormSubject,
-    /// Its heading.
     pub title: String,
-    /// What will happen, in a sentence.
+    /// What the act will do, in a sentence.
     pub effect: String,
-    /// The scope of what it is about.
+    /// The scope of the subject.
     pub scope: Scope,
-    /// The revision of the card or claim as it was shown; absent if it was not shown.
+    /// The revision of the card or claim as it was shown; `None` if it was not shown.
     pub rev: Option<u64>,
-    /// The sides of the card, for the choice of a target.
+    /// For a card, the claims between which [`FieldId::Target`] chooses; for a claim, the further claims on which the
+    /// same act is done.
     pub members: Vec<ClaimId>,
-    /// The marked cards, if it is about those.
+    /// The marked cards, if the act is about those.
     pub cards: Vec<CardRef>,
-    /// What names the question that it answers; empty if it answers none.
+    /// The token of the question that the form answers; empty if it answers none.
     pub token: String,
-    /// The act that held the write in question: to undo it withdraws the write.
+    /// The act by which the write in question was held; undoing it withdraws the write.
     pub withdraws: Option<OpId>,
-    /// What the choice of [`FieldId::Keep`] stands for.
+    /// What each option of [`FieldId::Keep`] stands for.
     pub keeps: Vec<Keep>,
-    /// The fields.
     pub fields: Vec<Field>,
-    /// The field that has the focus.
+    /// The index of the field that has the focus.
     pub focus: usize,
-    /// What is wrong, and in which field.
+    /// The error message, and the field to which it belongs.
     pub error: Option<(Option<FieldId>, String)>,
-    /// It has been sent and waits for its answer.
+    /// Whether the form was sent and has no answer yet.
     pub sending: bool,
-    /// What was sent last and may have happened: the same again goes under the same key.
+    /// The request that was sent last and may have been executed, with its `op_id`. The same request is sent again
+    /// under the same `op_id`.
     pub sent: Option<(WriteRequest, OpId)>,
-    /// The key that opened it, until it has been let go: a key held down types nothing.
+    /// The key that opened the form, until it is released, and when it was last seen, in milliseconds since the Unix
+    /// epoch. While it is held down, it types nothing.
     pub opener: Option<(KeyPress, u64)>,
 }
 
 impl ActForm {
-    /// Writes into a field of several lines that is empty.
+    /// Fills a field of several lines if it is empty.
     pub fn prefill(&mut self, id: FieldId, text: &str) {
         if let Some(Field { input: FieldInput::Text(area), .. }) = self.fields.iter_mut().find(|field| field.id == id)
             && area.is_empty()
@@ -237,8 +220,8 @@ impl ActForm {
         }
     }
 
-    /// Restores the texts and choices of a draft of the same form. What the form offers is its own: a choice is found again by
-    /// what it stood for, and if that is no longer offered, the usual one stays.
+    /// Restores the texts and choices of a draft of the same form. The options are those of this form: a choice is
+    /// restored by what it stood for. If that is no longer offered, the default choice stays.
     pub fn restore(&mut self, draft: Self) {
         let restored: Vec<Option<FieldInput>> =
             self.fields.iter().map(|field| self.restored(field, draft.same_field(field)?, &draft)).collect();
@@ -251,7 +234,7 @@ impl ActForm {
         self.sent = draft.sent;
     }
 
-    /// The field that corresponds to one of another form: for a verdict, that on the same claim.
+    /// Returns the field that corresponds to a field of another form; for a verdict, the field about the same claim.
     fn same_field(&self, other: &Field) -> Option<&Field> {
         self.fields.iter().find(|own| match (&own.input, &other.input) {
             (FieldInput::Verdict { doubt: own, .. }, FieldInput::Verdict { doubt: other, .. }) => own.id == other.id,
@@ -259,7 +242,7 @@ impl ActForm {
         })
     }
 
-    /// The input of a field with what the draft has in it; `None` if nothing of that can be used.
+    /// Returns the input of a field with the draft's content; `None` if that content cannot be used.
     fn restored(&self, field: &Field, before: &Field, draft: &Self) -> Option<FieldInput> {
         match (&field.input, &before.input) {
             (FieldInput::Text(_), FieldInput::Text(_)) | (FieldInput::Line(_), FieldInput::Line(_)) => {
@@ -280,7 +263,7 @@ impl ActForm {
         }
     }
 
-    /// The scope in which the act takes place: that which is chosen in the form of a new claim, else the form's own.
+    /// Returns the scope of the act: in the form of a new claim the chosen scope, otherwise the scope of the form.
     pub fn scope_of_act(&self) -> Scope {
         if self.about != FormSubject::New {
             return self.scope.clone();
@@ -290,7 +273,7 @@ impl ActForm {
         chosen.unwrap_or_else(|| self.scope.clone())
     }
 
-    /// The text of a field; empty if there is no such field.
+    /// Returns the text of a field; empty if there is no such field.
     pub fn text(&self, id: FieldId) -> String {
         self.fields.iter().find(|field| field.id == id).map_or_else(String::new, |field| match &field.input {
             FieldInput::Text(area) | FieldInput::Line(area) => area.lines().join("\n").trim().to_owned(),
@@ -299,7 +282,7 @@ impl ActForm {
         })
     }
 
-    /// The number chosen in a field; 0 if there is no such field.
+    /// Returns the index of the chosen option of a field; 0 if there is no such field.
     pub fn chosen(&self, id: FieldId) -> usize {
         self.fields
             .iter()
@@ -311,12 +294,12 @@ impl ActForm {
             .unwrap_or(0)
     }
 
-    /// Whether the focus is on the last field.
+    /// Returns whether the focus is on the last field.
     pub fn at_end(&self) -> bool {
         self.focus + 1 >= self.fields.len()
     }
 
-    /// The text area that has the focus.
+    /// Returns the text area that has the focus.
     pub fn area(&mut self) -> Option<&mut TextArea<'static>> {
         match &mut self.fields.get_mut(self.focus)?.input {
             FieldInput::Text(area) | FieldInput::Line(area) => Some(area),
@@ -324,12 +307,12 @@ impl ActForm {
         }
     }
 
-    /// Whether the focus is on a question about two claims.
+    /// Returns whether the focus is on a question about two claims.
     pub fn asks_verdict(&self) -> bool {
         self.fields.get(self.focus).is_some_and(|field| field.id == FieldId::Verdict)
     }
 
-    /// The claims that are asked about, each with the answer.
+    /// Returns the claims that the form asks about, each with its answer.
     pub fn verdicts(&self) -> impl Iterator<Item = (&Doubt, Option<PairVerdict>)> {
         self.fields.iter().filter_map(|field| match &field.input {
             FieldInput::Verdict { doubt, chosen } => Some((&**doubt, *chosen)),
@@ -342,20 +325,20 @@ fn position<T: PartialEq>(all: &[T], wanted: &T) -> Option<usize> {
     all.iter().position(|one| one == wanted)
 }
 
-/// A text area of one line, the cursor at its end.
+/// Returns a text area of one line, with the cursor at its end.
 pub fn one_line(text: &str) -> TextArea<'static> {
     let mut area = TextArea::new(vec![crate::domain::text::sanitize_line(text)]);
     area.move_cursor(ratatui_textarea::CursorMove::End);
     area
 }
 
-/// Takes the text of the line under the cursor away.
+/// Deletes the text of the line under the cursor.
 pub fn clear_line(area: &mut TextArea<'static>) {
     area.move_cursor(ratatui_textarea::CursorMove::End);
     area.delete_line_by_head();
 }
 
-/// A text area of several lines that wraps at words, the cursor at its end.
+/// Returns a text area of several lines that wraps at words, with the cursor at its end.
 pub fn several_lines(text: &str) -> TextArea<'static> {
     let mut area = TextArea::new(crate::domain::text::sanitize(text).split('\n').map(str::to_owned).collect());
     area.set_wrap_mode(WrapMode::WordOrGlyph);

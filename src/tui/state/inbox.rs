@@ -1,4 +1,4 @@
-//! The Inbox: everything that needs attention, in groups; the cursor stands on one item, whatever comes or goes around it.
+//! The Inbox: everything that needs attention, in groups. The cursor stays on its item when items come or go around it.
 
 mod imports;
 mod window;
@@ -15,64 +15,62 @@ use crate::{
     domain::{CardId, ClaimId, EventId, Scope},
 };
 
-/// Rows asked for of each group: what is beyond them is one key away, and counted.
+/// Rows requested of each group. Further rows are counted, and one key shows them.
 pub const EACH: usize = 50;
 
-/// What a row is, whatever stands above it.
+/// The identity of a row, which stays the same when the rows above it change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ItemId {
-    /// A card.
     Card(CardId),
     /// A claim that needs review.
     Review(ClaimId),
-    /// Something that was done.
+    /// A notice about an act.
     Notice(EventId),
-    /// An event that was not accepted.
+    /// A quarantined event.
     Quarantined(EventId),
-    /// A device that asks to join.
     Joining(String),
-    /// What one import brought into a group.
+    /// The row of one import in a group.
     Import(InboxKind, ImportNumber),
-    /// What comes before the page of a group that is shown.
+    /// The row that stands for the items of a group before the shown page.
     Before(InboxKind),
-    /// The rest of a group.
+    /// The row that stands for the items of a group after the listed ones.
     More(InboxKind),
-    /// The pairs that wait for a verdict.
+    /// The row of the pairs that wait for a verdict.
     Pairs,
-    /// What may be promoted.
+    /// The row of the insights that can be promoted.
     Promotions,
 }
 
-/// One row.
+/// A row of the Inbox.
 #[derive(Clone, Copy, Debug)]
 pub enum InboxRow<'a> {
-    /// A group with its name and how many are in it. The cursor passes over it.
+    /// The heading of a group, with the number of its items. The cursor skips it.
     Heading(InboxKind, Count),
     /// An item that needs attention.
     Item(InboxKind, &'a InboxItem),
-    /// Things of one import.
+    /// The items of one import in the group.
     Import(InboxKind, Import<'a>),
-    /// So many of a group come before those that are listed.
+    /// The number of items of a group before the listed ones.
     Before(InboxKind, usize),
-    /// So many more of a group, which are not listed here.
+    /// The number of items of a group after the listed ones.
     More(InboxKind, usize),
-    /// So many pairs wait for a verdict.
+    /// The number of pairs that wait for a verdict.
     Pairs(usize),
-    /// So many rules may be promoted to their organisation.
+    /// The number of insights that can be promoted to their organisation.
     Promotions(usize),
 }
 
-/// How many there are.
+/// The number of items of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// As far as it was counted.
+    /// The number of items that were counted.
     pub total: usize,
-    /// There may be more.
+    /// Whether there may be more.
     pub at_least: bool,
 }
 
 impl InboxRow<'_> {
-    /// What it is; a heading is nothing that the cursor could stand on.
+    /// Returns the identity of the row; `None` for a heading, on which the cursor cannot stand.
     pub fn id(&self) -> Option<ItemId> {
         match self {
             Self::Heading(..) => None,
@@ -86,7 +84,7 @@ impl InboxRow<'_> {
     }
 }
 
-/// What an item is.
+/// Returns the identity of an item's row.
 pub fn id_of(item: &InboxItem) -> ItemId {
     match item {
         InboxItem::Card(card) => ItemId::Card(card.id),
@@ -97,46 +95,43 @@ pub fn id_of(item: &InboxItem) -> ItemId {
     }
 }
 
-/// What was under the cursor and is settled meanwhile: it stays until the cursor leaves it.
+/// An item that was settled while it was under the cursor. It stays listed until the cursor leaves it.
 #[derive(Clone, Debug)]
 pub struct SettledItem {
-    /// Its group.
     pub kind: InboxKind,
-    /// The item.
     pub item: InboxItem,
 }
 
-/// The screen.
 #[derive(Clone, Debug, Default)]
 pub struct InboxState {
     /// The daemon's last answer; `None` before the first one.
     pub view: Option<View>,
-    /// Which part has the focus.
+    /// The pane that has the focus.
     pub focus: Focus,
-    /// The first line shown of what is under the cursor.
+    /// The first visible line of the detail pane.
     pub scroll: usize,
-    /// Why it could not be read.
+    /// The error message, if reading failed.
     pub error: Option<String>,
-    /// What was under the cursor and is settled meanwhile.
+    /// The item that was settled while it was under the cursor.
     pub settled_item: Option<SettledItem>,
-    /// What an act of this app that is under way is about.
+    /// The rows that the act under way will settle.
     pub acting: Vec<ItemId>,
-    /// What this app settled last: it leaves the list without a word.
+    /// Rows that this app settled. They leave the list without a message.
     pub released: Vec<ItemId>,
-    /// The item to which the cursor goes once it is listed, unless it is moved before.
+    /// The item to which the cursor goes once it is listed, unless the cursor is moved before.
     pub sought: Option<ItemId>,
-    /// The imports that are open.
+    /// The imports whose items are listed below their row.
     pub unfolded: Vec<(InboxKind, ImportNumber)>,
-    /// A group of which a later page is shown.
+    /// The group of which a later page is shown.
     pub window: Option<GroupWindow>,
-    /// How many items were settled from here since the app was opened.
+    /// The number of items that this app settled since it was opened.
     pub settled: usize,
     cursor: usize,
     anchor: Option<ItemId>,
 }
 
 impl InboxState {
-    /// What the daemon is asked for.
+    /// Returns the query for the first rows of every group.
     pub fn query(scope: Option<&Scope>) -> InboxQuery {
         InboxQuery {
             org_id: scope.map(|scope| scope.org_id.clone()),
@@ -146,7 +141,7 @@ impl InboxState {
         }
     }
 
-    /// Every row, headings included.
+    /// Returns all rows, including headings.
     pub fn rows(&self) -> Vec<InboxRow<'_>> {
         let mut rows = Vec::new();
         let settled = self.settled_item.as_ref();
@@ -171,48 +166,49 @@ impl InboxState {
         rows
     }
 
-    /// The rows that the cursor can stand on.
+    /// Returns the rows on which the cursor can stand.
     pub fn selectable_rows(&self) -> Vec<InboxRow<'_>> {
         self.rows().into_iter().filter(|row| row.id().is_some()).collect()
     }
 
-    /// The number of the row under the cursor, among those that it can stand on.
+    /// Returns the index of the row under the cursor, among [`InboxState::selectable_rows`].
     pub fn cursor(&self) -> usize {
         self.cursor
     }
 
-    /// How many pairs wait for a verdict; `None` if none does.
+    /// Returns the number of pairs that wait for a verdict; `None` for zero.
     pub fn pairs(&self) -> Option<usize> {
         self.view.as_ref().map(|view| view.doubts).filter(|pairs| *pairs > 0)
     }
 
-    /// How many rules may be promoted to their organisation; `None` if none may.
+    /// Returns the number of insights that can be promoted to their organisation; `None` for zero.
     pub fn promotions(&self) -> Option<usize> {
         self.view.as_ref().map(|view| view.promotions).filter(|promotions| *promotions > 0)
     }
 
-    /// How many items need attention.
+    /// Returns the number of items that need attention.
     pub fn total(&self) -> usize {
         self.view.as_ref().map_or(0, |view| view.total)
     }
 
-    /// Whether nothing is listed, though it was read.
+    /// Returns whether the Inbox was read and lists nothing.
     pub fn is_empty(&self) -> bool {
         self.view.is_some() && self.selectable_rows().is_empty()
     }
 
-    /// Forgets everything but what was settled, since another scope is shown: what is listed next begins at its first row.
+    /// Resets the list for another scope, with the cursor on the first row. The number of settled items and the focus
+    /// stay.
     pub fn begin(&mut self) {
         let settled = self.settled;
         *self = Self { settled, focus: self.focus, ..Self::default() };
     }
 
-    /// What is under the cursor.
+    /// Returns the row under the cursor.
     pub fn current(&self) -> Option<InboxRow<'_>> {
         self.selectable_rows().get(self.cursor).copied()
     }
 
-    /// The item under the cursor.
+    /// Returns the item under the cursor; `None` for other rows.
     pub fn item(&self) -> Option<&InboxItem> {
         match self.current()? {
             InboxRow::Item(_, item) => Some(item),
@@ -220,12 +216,12 @@ impl InboxState {
         }
     }
 
-    /// The id of what is under the cursor.
+    /// Returns the identity of the row under the cursor.
     pub fn anchor(&self) -> Option<&ItemId> {
         self.anchor.as_ref()
     }
 
-    /// The card under the cursor.
+    /// Returns the id of the card under the cursor.
     pub fn card(&self) -> Option<CardId> {
         match self.item()? {
             InboxItem::Card(card) => Some(card.id),
@@ -233,7 +229,7 @@ impl InboxState {
         }
     }
 
-    /// The claim under the cursor: one that needs review, or of which there is a notice.
+    /// Returns the claim under the cursor: that of a review or of a notice.
     pub fn claim(&self) -> Option<&ClaimView> {
         match self.item()? {
             InboxItem::Review(item) => Some(&item.claim),
@@ -242,7 +238,7 @@ impl InboxState {
         }
     }
 
-    /// The review under the cursor.
+    /// Returns the review under the cursor.
     pub fn review(&self) -> Option<&ReviewItem> {
         match self.item()? {
             InboxItem::Review(item) => Some(item),
@@ -250,7 +246,7 @@ impl InboxState {
         }
     }
 
-    /// The notice under the cursor.
+    /// Returns the notice under the cursor.
     pub fn notice(&self) -> Option<&NoticeItem> {
         match self.item()? {
             InboxItem::Notice(item) => Some(item),
@@ -258,7 +254,7 @@ impl InboxState {
         }
     }
 
-    /// The event under the cursor that was not accepted.
+    /// Returns the quarantined event under the cursor.
     pub fn quarantined(&self) -> Option<&QuarantinedView> {
         match self.item()? {
             InboxItem::Quarantined(item) => Some(item),
@@ -266,7 +262,7 @@ impl InboxState {
         }
     }
 
-    /// Who waits under the cursor to be admitted.
+    /// Returns the join request under the cursor.
     pub fn joining(&self) -> Option<&PendingJoin> {
         match self.item()? {
             InboxItem::Joining(join) => Some(join),
@@ -274,12 +270,12 @@ impl InboxState {
         }
     }
 
-    /// Whether what is under the cursor was settled meanwhile.
+    /// Returns whether the cursor is on [`InboxState::settled_item`].
     pub fn is_on_settled(&self) -> bool {
         self.settled_item.as_ref().is_some_and(|settled| Some(&id_of(&settled.item)) == self.anchor.as_ref())
     }
 
-    /// Puts the cursor on a row, or on the last; what was settled meanwhile goes when the cursor leaves it.
+    /// Puts the cursor on a row, at most the last one. The settled item is removed when the cursor leaves it.
     pub fn place(&mut self, index: usize) {
         self.sought = None;
         let before = self.anchor.clone();
@@ -295,13 +291,12 @@ impl InboxState {
         }
     }
 
-    /// Moves the cursor by rows.
     pub fn step(&mut self, rows: isize) {
         self.place(self.cursor.saturating_add_signed(rows));
     }
 
-    /// Takes what the daemon says. The cursor stays on its item. If that was settled elsewhere, it stays
-    /// as [`InboxState::settled_item`] and is returned, so that a message can say so.
+    /// Takes the daemon's answer. The cursor stays on its item. An item under the cursor that was settled elsewhere
+    /// stays as [`InboxState::settled_item`] and is returned, so that a message can say so.
     pub fn accept(&mut self, view: View) -> Option<InboxItem> {
         self.change(|inbox| {
             if let Some(window) = &inbox.window
@@ -313,7 +308,7 @@ impl InboxState {
         })
     }
 
-    /// Changes what is listed. The cursor stays on its item, as for [`InboxState::accept`].
+    /// Applies a change to the listed items. The cursor and the result are as for [`InboxState::accept`].
     fn change(&mut self, change: impl FnOnce(&mut Self)) -> Option<InboxItem> {
         let before = self.current().and_then(|row| match row {
             InboxRow::Item(kind, item) => Some(SettledItem { kind, item: item.clone() }),
@@ -338,7 +333,7 @@ impl InboxState {
         self.settled_item.as_ref().filter(|_| !was_settled).map(|settled| settled.item.clone())
     }
 
-    /// Puts the cursor back on its item; if that is gone, on what stands in its place.
+    /// Puts the cursor back on its item; if that is gone, on the row in its place.
     fn find(&mut self) {
         let selectable_rows = self.selectable_rows();
         let found = self
@@ -350,22 +345,23 @@ impl InboxState {
         (self.cursor, self.anchor) = (cursor, anchor);
     }
 
-    /// The row of an item, or of the closed import that it is in.
+    /// Returns the row of an item, or of the closed import that contains it.
     fn row_of(&self, id: &ItemId) -> Option<usize> {
         let selectable_rows = self.selectable_rows();
         let own = selectable_rows.iter().position(|row| row.id().as_ref() == Some(id));
         own.or_else(|| selectable_rows.iter().position(|row| self.items(row).iter().any(|item| id_of(item) == *id)))
     }
 
-    /// An act from here succeeded: what it was about is settled, and the cursor goes to the next item, or to the one before
-    /// if it was the last. Returns what it settled here.
+    /// Settles the rows of the act that has succeeded, and returns them. The cursor moves as for
+    /// [`InboxState::settle`].
     pub fn acted(&mut self) -> Vec<ItemId> {
         let settled = std::mem::take(&mut self.acting);
         self.settle(settled.clone());
         settled
     }
 
-    /// These items were settled from here.
+    /// Records rows as settled by this app. If the cursor is on one of them, it goes to the next other row or, if there
+    /// is none, to the previous one.
     pub fn settle(&mut self, items: Vec<ItemId>) {
         self.settled += items.len();
         let is_done = |own: &Self| own.anchor.as_ref().is_some_and(|id| items.contains(id));
@@ -382,14 +378,14 @@ impl InboxState {
         self.released.extend(items);
     }
 
-    /// Every item that is listed, also in imports that are closed, and whether that is all there is.
+    /// Returns every listed item, including those of closed imports, and whether no group has further items.
     pub fn listed(&self) -> (impl Iterator<Item = &InboxItem>, bool) {
         let groups = || self.view.iter().flat_map(|view| &view.groups).map(|group| self.part(group));
         let whole = groups().all(|part| part.before == 0 && part.rest == 0);
         (groups().flat_map(|part| part.items), whole)
     }
 
-    /// The group of the row under the cursor.
+    /// Returns the group of the row under the cursor.
     pub fn kind(&self) -> Option<InboxKind> {
         match self.current()? {
             InboxRow::Heading(kind, _)

@@ -1,4 +1,5 @@
-//! Judging the waiting pairs one by one: the pair that is shown, the verdict on each, and the verdicts still to be sent.
+//! Judging the waiting pairs one by one: the shown pair, the verdict on each pair, and the verdicts that are still to
+//! be sent.
 
 use crate::{
     api::{Doubts, DoubtsQuery, JudgedPairs, PairEffect, PairInDoubt},
@@ -6,54 +7,52 @@ use crate::{
     tui::word_diff::{self, PairDiff},
 };
 
-/// Pairs asked for at once.
+/// Pairs requested at a time.
 const PAGE: usize = 50;
 
-/// A pair, and the verdict that was given on it here.
+/// A pair, and the verdict that was given on it in this app.
 #[derive(Clone, Debug)]
 pub struct PairToJudge {
-    /// The pair.
     pub pair: PairInDoubt,
-    /// The words that differ: of the newer claim, and of the older one.
+    /// The differing words of the newer claim and of the older one.
     pub diff: PairDiff,
-    /// The verdict.
+    /// The verdict, once it was given.
     pub verdict: Option<PairVerdict>,
-    /// The act that stored it, and what followed; `None` until it was answered.
+    /// The act that stored the verdict, and its effect; `None` until the daemon has answered.
     pub stored: Option<(OpId, PairEffect)>,
 }
 
 impl PairToJudge {
-    /// Whether a verdict was given that is not known to be stored.
+    /// Returns whether a verdict was given that is not known to be stored.
     fn is_unsent(&self) -> bool {
         self.verdict.is_some() && self.stored.is_none()
     }
 }
 
-/// The pairs that wait, and the one that is shown.
+/// The pairs that wait for a verdict, and the shown one.
 #[derive(Clone, Debug)]
 pub struct JudgingState {
-    /// Only those of this scope.
+    /// The scope of the pairs; `None` for all scopes.
     pub scope: Option<Scope>,
-    /// The pairs read so far, the newest first.
     pub pairs: Vec<PairToJudge>,
-    /// The pair that is shown.
+    /// The shown pair.
     pub at: usize,
-    /// How many wait, also those that were not read.
+    /// The number of waiting pairs, including those that were not read.
     pub total: usize,
-    /// The daemon has answered.
+    /// Whether the daemon has answered.
     pub loaded: bool,
-    /// Why a verdict was not stored, or the pairs were not read.
+    /// The error message, if a verdict was not stored or the pairs were not read.
     pub error: Option<String>,
-    /// The first line shown of the pair.
+    /// The first visible line of the pair.
     pub scroll: usize,
-    /// The pairs in the order of their verdicts.
+    /// The judged pairs, in the order of their verdicts.
     given: Vec<CardId>,
-    /// The pair whose verdict is on its way.
+    /// The pair whose verdict was sent and has no answer yet.
     sending: Option<CardId>,
 }
 
 impl JudgingState {
-    /// The pairs of a scope, or all, still to be read.
+    /// Creates the state for the pairs of a scope, or of all scopes, before they are read.
     pub fn new(scope: Option<Scope>) -> Self {
         Self {
             scope,
@@ -68,7 +67,7 @@ impl JudgingState {
         }
     }
 
-    /// Begins again with the pairs of a scope; of those known, only the ones with verdicts still to be sent are kept.
+    /// Starts again with the pairs of a scope. Of the known pairs, only those with unsent verdicts are kept.
     pub fn reopen(&mut self, scope: Option<Scope>) {
         self.pairs.retain(PairToJudge::is_unsent);
         self.given.retain(|id| self.pairs.iter().any(|known| known.pair.id == *id));
@@ -76,12 +75,13 @@ impl JudgingState {
         (self.at, self.scroll, self.total) = (self.pairs.len(), 0, 0);
     }
 
-    /// How many verdicts were given that are not known to be stored; one of them may be on its way.
+    /// Returns the number of verdicts that were given and are not known to be stored. One of them may have been sent.
     pub fn unsent(&self) -> usize {
         self.pairs.iter().filter(|known| known.is_unsent()).count()
     }
 
-    /// The verdicts that were given and not sent yet, in their order. They are on their way from then on.
+    /// Returns the verdicts that were given and not sent yet, in the order in which they were given. They count as sent
+    /// from then on.
     pub fn all_to_send(&mut self) -> Vec<(PairInDoubt, PairVerdict)> {
         let unsent = self.given.iter().filter(|id| self.sending != Some(**id)).filter_map(|id| self.of(*id));
         let unsent: Vec<_> = unsent
@@ -92,13 +92,13 @@ impl JudgingState {
         unsent
     }
 
-    /// What the daemon is asked for.
+    /// Returns the query for the waiting pairs.
     pub fn query(&self) -> DoubtsQuery {
         let (org_id, project) = self.scope.clone().map(|scope| (scope.org_id, scope.project)).unzip();
         DoubtsQuery { org_id, project, limit: Some(PAGE) }
     }
 
-    /// Takes the pairs that wait, in place of those that no verdict was given of.
+    /// Takes the waiting pairs, in place of the known pairs without a verdict.
     pub fn accept(&mut self, doubts: Doubts) {
         let shown = self.current().map(|shown| shown.pair.id);
         self.pairs.retain(|known| known.verdict.is_some() || Some(known.pair.id) == shown);
@@ -108,7 +108,7 @@ impl JudgingState {
                 self.pairs.push(PairToJudge { pair, diff, verdict: None, stored: None });
             }
         }
-        // Those whose verdicts are on their way are still counted by the daemon.
+        // The daemon's total still includes the pairs whose verdicts are not stored yet.
         let here = |known: &&PairToJudge| self.scope.as_ref().is_none_or(|scope| *scope == known.pair.scope);
         let unsent = self.pairs.iter().filter(|known| known.is_unsent()).filter(here).count();
         self.total = doubts.total.saturating_sub(unsent);
@@ -118,28 +118,28 @@ impl JudgingState {
         self.at = back.or_else(|| self.waiting_from(0)).unwrap_or(self.at);
     }
 
-    /// The pair that is shown.
+    /// The shown pair.
     pub fn current(&self) -> Option<&PairToJudge> {
         self.pairs.get(self.at)
     }
 
-    /// How many verdicts were given here.
+    /// Returns the number of verdicts that were given in this app.
     pub fn judged(&self) -> usize {
         self.given.len()
     }
 
-    /// Whether nothing that was read waits any more, and there is more to read.
+    /// Returns whether every pair that was read is judged, and there are more pairs to read.
     pub fn wants_more(&self) -> bool {
         self.loaded && self.total > 0 && self.waiting_from(0).is_none() && self.sending.is_none()
     }
 
-    /// Goes by pairs.
+    /// Moves by a number of pairs.
     pub fn step(&mut self, by: isize) {
         let last = self.pairs.len().saturating_sub(1);
         self.show(self.at.saturating_add_signed(by).min(last));
     }
 
-    /// Gives a verdict on the pair that is shown, and goes to the next that waits.
+    /// Gives a verdict on the shown pair, and shows the next pair without one.
     pub fn give(&mut self, verdict: PairVerdict) {
         let Some(shown) = self.pairs.get_mut(self.at).filter(|shown| shown.verdict.is_none()) else { return };
         shown.verdict = Some(verdict);
@@ -150,7 +150,7 @@ impl JudgingState {
         self.show(next.unwrap_or(self.at));
     }
 
-    /// The next verdict to send, if none is on its way. It is on its way from then on.
+    /// Returns the next verdict to send, unless another one waits for its answer. It counts as sent from then on.
     pub fn next_to_send(&mut self) -> Option<(PairInDoubt, PairVerdict)> {
         if self.sending.is_some() {
             return None;
@@ -163,7 +163,7 @@ impl JudgingState {
         Some(next)
     }
 
-    /// Takes what became of the verdict that was sent.
+    /// Takes the answer to the verdict that was sent.
     pub fn stored(&mut self, judged: &JudgedPairs) {
         let sent = self.sending.take();
         for pair in &judged.pairs {
@@ -171,7 +171,7 @@ impl JudgingState {
                 known.stored = Some((judged.op_id, pair.effect));
             }
         }
-        // The answer to a retry names no pairs.
+        // The answer to a retry does not list the pairs.
         if let Some(known) = sent.and_then(|id| self.pairs.iter_mut().find(|known| known.pair.id == id))
             && known.stored.is_none()
         {
@@ -179,7 +179,7 @@ impl JudgingState {
         }
     }
 
-    /// A verdict was not stored: it and those after it are to be given again, and its pair is shown.
+    /// Handles a verdict that was not stored: it and the later ones must be given again, and its pair is shown.
     pub fn failed(&mut self, message: String) {
         let unsent: Vec<CardId> =
             self.given.iter().copied().filter(|id| self.of(*id).is_some_and(|known| known.stored.is_none())).collect();
@@ -193,7 +193,7 @@ impl JudgingState {
         }
     }
 
-    /// Removes the pair whose verdict was sent: it no longer waits.
+    /// Removes the pair whose verdict was sent, because the pair no longer waits.
     pub fn remove_sent(&mut self) {
         let Some(id) = self.sending.take() else { return };
         self.given.retain(|given| *given != id);
@@ -205,7 +205,9 @@ impl JudgingState {
         }
     }
 
-    /// What undo takes back: the last verdict, if it was not sent, which is then done; else its act, to be undone.
+    /// Takes the last verdict back. A stored one is taken back by undoing its act, which is returned. For any other
+    /// verdict the result is `Some(None)`: an unsent one is removed here, and one that waits for its answer stays.
+    /// `None` if no verdict was given.
     pub fn take_back(&mut self) -> Option<Option<(OpId, Scope)>> {
         let id = *self.given.last()?;
         let known = self.of(id)?;
@@ -221,12 +223,12 @@ impl JudgingState {
         Some(None)
     }
 
-    /// Whether a verdict can be taken back.
+    /// Returns whether there is a verdict to take back.
     pub fn can_take_back(&self) -> bool {
         !self.given.is_empty()
     }
 
-    /// An act was undone: the pairs that it judged wait again, and the first of them is shown.
+    /// Handles the undo of an act: the pairs that it judged wait again, and the first of them is shown.
     pub fn undone(&mut self, op: OpId) {
         let of_act = |known: &&PairToJudge| known.stored.is_some_and(|(act, _)| act == op);
         let ids: Vec<CardId> = self.pairs.iter().filter(of_act).map(|known| known.pair.id).collect();

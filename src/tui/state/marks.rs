@@ -6,18 +6,16 @@ use crate::{
     domain::{CardId, ClaimId, Scope},
 };
 
-/// A marked claim, and the row that lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimMark {
-    /// Its row.
+    /// The row that lists the claim.
     pub row: ItemId,
-    /// The claim.
     pub id: ClaimId,
-    /// Where it belongs.
+    /// The scope of the claim.
     pub scope: Scope,
 }
 
-/// What is marked, in the order in which it was.
+/// The marked items, in the order in which they were marked.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     cards: Vec<CardSummary>,
@@ -26,22 +24,22 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// How many items.
+    /// Returns the number of marked items.
     pub fn len(&self) -> usize {
         self.cards.len() + self.claims.len()
     }
 
-    /// Whether nothing is.
+    /// Returns whether nothing is marked.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether this card is.
+    /// Returns whether a card is marked.
     pub fn contains(&self, id: CardId) -> bool {
         self.cards.iter().any(|card| card.id == id)
     }
 
-    /// Whether this item is.
+    /// Returns whether an item is marked.
     pub fn has(&self, item: &InboxItem) -> bool {
         match item {
             InboxItem::Card(card) => self.contains(card.id),
@@ -49,7 +47,7 @@ impl Marks {
         }
     }
 
-    /// Marks a card, or takes its mark away.
+    /// Marks or unmarks a card.
     pub fn toggle(&mut self, card: &CardSummary) {
         if self.contains(card.id) {
             self.remove(card.id);
@@ -66,7 +64,7 @@ impl Marks {
         }
     }
 
-    /// Marks an item; what no act of many is for cannot be marked.
+    /// Marks an item, if an act on several such items exists.
     pub fn add_item(&mut self, item: &InboxItem) {
         if let InboxItem::Card(card) = item {
             return self.add(card);
@@ -78,12 +76,12 @@ impl Marks {
         }
     }
 
-    /// Takes a card's mark away.
+    /// Unmarks a card.
     pub fn remove(&mut self, id: CardId) {
         self.cards.retain(|card| card.id != id);
     }
 
-    /// Takes the mark of an item away.
+    /// Unmarks an item.
     pub fn remove_item(&mut self, item: &InboxItem) {
         match item {
             InboxItem::Card(card) => self.remove(card.id),
@@ -91,29 +89,29 @@ impl Marks {
         }
     }
 
-    /// Takes the marks of claims away, by their rows.
+    /// Unmarks the claims of these rows.
     pub fn remove_rows(&mut self, rows: &[ItemId]) {
         self.claims.retain(|mark| !rows.contains(&mark.row));
     }
 
-    /// Takes every mark away.
+    /// Unmarks everything.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// What was marked last: where a range begins.
+    /// Returns the item that was marked last, at which a range begins.
     pub fn last(&self) -> Option<&ItemId> {
         self.last.as_ref()
     }
 
-    /// Takes the marks of cards away that are no longer listed, once all are known.
+    /// Unmarks the cards that are no longer listed, if the whole list is known.
     pub fn keep_listed(&mut self, list: &Windowed<CardSummary>) {
         if list.is_whole() {
             self.cards.retain(|card| list.index_of(card.id).is_some());
         }
     }
 
-    /// What is shown of a marked card now is what is acted on: its newest `rev` counts.
+    /// Updates the marked cards from the list, since an act is based on the shown revision of each card.
     pub fn refresh(&mut self, list: &Windowed<CardSummary>) {
         for card in &mut self.cards {
             if let Some(fresh) = list.find_row(card.id) {
@@ -122,7 +120,8 @@ impl Marks {
         }
     }
 
-    /// [`Marks::refresh`] with what the Inbox lists. Of a group that is listed whole, what is gone is no longer marked.
+    /// [`Marks::refresh`] from the items that the Inbox lists. If these are all items (`whole`), the others are
+    /// unmarked.
     pub fn refresh_listed<'a>(&mut self, listed: impl Iterator<Item = &'a InboxItem>, whole: bool) {
         let listed: Vec<&InboxItem> = listed.collect();
         let card_of = |id| {
@@ -143,17 +142,17 @@ impl Marks {
         }
     }
 
-    /// The marked claims of all scopes.
+    /// Returns the marked claims of all scopes.
     pub fn claims(&self) -> impl Iterator<Item = &ClaimMark> {
         self.claims.iter()
     }
 
-    /// The marked cards of a scope.
+    /// Returns the marked cards of a scope.
     pub fn cards_in(&self, scope: &Scope) -> Vec<&CardSummary> {
         self.cards.iter().filter(|card| card.scope == *scope).collect()
     }
 
-    /// The marked claims of a scope, each claim once.
+    /// Returns the marked claims of a scope, each claim once.
     pub fn claims_in(&self, scope: &Scope) -> Vec<&ClaimMark> {
         let mut out: Vec<&ClaimMark> = Vec::new();
         for mark in self.claims.iter().filter(|mark| mark.scope == *scope) {
@@ -165,12 +164,12 @@ impl Marks {
     }
 }
 
-/// Cards as they are acted on.
+/// Returns references to cards in their shown revisions, for a request.
 pub fn refs<'a>(cards: impl IntoIterator<Item = &'a CardSummary>) -> Vec<CardRef> {
     cards.into_iter().map(|card| CardRef { id: card.id.to_hex(), expect_rev: Some(card.rev) }).collect()
 }
 
-/// The mark of an item that is about a claim.
+/// Returns the mark of an item that is about a claim; `None` for other items.
 pub fn claim_mark(item: &InboxItem) -> Option<ClaimMark> {
     let claim = match item {
         InboxItem::Review(item) => &item.claim,

@@ -3,14 +3,14 @@
 use super::AppState;
 use crate::tui::msg::Effect;
 
-/// How a toast is meant.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     /// For information.
     Info,
-    /// Something is done.
+    /// Something succeeded.
     Done,
-    /// Something wants attention.
+    /// Something needs attention.
     Warn,
     /// Something failed.
     Bad,
@@ -19,46 +19,44 @@ pub enum Tone {
 /// A short message over the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toast {
-    /// How it is meant.
     pub tone: Tone,
-    /// The message.
     pub text: String,
-    /// The key with which one goes on from it; shown where that key works: not while something lies over the screen.
+    /// The next key to press. It is shown only while that key works, so not while an overlay covers the screen.
     pub hint: String,
-    /// When it goes, in milliseconds since the Unix epoch.
+    /// When the message disappears, in milliseconds since the Unix epoch.
     pub until: u64,
 }
 
 /// One line of the session's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// When, in milliseconds since the Unix epoch.
+    /// The time in milliseconds since the Unix epoch.
     pub at: u64,
-    /// How it is meant.
     pub tone: Tone,
-    /// What happened.
     pub text: String,
 }
 
-/// Milliseconds for which a toast stays.
+/// How long a toast is shown, in milliseconds.
 pub const TOAST_MS: u64 = 6_000;
 
 /// Lines kept in the session's log.
 const LOG: usize = 500;
 
 impl AppState {
-    /// Shows a short message, keeps it in the log, and asks to be woken when it goes.
+    /// Shows a short message and adds it to the log. The effect wakes the app when the message disappears.
     pub fn toast(&mut self, tone: Tone, text: impl Into<String>) -> Effect {
         self.toast_with(tone, text, "")
     }
 
-    /// [`AppState::toast`] with a key to go on by, written as for [`Keymap::say`](crate::tui::action::Keymap::say).
+    /// [`AppState::toast`] with a hint at the next key, written as for
+    /// [`Keymap::say`](crate::tui::action::Keymap::say).
     pub fn toast_with(&mut self, tone: Tone, text: impl Into<String>, hint: &str) -> Effect {
         let text = text.into();
         let hint = self.keys.say(hint);
         self.note(tone, text.clone());
         let until = self.now + TOAST_MS;
-        // News of one kind replaces the news before it; what went wrong stays its time.
+        // A message about a success or for information replaces the earlier ones; a warning or an error stays for its
+        // time.
         let last_change = |tone| matches!(tone, Tone::Done | Tone::Info);
         self.toasts.retain(|toast| toast.text != text && !(last_change(tone) && last_change(toast.tone)));
         self.toasts.push(Toast { tone, text, hint, until });
@@ -68,7 +66,7 @@ impl AppState {
         Effect::Wake(until)
     }
 
-    /// Keeps a line in the session's log.
+    /// Adds a line to the session's log.
     pub fn note(&mut self, tone: Tone, text: impl Into<String>) {
         if self.log.len() == LOG {
             self.log.pop_front();

@@ -1,4 +1,4 @@
-//! The state of the app: changed only by `update`, read by `view`.
+//! The state of the app. Only `update` changes it; `view` reads it.
 
 pub mod acts;
 pub mod agents;
@@ -58,159 +58,144 @@ use crate::{
     domain::{ClaimId, OpId, Scope},
 };
 
-/// What does not change while the app runs.
+/// Settings that do not change while the app runs.
 #[derive(Clone, Debug)]
 pub struct AppSettings {
-    /// The person at the keyboard.
+    /// The name of the person who uses the app.
     pub who: String,
-    /// The scope of the place where the app was opened, as that place names it.
+    /// The scope of the folder in which the app was opened, as that folder names it.
     pub scope: Scope,
-    /// What tells that project from another of its name, the best first.
+    /// What distinguishes that project from another of the same name, the best first.
     pub identities: Vec<String>,
-    /// Nothing may be changed.
+    /// Whether the app was opened with `--read-only`.
     pub read_only: bool,
-    /// No file of the person's own is written.
+    /// Whether this is the demonstration, which does not write the person's own files.
     pub demonstration: bool,
-    /// The time zone in which times are shown.
+    /// The time zone of displayed times.
     pub zone: TimeZone,
-    /// Random bytes from which the keys of acts are derived, so that a retry is recognised.
+    /// Random bytes from which the `op_id`s of acts are derived, so that the daemon recognises a retry.
     pub seed: [u8; 16],
-    /// Start the daemon at once if none answers when the app opens.
+    /// Whether to start the daemon if none answers when the app opens.
     pub autostart: bool,
-    /// Where the daemon is looked for, for messages.
+    /// The address of the daemon, for messages.
     pub place: String,
     /// When this person last left the app on this machine, in milliseconds since the Unix epoch.
     pub last_here: Option<u64>,
-    /// Show the tour first.
+    /// Whether to show the tour first.
     pub tour: bool,
 }
 
-/// What is known about the daemon.
+/// What the app knows about the daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Daemon {
-    /// Nothing yet.
+    /// No answer yet.
     #[default]
     Unknown,
-    /// It answers.
+    /// The daemon answers.
     Up {
-        /// Its program version.
         version: String,
     },
-    /// It does not.
+    /// The daemon does not answer.
     Down {
-        /// The error message.
         message: String,
     },
-    /// It was asked to start.
+    /// The app has asked the daemon to start.
     Starting,
 }
 
-/// An act that waits for its answer.
+/// An act that was sent and has no answer yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acting {
-    /// That of a form.
+    /// The act of a form.
     Form(form::FormSubject),
-    /// Taking back an act, or an undo.
+    /// Undoing an act, or redoing it by undoing its undo.
     Undo(OpId, Scope),
-    /// Dropping a text, which nothing undoes.
+    /// Redacting a claim, which cannot be undone.
     Redact,
-    /// Comparing what is active.
+    /// Comparing the active claims of a scope.
     Audit(Scope),
-    /// What a question was answered with yes.
+    /// An act that was confirmed in a dialog, or an act without a form.
     Confirmed,
 }
 
-/// What somebody else did.
+/// The latest act of another person or agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastChange {
-    /// Who.
+    /// The name of that person or agent.
     pub by: String,
-    /// What, in a sentence.
+    /// One sentence that says what the act did.
     pub summary: String,
-    /// The claims whose state changed.
     pub claims: Vec<ClaimId>,
 }
 
-/// The whole app.
+/// The whole state of the app.
 #[derive(Clone, Debug)]
 pub struct AppState {
-    /// What does not change.
     pub settings: AppSettings,
-    /// Now, in milliseconds since the Unix epoch.
+    /// The current time in milliseconds since the Unix epoch.
     pub now: u64,
-    /// The terminal's size in columns and rows.
+    /// The size of the terminal in columns and rows.
     pub size: (u16, u16),
-    /// The screen shown.
     pub screen: Screen,
-    /// The screens to go back to.
+    /// The earlier screens, to which the Back key returns; the latest last.
     pub back: Vec<Screen>,
     /// The scope that the lists are limited to; `None` shows all.
     pub scope: Option<Scope>,
-    /// What is known about the daemon.
     pub daemon: Daemon,
-    /// The scope of the place where the app was opened, under the name by which the daemon knows it, and its identity.
+    /// The scope of the folder in which the app was opened, by the name under which the daemon knows it, and its
+    /// identity.
     pub home: (Scope, Option<String>),
-    /// The scopes and their counts.
+    /// All scopes, with their counts.
     pub scopes: Vec<ScopeView>,
-    /// The Inbox screen.
     pub inbox: InboxState,
-    /// The cards by status, the card that is shown, and what is marked.
+    /// The list of cards of one status, the shown card, and the marked items.
     pub conflicts: ConflictsState,
-    /// The Claims screen.
     pub claims: ClaimsState,
-    /// The Why screen.
     pub why: WhyState,
-    /// The Peers screen.
     pub peers: PeersState,
-    /// The Timeline screen.
     pub timeline: TimelineState,
-    /// The Models screen.
     pub models: ModelsState,
-    /// The Agents screen.
     pub agents: AgentsState,
-    /// The Notes screen.
     pub notes: NotesState,
-    /// What others did last: said if it settled what was under the cursor.
+    /// The latest act of another person or agent. A message names it if it settled the item under the cursor.
     pub last_change: Option<LastChange>,
-    /// For which background the app is drawn.
     pub theme: ThemeBase,
-    /// Which key means which act.
     pub keys: Keymap,
-    /// What lies over the screen.
+    /// The dialog or page that covers the screen.
     pub overlay: Option<Overlay>,
-    /// Forms that were closed without being sent, by what they are about.
+    /// Forms that were closed without being sent, by subject.
     pub drafts: HashMap<form::FormSubject, ActForm>,
-    /// The pairs that were closed before all verdicts given on them were sent.
+    /// The pairs of a judging dialog that was closed before all its verdicts were sent.
     pub closed_pairs: Option<Box<judging::JudgingState>>,
-    /// Short messages, the newest last.
+    /// The short messages on the screen, the newest last.
     pub toasts: Vec<Toast>,
-    /// What happened in this session, the newest last.
+    /// The log of this session, the newest line last.
     pub log: VecDeque<LogLine>,
-    /// Acts of this session that undo can undo, the latest last.
+    /// Acts of this session that can be undone, the latest last.
     pub done: Vec<SessionAct>,
-    /// Undos of this session that can be undone, the latest last.
+    /// Undos of this session that can be redone, the latest last.
     pub undone: Vec<SessionAct>,
-    /// What was sent and waits for its answer.
+    /// The act that was sent and has no answer yet.
     pub acting: Option<Acting>,
-    /// What should be read again as soon as nothing of the kind is under way.
+    /// Data to read again as soon as no request for the same data is under way.
     pub requests: Requests,
-    /// Acts of this session whose changes come back over the event stream.
+    /// The `op_id`s of this session's acts, by which their changes are recognised on the event stream.
     pub own: VecDeque<OpId>,
-    /// What is known of acts without an answer.
+    /// Acts that have no answer, and changes that arrived before the answer to their act.
     unanswered: UnansweredActs,
-    /// Whether the daemon is still to be started by itself.
+    /// Whether the app may still start the daemon without being asked.
     pub autostart: bool,
-    /// Where things were painted last.
+    /// The positions of what the last frame painted, for the mouse.
     pub hits: HitMap,
-    /// Whether the mouse is ours.
+    /// Whether the app handles the mouse; otherwise the terminal does.
     pub mouse: bool,
-    /// The generation of each slot's current request, and whether it is under way.
+    /// For each slot, the generation of the latest request and whether that request is under way.
     slots: [(u64, bool); Slot::COUNT],
     ops: u64,
 }
 
 impl AppState {
-    /// An app that knows nothing yet, on a terminal of this size.
+    /// Creates the state of an app that has read nothing yet.
     pub fn new(settings: AppSettings, size: (u16, u16), now: u64) -> Self {
         Self {
             autostart: settings.autostart,
@@ -253,7 +238,7 @@ impl AppState {
         }
     }
 
-    /// The key scopes that hold now.
+    /// Returns the key scopes in force, the first one first in precedence.
     pub fn chain(&self) -> &'static [KeyScope] {
         match &self.overlay {
             Some(Overlay::Form(form)) if form.asks_verdict() => chains::FORM_VERDICT,
@@ -268,7 +253,7 @@ impl AppState {
         }
     }
 
-    /// The key scopes of the screen, whatever lies over it.
+    /// Returns the key scopes of the screen, whether or not an overlay covers it.
     pub fn screen_chain(&self) -> &'static [KeyScope] {
         match self.screen {
             Screen::Inbox => match self.inbox.item() {
@@ -296,7 +281,7 @@ impl AppState {
         }
     }
 
-    /// Begins a new request in a slot: answers to earlier ones are late from now on.
+    /// Begins a new request in a slot. Answers to earlier requests of the slot are ignored from now on.
     pub fn ticket(&mut self, slot: Slot) -> RequestId {
         let (generation, waiting) = &mut self.slots[slot as usize];
         *generation += 1;
@@ -304,7 +289,8 @@ impl AppState {
         RequestId { slot, generation: *generation }
     }
 
-    /// Takes note that a request was answered; `false` where a later one has replaced it.
+    /// Records the answer to a request. Returns `false` if the answer is outdated, because a later request has replaced
+    /// this one.
     pub fn take(&mut self, ticket: RequestId) -> bool {
         let (generation, waiting) = &mut self.slots[ticket.slot as usize];
         let current = *generation == ticket.generation;
@@ -314,19 +300,19 @@ impl AppState {
         current
     }
 
-    /// The answer to what was asked in this slot is no longer wanted.
+    /// Cancels the request of a slot: its answer will be ignored.
     pub fn forget(&mut self, slot: Slot) {
         let (generation, waiting) = &mut self.slots[slot as usize];
         *generation += 1;
         *waiting = false;
     }
 
-    /// Whether a request of this slot is under way.
+    /// Returns whether a request of this slot is under way.
     pub fn waits(&self, slot: Slot) -> bool {
         self.slots[slot as usize].1
     }
 
-    /// Who acts, in `scope`, under a fresh key.
+    /// Returns the caller of a new act in `scope`, with a fresh `op_id`.
     pub fn caller(&mut self, scope: &Scope) -> Caller {
         self.ops += 1;
         let mut hasher = blake3::Hasher::new();
@@ -346,7 +332,7 @@ impl AppState {
         }
     }
 
-    /// The claim that acts on claims would act on now.
+    /// Returns the claim on which an act on a claim would act.
     pub fn selected_claim(&self) -> Option<&ClaimView> {
         match self.screen {
             Screen::Claims => self.claims.current().filter(|_| self.claims.list.loaded()),
@@ -356,8 +342,8 @@ impl AppState {
         }
     }
 
-    /// The card that acts on cards would act on now: if it is not the one under the cursor, there is none, since acts on
-    /// another would surprise.
+    /// Returns the card on which an act on a card would act. It is `None` until the card under the cursor is loaded,
+    /// since an act on another card would surprise.
     pub fn selected_card(&self) -> Option<&conflicts::Card> {
         match self.screen {
             Screen::Cards => self.conflicts.current(),
@@ -369,7 +355,7 @@ impl AppState {
         }
     }
 
-    /// The scope of what is under the cursor of the Inbox.
+    /// Returns the scope of the item under the cursor, on the Inbox and its lists of cards.
     fn scope_under(&self) -> Option<&Scope> {
         match self.screen {
             Screen::Inbox => self.inbox.scope(),
@@ -378,8 +364,8 @@ impl AppState {
         }
     }
 
-    /// The cards that one act would settle: those that are marked in the scope of the card under the cursor, else those of the
-    /// import under it; empty where an act is about one card.
+    /// Returns the cards that one act would settle: the marked cards in the scope of the card under the cursor,
+    /// otherwise the cards of the import under the cursor. Empty if the act is about one card.
     pub fn marked_cards(&self) -> Vec<&CardSummary> {
         let Some(scope) = self.scope_under() else { return Vec::new() };
         let on_card = match self.inbox.current() {
@@ -395,7 +381,8 @@ impl AppState {
         imported.filter_map(|item| if let InboxItem::Card(card) = item { Some(&**card) } else { None }).collect()
     }
 
-    /// The claims that one act would be about, as for [`AppState::marked_cards`], each with its rows.
+    /// Returns the claims on which one act would act, chosen as in [`AppState::marked_cards`]; each claim with its
+    /// rows.
     pub fn marked_claims(&self) -> Vec<ClaimMark> {
         if self.screen != Screen::Inbox {
             return Vec::new();
@@ -416,12 +403,12 @@ impl AppState {
         of_import.claims_in(scope).into_iter().cloned().collect()
     }
 
-    /// Whether an act on cards is about several of them.
+    /// Returns whether an act on cards would act on the marked cards or on an import.
     pub fn is_marked(&self) -> bool {
         !self.marked_cards().is_empty()
     }
 
-    /// Who waits for admission, if that is under the cursor.
+    /// Returns the join request under the cursor.
     pub fn waiting(&self) -> Option<&PendingJoin> {
         match self.screen {
             Screen::Inbox => self.inbox.joining(),
@@ -430,47 +417,48 @@ impl AppState {
         }
     }
 
-    /// The list of acts, if it is shown.
+    /// Returns the list of acts, if the Timeline shows it.
     pub fn acts(&self) -> Option<&TimelineState> {
         (self.screen == Screen::Timeline && self.timeline.story.is_none()).then_some(&self.timeline)
     }
 
-    /// The story, if it is shown.
+    /// Returns the story, if the Timeline shows it.
     pub fn story(&self) -> Option<&story::StoryState> {
         self.timeline.story.as_ref().filter(|_| self.screen == Screen::Timeline)
     }
 
-    /// [`AppState::acts`], to be changed.
+    /// The mutable form of [`AppState::acts`].
     pub fn acts_mut(&mut self) -> Option<&mut TimelineState> {
         (self.screen == Screen::Timeline && self.timeline.story.is_none()).then_some(&mut self.timeline)
     }
 
-    /// The beginning of today, in milliseconds since the Unix epoch.
+    /// Returns the beginning of today in milliseconds since the Unix epoch.
     pub fn midnight(&self) -> u64 {
         super::times::midnight(self.now, &self.settings.zone)
     }
 
-    /// The scope in which an act without a claim or card takes place.
+    /// Returns the scope of an act that is about neither a claim nor a card.
     pub fn shown_scope(&self) -> Scope {
         self.scope.clone().unwrap_or_else(|| self.home.0.clone())
     }
 
-    /// Whether nothing can be had from the daemon.
+    /// Returns whether the daemon cannot be reached.
     pub fn is_offline(&self) -> bool {
         matches!(self.daemon, Daemon::Down { .. } | Daemon::Starting)
     }
 
-    /// Whether the terminal has room for one part of a screen at a time only.
+    /// Returns whether the terminal has room for only one pane of a screen at a time.
     pub fn is_narrow(&self) -> bool {
         self.size.0 < 76 || self.size.1 < 18
     }
 
-    /// How many cards wait, over all scopes.
+    /// Returns the number of open cards in all scopes.
     pub fn open_cards(&self) -> usize {
         self.scopes.iter().map(|scope| scope.open_cards).sum()
     }
 
-    /// What the runtime tells after a frame was painted: where things are, and that an open question has been seen.
+    /// Records where the last frame painted things, and that an open confirmation has been seen. The runtime calls this
+    /// after each frame.
     pub fn painted(&mut self, hits: HitMap) {
         self.hits = hits;
         if let Some(Overlay::Confirm(confirm)) = &mut self.overlay {

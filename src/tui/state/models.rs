@@ -1,50 +1,50 @@
-//! The Models screen: the model of each role, the progress of vectors, and the state of the daemon.
+//! The Models screen: the model of each role, the progress of computing vectors, and the state of the daemon.
 
 use crate::api::{Diagnose, IngestedFiles, Reembedded};
 
-/// How often the daemon is asked again while vectors are being made, in milliseconds.
+/// How often the daemon is asked for the progress of computing vectors, in milliseconds.
 pub const PULSE_MS: u64 = 1_000;
 
-/// The screen.
 #[derive(Clone, Debug, Default)]
 pub struct ModelsState {
     /// The daemon's last answer; `None` before the first one.
     pub diagnose: Option<Box<Diagnose>>,
-    /// When that was, in milliseconds since the Unix epoch.
+    /// When that answer arrived, in milliseconds since the Unix epoch.
     pub at: u64,
-    /// When the last request failed, if it was later; in milliseconds since the Unix epoch.
+    /// When the last request failed, in milliseconds since the Unix epoch; 0 if none did. May be before `at`.
     failed_at: u64,
-    /// The first line shown.
+    /// The first visible line.
     pub scroll: usize,
-    /// Why it could not be read.
+    /// The error message, if reading failed.
     pub error: Option<String>,
-    /// The files of the scope shown that were ingested; `None` before they were read.
+    /// The ingested files of the shown scope; `None` before they were read.
     pub files: Option<IngestedFiles>,
-    /// The most texts that waited for their vectors since none did: what a bar is drawn against.
+    /// The full length of the progress bar: the largest number of texts that waited for their vectors since the number
+    /// was last 0.
     pub most_waiting: usize,
-    /// The vectors are being made anew by this app: how far they are.
+    /// The progress of recomputing all vectors, while this app does that.
     pub reembed: Option<Reembedded>,
 }
 
 impl ModelsState {
-    /// Takes what the daemon says of itself at a time.
+    /// Takes the daemon's answer, which arrived at `now`.
     pub fn accept(&mut self, diagnose: Box<Diagnose>, now: u64) {
         let waiting = diagnose.unembedded.claims + diagnose.unembedded.chunks;
         self.most_waiting = if waiting == 0 { 0 } else { self.most_waiting.max(waiting) };
         (self.diagnose, self.at, self.error) = (Some(diagnose), now, None);
     }
 
-    /// Takes note at a time that the daemon did not answer.
+    /// Records that the request failed at `now`.
     pub fn failed(&mut self, error: String, now: u64) {
         (self.error, self.failed_at) = (Some(error), now);
     }
 
-    /// How many texts wait for their vectors.
+    /// Returns the number of texts that wait for their vectors.
     pub fn waiting(&self) -> usize {
         self.diagnose.as_ref().map_or(0, |diagnose| diagnose.unembedded.claims + diagnose.unembedded.chunks)
     }
 
-    /// When the daemon should be asked again without anything happening; `None` if nothing is under way.
+    /// Returns when to ask the daemon for the progress again; `None` if no vectors are being computed.
     pub fn again_at(&self) -> Option<u64> {
         let stuck = self
             .diagnose

@@ -1,4 +1,4 @@
-//! The Notes screen: the files of rules that are followed, and the principles that rise from them.
+//! The Notes screen: the followed rule files, and the insights, of which a principle is a promoted one.
 
 use super::Focus;
 use crate::{
@@ -6,43 +6,42 @@ use crate::{
     domain::{ClaimId, Scope},
 };
 
-/// Principles asked for at once.
+/// Insights requested at a time.
 const MOST: usize = 200;
 
-/// What the list shows.
+/// Which rows are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NotesListing {
     /// The files.
     #[default]
     Files,
-    /// What projects say alike.
+    /// The insights: what several projects say alike.
     Principles,
 }
 
-/// The Notes screen.
 #[derive(Clone, Debug, Default)]
 pub struct NotesState {
-    /// The files and the last runs; `None` before the first answer.
+    /// The rule files and the last runs over them; `None` before the first answer.
     pub status: Option<NotesStatus>,
-    /// The principles; `None` before the first answer.
+    /// The insights; `None` before the first answer.
     pub insights: Option<Insights>,
-    /// The organisation whose principles were asked for.
+    /// The organisation whose insights were requested last.
     pub asked_org: Option<String>,
-    /// Which of the two is listed.
+    /// Which rows are listed.
     pub shown: NotesListing,
-    /// The part that has the focus.
+    /// The pane that has the focus.
     pub focus: Focus,
-    /// Lines by which the detail is scrolled.
+    /// The first visible line of the detail pane.
     pub scroll: usize,
-    /// Why it could not be read.
+    /// The error message, if reading failed.
     pub error: Option<String>,
-    /// The cursor goes to the first rule that may be promoted, once the principles are there.
+    /// Whether the cursor goes to the first insight that can be promoted, once the insights arrive.
     seeks_promotion: bool,
     rows: [usize; 2],
 }
 
 impl NotesState {
-    /// What the daemon is asked for principles.
+    /// Returns the query for the insights of the scope's organisation.
     pub fn query(scope: &Scope) -> InsightsQuery {
         InsightsQuery { org_id: scope.org_id.clone(), limit: Some(MOST), ..InsightsQuery::default() }
     }
@@ -52,12 +51,12 @@ impl NotesState {
         self.status.as_ref().map_or(&[], |status| &status.files)
     }
 
-    /// The principles, the highest rank first.
+    /// Returns the insights, the highest rank first.
     pub fn principles(&self) -> &[InsightView] {
         self.insights.as_ref().map_or(&[], |insights| &insights.items)
     }
 
-    /// How many rows are listed.
+    /// Returns the number of listed rows.
     pub fn len(&self) -> usize {
         match self.shown {
             NotesListing::Files => self.files().len(),
@@ -65,27 +64,27 @@ impl NotesState {
         }
     }
 
-    /// Whether nothing is listed.
+    /// Returns whether nothing is listed.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The row under the cursor.
+    /// Returns the row under the cursor.
     pub fn row(&self) -> usize {
         self.rows.get(self.shown as usize).copied().unwrap_or(0)
     }
 
-    /// The file under the cursor.
+    /// Returns the file under the cursor.
     pub fn file(&self) -> Option<&NoteFileView> {
         self.files().get(self.row()).filter(|_| self.shown == NotesListing::Files)
     }
 
-    /// The principle under the cursor.
+    /// Returns the insight under the cursor.
     pub fn principle(&self) -> Option<&InsightView> {
         self.principles().get(self.row()).filter(|_| self.shown == NotesListing::Principles)
     }
 
-    /// Lists the files, or the principles.
+    /// Switches between the files and the insights.
     pub fn list_other(&mut self) {
         self.shown = match self.shown {
             NotesListing::Files => NotesListing::Principles,
@@ -94,7 +93,7 @@ impl NotesState {
         (self.focus, self.scroll) = (Focus::List, 0);
     }
 
-    /// Lists the principles, with the cursor on the first rule that may be promoted.
+    /// Lists the insights, with the cursor on the first one that can be promoted.
     pub fn seek_promotion(&mut self) {
         if self.shown == NotesListing::Files {
             self.list_other();
@@ -113,7 +112,7 @@ impl NotesState {
         }
     }
 
-    /// Puts the cursor on a row, or on the last.
+    /// Puts the cursor on a row, at most the last one.
     pub fn place(&mut self, row: usize) {
         let row = row.min(self.len().saturating_sub(1));
         if let Some(own) = self.rows.get_mut(self.shown as usize)
@@ -132,7 +131,7 @@ impl NotesState {
         self.rows[0] = found.unwrap_or(self.rows[0]).min(self.files().len().saturating_sub(1));
     }
 
-    /// Takes the principles. The cursor stays on its principle.
+    /// Takes the insights. The cursor stays on its insight.
     pub fn accept_insights(&mut self, insights: Insights) {
         let before: Option<ClaimId> = self.principles().get(self.rows[1]).map(|insight| insight.claim);
         self.insights = Some(insights);

@@ -1,4 +1,4 @@
-//! What covers a screen: a form, the palette, a confirmation, an input line, the log.
+//! Overlays: forms, dialogs and pages that cover a screen.
 
 use ratatui_textarea::TextArea;
 
@@ -10,54 +10,52 @@ use crate::tui::{
     msg::WriteRequest,
 };
 
-/// What lies over the screen; it gets the keys.
+/// A form, dialog or page that covers the screen and takes the keys.
 #[derive(Clone, Debug)]
 pub enum Overlay {
-    /// An act being filled in.
+    /// A form that is being filled in.
     Form(Box<ActForm>),
-    /// Every act, searchable.
+    /// The palette: all actions, searchable.
     Palette(Palette),
-    /// A question before something that cannot be undone.
+    /// A question before an act, such as one that cannot be undone.
     Confirm(Confirm),
-    /// One line of text.
+    /// An input line.
     Prompt(PromptInput),
-    /// The session's log, scrolled up by this many lines.
+    /// The log of the session.
     Log {
-        /// Lines scrolled up from the end.
+        /// The number of lines scrolled up from the end.
         up: usize,
     },
-    /// A text to read.
+    /// A text page.
     Page(Box<TextPage>),
     /// Pairs that wait for a verdict, one after another.
     Judging(Box<JudgingState>),
-    /// What the app is, in a few cards.
+    /// The tour: what ergo is, in a few cards.
     Tour {
-        /// The card shown, from 0.
+        /// The shown card, from 0.
         page: usize,
     },
 }
 
-/// The palette.
 #[derive(Clone, Debug)]
 pub struct Palette {
-    /// What is searched for.
     pub input: TextArea<'static>,
     /// The row under the cursor.
     pub row: usize,
 }
 
 impl Palette {
-    /// An empty one.
     pub fn new() -> Self {
         Self { input: super::form::one_line(""), row: 0 }
     }
 
-    /// What is searched for.
+    /// Returns the search text.
     pub fn wanted(&self) -> String {
         self.input.lines().join(" ").trim().to_owned()
     }
 
-    /// The acts that fit what is searched for, the best first: those of the screen; if none of them does, those of the others.
+    /// Returns the actions that match the search, the best match first: those of the screen or, if none of these
+    /// matches, those of the other screens.
     pub fn acts(&self, state: &AppState) -> Vec<&'static ActionSpec> {
         let wanted = self.wanted();
         let here: Vec<&ActionSpec> = action::in_chain(state.screen_chain()).collect();
@@ -73,7 +71,7 @@ impl Palette {
     }
 }
 
-/// The acts that are called so, the best first; then those whose key or explanation has the words.
+/// Returns the actions whose name matches, the best match first; then those whose key or explanation has all the words.
 fn fitting(wanted: &str, all: Vec<&'static ActionSpec>, state: &AppState) -> Vec<&'static ActionSpec> {
     let mut names: Vec<(usize, &str)> = Vec::new();
     for (index, spec) in all.iter().enumerate() {
@@ -102,32 +100,32 @@ impl Default for Palette {
     }
 }
 
-/// A question before something that cannot be undone. Cancel has the focus, the key that asked does not answer while it is held
-/// down, and nothing answers before it has been painted.
+/// A question before an act, such as one that cannot be undone. Cancel has the focus at first. The key that opened the
+/// question does not answer it while held down, and no key answers it before it has been painted.
 #[derive(Clone, Debug)]
 pub struct Confirm {
-    /// What is asked.
     pub question: String,
-    /// What will happen.
+    /// What the act will do.
     pub effect: String,
-    /// What becomes of each item, if there are several.
+    /// What happens to each item, if there are several.
     pub list: Vec<Listed>,
-    /// The first of them that is shown.
+    /// The first visible line of `list`.
     pub scroll: usize,
-    /// The word on the button that does it.
+    /// The label of the button that confirms.
     pub yes: &'static str,
-    /// What is sent on yes.
+    /// The request that is sent on confirmation.
     pub write: Box<WriteRequest>,
-    /// Whether the button that does it has the focus.
+    /// Whether the button that confirms has the focus.
     pub on_yes: bool,
-    /// The key that asked, until it has been let go.
+    /// The key that opened the confirmation, until it is released.
     pub opener: Option<KeyPress>,
-    /// When the question was painted, and then when the key that asked was last seen held down, in milliseconds since the Unix epoch.
+    /// When the question was first painted; later, when `opener` was last seen held down. In milliseconds since the
+    /// Unix epoch.
     pub painted: Option<u64>,
 }
 
 impl Confirm {
-    /// A question about one item. `opener` is the key that asks it.
+    /// Creates a question about one item. `opener` is the key that opened it.
     pub fn new(
         question: impl Into<String>,
         effect: impl Into<String>,
@@ -149,35 +147,31 @@ impl Confirm {
     }
 }
 
-/// One line of a preview.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// It is done; else it is left as it is.
+    /// Whether the act will change the item.
     pub done: bool,
-    /// What is done, or why not.
+    /// What the act will do to the item, or why it will not change it.
     pub text: String,
-    /// The thing that `text` is about.
+    /// The item that `text` is about.
     pub about: String,
 }
 
-/// What a typed line is for.
+/// The purpose of an input line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptPurpose {
-    /// Words to search claims for.
+    /// A search for claims.
     Search,
-    /// A question for the why-chain.
     Why,
 }
 
-/// A line to type in.
+/// An input line.
 #[derive(Clone, Debug)]
 pub struct PromptInput {
-    /// What it is for.
     pub asking: PromptPurpose,
-    /// The text.
     pub input: TextArea<'static>,
-    /// What stood there before, to go back to.
+    /// The text before the prompt was opened, which is restored on cancel.
     pub before: String,
-    /// The screen from which it was opened, if that is another than the one on which the answer is shown.
+    /// The screen from which the prompt was opened, if it is not the one that shows the answer.
     pub from: Option<Screen>,
 }

@@ -1,4 +1,4 @@
-//! A text page over the screen, with its search matches: a scope on a page, or a preview of setup.
+//! A text page over the screen, such as the snapshot of a scope or a preview of setup, and the search on it.
 
 use crossterm::event::KeyEvent;
 use ratatui_textarea::TextArea;
@@ -9,104 +9,103 @@ use crate::{
     tui::key::KeyPress,
 };
 
-/// What the page is about.
+/// The subject of a text page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageSubject {
-    /// What is in force in a scope.
+    /// The active claims of a scope.
     Snapshot(Scope),
-    /// What setup would write into the files of agents, or take out of them.
+    /// What setup would write into the files of agents, or remove from them.
     Setup {
-        /// Whether it takes out.
+        /// Whether setup removes its entries.
         remove: bool,
     },
-    /// What would be written into ergo's section of a file of rules.
+    /// What would be written into ergo's section of a rule file.
     Notes {
-        /// The file.
         path: String,
-        /// The scope of its claims.
+        /// The scope of the file's claims.
         scope: Scope,
     },
-    /// The words to compare while a team is joined.
+    /// The words to compare while this device joins a team.
     Join,
 }
 
-/// The page.
+/// A text page over the screen.
 #[derive(Clone, Debug)]
 pub struct TextPage {
-    /// What it is about.
     pub about: PageSubject,
-    /// The text; `None` until it was read.
+    /// The text; `None` before it was read.
     pub text: Option<String>,
-    /// A word in its lower edge.
+    /// A short note in the lower border.
     pub note: String,
-    /// Why it could not be read, and what helps.
+    /// The error message and a hint, if reading failed.
     pub error: Option<(String, String)>,
-    /// What is searched for on it.
+    /// The search on the page, if there is one.
     pub find: Option<Find>,
-    /// The first line shown, unless a match is.
+    /// The first visible line, unless the page follows a match.
     scroll: usize,
 }
 
-/// What is searched for on a page.
+/// A search on a page.
 #[derive(Clone, Debug)]
 pub struct Find {
-    /// The line to type in.
     pub input: TextArea<'static>,
-    /// It is being typed.
+    /// Whether the search text is still being typed.
     typing: bool,
-    /// Which of the matches is shown, from 0.
+    /// The index of the current match, among [`TextPage::matches`].
     pub at: usize,
-    /// The page stands where that match is; else where it was scrolled to.
+    /// Whether the page is scrolled to the current match; otherwise it stays where it was scrolled by hand.
     follows: bool,
 }
 
 impl Find {
-    /// What is searched for: empty before anything was typed.
+    /// Returns the search text; empty before anything was typed.
     pub fn text(&self) -> String {
         self.input.lines().join(" ").trim().to_owned()
     }
 }
 
 impl TextPage {
-    /// A page that is still to be read.
+    /// Creates a page whose text is not read yet.
     pub fn new(about: PageSubject) -> Self {
         Self { about, text: None, note: String::new(), error: None, find: None, scroll: 0 }
     }
 
-    /// Whether it shows what would be written into files.
+    /// Returns whether the page shows what would be written into files.
     pub fn is_preview(&self) -> bool {
         matches!(self.about, PageSubject::Setup { .. } | PageSubject::Notes { .. })
     }
 
-    /// Whether it shows a difference that could be written.
+    /// Returns whether the page shows changes that can be written: its text has the header of a diff hunk.
     pub fn changes_files(&self) -> bool {
         let lines = |text: &String| text.lines().any(|line| line.starts_with("@@"));
         self.is_preview() && self.text.as_ref().is_some_and(lines)
     }
 
-    /// Whether what is searched for is being typed.
+    /// Returns whether the search text is being typed.
     pub fn is_typing(&self) -> bool {
         self.find.as_ref().is_some_and(|find| find.typing)
     }
 
-    /// What is searched for; `None` for nothing.
+    /// Returns the search text; `None` if it is empty.
     pub fn wanted(&self) -> Option<String> {
         self.find.as_ref().map(Find::text).filter(|text| !text.is_empty())
     }
 
-    /// The lines of the text that have what is searched for, by their numbers from 0.
+    /// Returns the numbers of the lines that contain the search text, from 0.
     pub fn matches(&self) -> Vec<usize> {
         let (Some(text), Some(wanted)) = (&self.text, self.wanted()) else { return Vec::new() };
         let has = |line: &str| crate::tui::text::places(&sanitize_line(line), &wanted).next().is_some();
         text.lines().enumerate().filter(|(_, line)| has(line)).map(|(number, _)| number).collect()
     }
 
-    /// The match that is to be in view, from 0 among [`TextPage::matches`]; `None` if the page stands as it was scrolled.
+    /// Returns the index of the match to keep in view, among [`TextPage::matches`]; `None` if the page stays where it
+    /// was scrolled by hand.
     pub fn shown_match(&self) -> Option<usize> {
         self.find.as_ref().filter(|find| find.follows).map(|find| find.at)
     }
 
-    /// The first line shown; `painted` if a match is followed, which the last frame placed.
+    /// Returns the first visible line. While the page follows a match, that is `painted`, the line that the last frame
+    /// chose.
     pub fn scroll(&self, painted: usize) -> usize {
         if self.shown_match().is_some() { painted } else { self.scroll }
     }
@@ -119,24 +118,24 @@ impl TextPage {
         }
     }
 
-    /// Begins to type what is searched for.
+    /// Starts a search.
     pub fn begin_find(&mut self) {
         self.find = Some(Find { input: one_line(""), typing: true, at: 0, follows: false });
     }
 
-    /// A key goes into what is searched for; the first match is shown.
+    /// Types a key into the search text, and shows the first match.
     pub fn typed(&mut self, key: KeyPress) {
         self.change(|input| {
             input.input(KeyEvent::new(key.code, key.mods));
         });
     }
 
-    /// What was typed is taken away.
+    /// Deletes the search text.
     pub fn clear(&mut self) {
         self.change(clear_line);
     }
 
-    /// Pasted text goes in as one line.
+    /// Pastes text into the search text, as one line.
     pub fn paste(&mut self, text: &str) {
         self.change(|input| {
             input.insert_str(sanitize_line(text));
@@ -149,7 +148,7 @@ impl TextPage {
         (find.at, find.follows) = (0, true);
     }
 
-    /// What is searched for is typed; nothing is searched for if nothing was.
+    /// Ends the typing of the search text. An empty search is closed.
     pub fn end_typing(&mut self) {
         if let Some(find) = &mut self.find {
             find.typing = false;
@@ -159,7 +158,7 @@ impl TextPage {
         }
     }
 
-    /// To the next match or the one before, and round.
+    /// Goes to the next or previous match, in a cycle.
     pub fn step(&mut self, forward: bool) {
         let count = self.matches().len();
         let Some(find) = self.find.as_mut().filter(|_| count > 0) else { return };

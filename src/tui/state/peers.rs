@@ -1,4 +1,4 @@
-//! The Peers screen: teams, their devices, and who waits for admission.
+//! The Peers screen: teams, their devices, and join requests.
 
 use super::Focus;
 use crate::{
@@ -6,10 +6,9 @@ use crate::{
     domain::{DeviceId, EventId},
 };
 
-/// One row.
 #[derive(Clone, Copy, Debug)]
 pub enum PeerEntry<'a> {
-    /// Someone who waits for admission.
+    /// A device that waits for admission.
     Pending(&'a PendingJoin),
     /// A team; its devices follow.
     Team(&'a TeamStatus),
@@ -17,10 +16,10 @@ pub enum PeerEntry<'a> {
     Peer(&'a PeerView),
 }
 
-/// What a row is, whatever stands above it.
+/// The identity of a row, which stays the same when the rows above it change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerEntryId {
-    /// Someone who waits.
+    /// A join request.
     Pending(String),
     /// A team.
     Team(EventId),
@@ -38,53 +37,52 @@ impl PeerEntry<'_> {
     }
 }
 
-/// A team that is being joined: the other side is to answer.
+/// This device's own join request, which the other side has not answered yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Joining {
-    /// What the join is called here.
+    /// The id of the join request on this device.
     pub id: String,
-    /// When the daemon is asked again, in milliseconds since the Unix epoch.
+    /// When the daemon is asked for the answer again, in milliseconds since the Unix epoch.
     pub again_at: u64,
 }
 
-/// The Peers screen.
 #[derive(Clone, Debug, Default)]
 pub struct PeersState {
     /// The daemon's last answer; `None` before the first one.
     pub status: Option<SyncStatus>,
-    /// Who waits for admission.
+    /// The devices that wait for admission.
     pub pending: Vec<PendingJoin>,
-    /// The part that has the focus.
+    /// The pane that has the focus.
     pub focus: Focus,
-    /// Lines by which the detail is scrolled.
+    /// The first visible line of the detail pane.
     pub scroll: usize,
-    /// A team that is being joined.
+    /// The team that this device is joining.
     pub joining: Option<Joining>,
-    /// Why it could not be read.
+    /// The error message, if reading failed.
     pub error: Option<String>,
     row: usize,
     at: Option<PeerEntryId>,
 }
 
 impl PeersState {
-    /// The rows: who waits first, then each team with its devices.
+    /// Returns the rows: first the join requests, then each team with its devices.
     pub fn entries(&self) -> Vec<PeerEntry<'_>> {
         let teams = self.status.iter().flat_map(|status| &status.teams);
         let of_team = |team| std::iter::once(PeerEntry::Team(team)).chain(team.peers.iter().map(PeerEntry::Peer));
         self.pending.iter().map(PeerEntry::Pending).chain(teams.flat_map(of_team)).collect()
     }
 
-    /// The row under the cursor.
+    /// Returns the row under the cursor.
     pub fn row(&self) -> usize {
         self.row
     }
 
-    /// What is under the cursor.
+    /// Returns the entry under the cursor.
     pub fn current(&self) -> Option<PeerEntry<'_>> {
         self.entries().get(self.row).copied()
     }
 
-    /// Who waits, if that is under the cursor.
+    /// Returns the join request under the cursor.
     pub fn waiting(&self) -> Option<&PendingJoin> {
         match self.current() {
             Some(PeerEntry::Pending(join)) => Some(join),
@@ -92,7 +90,7 @@ impl PeersState {
         }
     }
 
-    /// Puts the cursor on a row, or on the last.
+    /// Puts the cursor on a row, at most the last one.
     pub fn place(&mut self, row: usize) {
         let entries = self.entries();
         let row = row.min(entries.len().saturating_sub(1));
@@ -103,7 +101,7 @@ impl PeersState {
         (self.row, self.at) = (row, at);
     }
 
-    /// Takes what the daemon says. The cursor stays on what it stood on, wherever that is now.
+    /// Takes the daemon's answer. The cursor stays on its entry, wherever that is now.
     pub fn accept(&mut self, status: SyncStatus, pending: Vec<PendingJoin>) {
         self.status = Some(status);
         self.pending = pending;
@@ -112,7 +110,7 @@ impl PeersState {
         self.place(found.unwrap_or(self.row));
     }
 
-    /// How many things here wait for a person: who asks to join, events that were not accepted, and what is not as it should be.
+    /// Returns the number of things that need attention: join requests, quarantined events, and problems of teams.
     pub fn attention(&self) -> usize {
         let teams = self.status.iter().flat_map(|status| &status.teams);
         let waiting = teams.map(|team| team.quarantined + team.problems.len());

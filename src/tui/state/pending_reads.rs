@@ -1,36 +1,30 @@
-//! Which data must be read again.
+//! Which data to read again.
 
 use super::why;
 
-/// What should be read again, and what was asked for last.
+/// Which data to read again, and which card and why-chain were requested last.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
-    /// The daemon's health.
     pub health: bool,
-    /// The scope tree.
     pub scopes: bool,
-    /// The card under the cursor.
     pub card: bool,
-    /// The why-chain.
     pub why: bool,
     /// Teams and peers.
     pub sync: bool,
-    /// What needs attention.
+    /// The Inbox.
     pub inbox: bool,
-    /// The page of a long group that was turned to.
+    /// The page of a long group that the Inbox was turned to.
     pub inbox_page: bool,
-    /// How the daemon and its models are.
+    /// The state of the daemon and its models.
     pub diagnose: bool,
-    /// Which agents there are.
     pub agents: bool,
-    /// The files of rules, and the principles.
+    /// The rule files and the insights.
     pub notes: bool,
-    /// The story that is shown.
     pub story: bool,
-    /// What hooks gave agents.
+    /// The claims that hooks injected for agents.
     pub injected: bool,
-    /// The card that was asked for last.
+    /// The card that was requested last, by id or prefix.
     pub asked_card: Option<String>,
-    /// The why-chain that was asked for last.
+    /// The why-chain that was requested last.
     pub asked_why: Option<why::Subject>,
 }

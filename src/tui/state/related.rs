@@ -7,19 +7,19 @@ use crate::{
     tui::search_words::is_alike,
 };
 
-/// The most scopes that are asked if all are shown; they have so long and no longer to answer, the nearest to hand first.
+/// The maximum number of scopes that are asked. They share one deadline, so the most relevant ones come first.
 const SCOPES: usize = 200;
 
-/// The fewest letters that are worth asking about.
+/// The minimum number of characters of a query.
 const SHORTEST: usize = 3;
 
-/// Hits asked for in each scope.
+/// Hits requested in each scope.
 const HITS: usize = 12;
 
-/// How many of the nearest are shown if nothing is like the question, and no claim has its words.
+/// The number of best hits that are shown if no hit is like the query and no claim contains its words.
 const NEAREST: usize = 5;
 
-/// What was asked for.
+/// One query to recall, in several scopes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelatedQuery {
     words: String,
@@ -29,10 +29,11 @@ pub struct RelatedQuery {
 }
 
 impl RelatedQuery {
-    /// What the search line asks for in these scopes, the nearest to hand first; `None` if it asks for nothing.
+    /// Returns the query of the search line in these scopes, the most relevant scope first. `None` if recall cannot
+    /// answer it: it has too few characters, or a filter that recall does not know.
     pub fn of(line: &SearchLine, query: &ClaimsQuery, kinds: &[ClaimKind], scopes: &[Scope]) -> Option<Self> {
         let text = line.words.trim();
-        // The search by meaning cannot filter by the guard's result.
+        // Recall cannot filter by the guard's result.
         let tells = query.verdict.is_none() && query.status.as_deref() != Some("superseded");
         let tells = tells && query.status.as_deref() != Some("retracted");
         if text.chars().count() < SHORTEST || !tells || scopes.is_empty() {
@@ -46,7 +47,7 @@ impl RelatedQuery {
         })
     }
 
-    /// The requests, one a scope.
+    /// Returns the requests, one per scope.
     pub fn requests(&self) -> Vec<RecallRequest> {
         let one = |scope: &Scope| RecallRequest {
             org_id: scope.org_id.clone(),
@@ -61,73 +62,73 @@ impl RelatedQuery {
     }
 }
 
-/// What was found.
+/// The claims that recall found for the search line.
 #[derive(Clone, Debug, Default)]
 pub struct RelatedClaims {
-    /// What was asked for last; `None` where it should be asked again.
+    /// The query that was asked last; `None` if it should be asked again.
     pub asked: Option<RelatedQuery>,
     /// The hits, the best first.
     pub hits: Vec<RecallHit>,
-    /// Whether they answer what was asked.
+    /// Whether the hits answer the query.
     pub verdict: RecallVerdict,
-    /// Whether vectors took part.
+    /// Whether recall compared vectors.
     pub by_meaning: bool,
-    /// How many scopes did not answer in time, of how many.
+    /// The number of scopes that did not answer in time, and the number of scopes asked.
     pub unanswered: (usize, usize),
-    /// Which of the hits stand below the list: those that are not in it.
+    /// The indexes of the hits that are listed below the list, because the list does not contain them.
     near: Vec<usize>,
-    /// The one of these under the cursor.
+    /// The claim under the cursor, if the cursor is below the list.
     under: Option<ClaimId>,
 }
 
 impl RelatedClaims {
-    /// Forgets everything: nothing is searched for.
+    /// Removes all hits, since nothing is searched for.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Takes an answer.
+    /// Takes recall's answer. `unanswered`: the number of scopes that did not answer in time.
     pub fn accept(&mut self, answer: RecallAnswer, unanswered: usize) {
         (self.hits, self.verdict, self.by_meaning) = (answer.hits, answer.verdict, answer.by_meaning);
         self.unanswered = (unanswered, self.asked.as_ref().map_or(unanswered, |asked| asked.scopes.len()));
         self.near.clear();
     }
 
-    /// Why a claim was found, where recall found it.
+    /// Returns the hit for a claim, if recall found it.
     pub fn hit(&self, id: ClaimId) -> Option<&RecallHit> {
         self.hits.iter().find(|hit| hit.claim.id == id)
     }
 
-    /// What stands below the list, the best first.
+    /// Returns the hits that are listed below the list, the best first.
     pub fn near(&self) -> impl ExactSizeIterator<Item = &RecallHit> {
         self.near.iter().map(|index| &self.hits[*index])
     }
 
-    /// The row of these under the cursor.
+    /// Returns the row under the cursor, from 0 below the list; `None` if the cursor is in the list.
     pub fn row(&self) -> Option<usize> {
         let under = self.under?;
         self.near().position(|hit| hit.claim.id == under)
     }
 
-    /// The claim of these under the cursor.
+    /// Returns the claim under the cursor, if the cursor is below the list.
     pub fn current(&self) -> Option<&ClaimView> {
         self.row().and_then(|row| self.near().nth(row)).map(|hit| &hit.claim)
     }
 
-    /// Puts the cursor on a row of these; the last if there are fewer.
+    /// Puts the cursor on a row below the list, at most the last one.
     pub fn place(&mut self, row: usize) {
         let row = row.min(self.near.len().saturating_sub(1));
         let under = self.near().nth(row).map(|hit| hit.claim.id);
         self.under = under;
     }
 
-    /// The cursor is in the list.
+    /// Moves the cursor back into the list.
     pub fn leave(&mut self) {
         self.under = None;
     }
 
-    /// Decides what stands below the list: what is not in it and fits the filters, once the whole list is known. Where the list is empty
-    /// the cursor stands on the best of these.
+    /// Updates the hits below the list: those that the list does not contain and that match the filters. There are none
+    /// before the whole list is known. If the list is empty, the cursor goes to the best hit.
     pub fn settle(&mut self, list: &Windowed<ClaimView>, query: &ClaimsQuery) {
         let before = self.row().unwrap_or(0);
         let whole = list.loaded() && list.known() >= list.total();
@@ -142,7 +143,7 @@ impl RelatedClaims {
     }
 }
 
-/// Whether a claim fits the filters besides its words.
+/// Returns whether a claim matches all filters other than the words.
 fn fits(claim: &ClaimView, query: &ClaimsQuery) -> bool {
     let by = |name: &str| claim.who == name || claim.agent.as_deref() == Some(name);
     let from =

@@ -1,8 +1,7 @@
-//! The screens and their names.
 
 use crate::tui::action::Action;
 
-/// The screens.
+/// A screen of the app.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Screen {
     /// Everything that needs attention.
@@ -10,28 +9,28 @@ pub enum Screen {
     Inbox,
     /// The scope tree and its claims.
     Claims,
-    /// One claim's why-chain.
+    /// The why-chain of one claim.
     Why,
-    /// Teams, their devices, and how things stand with them.
+    /// Teams and their devices.
     Peers,
-    /// Acts, and taking them back.
+    /// Acts, which can be undone there.
     Timeline,
-    /// Models, and the daemon's health.
+    /// Models, and the state of the daemon.
     Models,
     /// Coding agents, and what each did.
     Agents,
-    /// Files of rules, and the principles that rise from them.
+    /// The followed rule files, and the insights.
     Notes,
     /// The Inbox filtered by status: cards that are snoozed, settled, or all. It has no tab of its own.
     Cards,
 }
 
 impl Screen {
-    /// Those that have a tab, in that order.
+    /// The screens that have a tab, in order.
     pub const TABS: [Self; 8] =
         [Self::Inbox, Self::Claims, Self::Why, Self::Peers, Self::Timeline, Self::Models, Self::Agents, Self::Notes];
 
-    /// The act that leads to it.
+    /// Returns the action that goes to the screen.
     pub fn act(self) -> Action {
         match self {
             Self::Inbox | Self::Cards => Action::ShowInbox,
@@ -45,7 +44,7 @@ impl Screen {
         }
     }
 
-    /// The one whose tab is lit while this one is shown.
+    /// Returns the screen whose tab is highlighted while this one is shown.
     #[must_use]
     pub fn tab(self) -> Self {
         match self {
@@ -54,7 +53,6 @@ impl Screen {
         }
     }
 
-    /// Its name.
     pub fn title(self) -> &'static str {
         match self {
             Self::Inbox | Self::Cards => "Inbox",
@@ -75,6 +73,6 @@ pub enum Focus {
     /// The list.
     #[default]
     List,
-    /// What is under the list's cursor.
+    /// The item under the cursor of the list, in full.
     Detail,
 }

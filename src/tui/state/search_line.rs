@@ -1,27 +1,26 @@
-//! What the list of claims is limited to, and the search line that says it in words: `canary by:max since:7d source:docs/adr`. A `!`
-//! before a word, a name, a source or a kind means all but that: `!canary !by:max`.
+//! Filters of the list of claims, and the search line in which they can be typed: `canary by:max since:7d
+//! source:docs/adr`. A `!` before a word, name, source or kind excludes it: `!canary !by:max`.
 
 use crate::domain::{ClaimKind, Status};
 
-/// Milliseconds of a day.
 const DAY: u64 = 86_400_000;
 
 /// The guard's result for a claim, as a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerdictChoice {
-    /// It stands on an open card.
+    /// The claim is on an open card.
     Disputed,
-    /// It was stored with a warning.
+    /// The claim was stored with a warning.
     Warned,
     /// Neither.
     Clean,
 }
 
 impl VerdictChoice {
-    /// Every one, in the order in which the key goes through them.
+    /// All values, in the order in which the filter's key cycles through them.
     pub const ALL: [Self; 3] = [Self::Disputed, Self::Warned, Self::Clean];
 
-    /// The word on the wire and on screen.
+    /// Returns the word of the result on the wire and on screen.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Disputed => "disputed",
@@ -31,42 +30,43 @@ impl VerdictChoice {
     }
 }
 
-/// How old a claim may be, in days.
+/// The ages in days through which the age filter cycles.
 pub const AGES: [u64; 3] = [1, 7, 30];
 
-/// What the search line says: words, and what narrows the list besides.
+/// A parsed search line: words and filters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchLine {
     /// Words to search for.
     pub words: String,
-    /// Only by this person or agent.
+    /// Only claims by this person or agent.
     pub who: Option<String>,
-    /// Only with this in their source.
+    /// Only claims with this text in their source.
     pub source: Option<String>,
-    /// Only of the last so many days.
+    /// Only claims of this number of last days.
     pub days: Option<u64>,
-    /// Only of these kinds; empty for all.
+    /// Only claims of these kinds; empty for all.
     pub kinds: Vec<ClaimKind>,
-    /// Only of this status; `Some(None)` for all.
+    /// Only claims of this status; `Some(None)` for all, `None` if the line does not say.
     pub status: Option<Option<Status>>,
     /// Only claims with this result of the guard.
     pub verdict: Option<VerdictChoice>,
-    /// Words of which none may be there.
+    /// Words of which a claim may contain none.
     pub without: String,
-    /// Only by anybody but this person or agent.
+    /// No claims by this person or agent.
     pub not_who: Option<String>,
-    /// Only without this in their source.
+    /// No claims with this text in their source.
     pub not_source: Option<String>,
 }
 
 impl SearchLine {
-    /// Reads a search line. What is no filter is a word to search for, so that nothing that is typed is lost.
+    /// Parses a search line. A part that is not a valid filter is a word to search for, so that nothing that was typed
+    /// is lost.
     pub fn parse(text: &str) -> Self {
         let mut line = Self::default();
         let (mut words, mut without) = (Vec::new(), Vec::new());
         for part in text.split_whitespace() {
             match part.strip_prefix('!') {
-                // Half typed.
+                // The part is still being typed.
                 Some("") => {}
                 Some(rest) if line.leave(rest) => {}
                 Some(rest) if rest.contains(char::is_alphanumeric) => without.push(rest),
@@ -76,14 +76,14 @@ impl SearchLine {
         }
         line.words = words.join(" ");
         line.without = without.join(" ");
-        // The white space says that the last word is whole.
+        // White space at the end says that the last word is complete.
         if text.ends_with(' ') && !line.words.is_empty() {
             line.words.push(' ');
         }
         line
     }
 
-    /// Takes what is not wanted.
+    /// Applies an excluding filter, such as the `by:max` of `!by:max`. Returns `false` if the part is not one.
     fn leave(&mut self, part: &str) -> bool {
         let Some((name, value)) = part.split_once(':') else { return false };
         match (name, value) {
@@ -106,7 +106,7 @@ impl SearchLine {
     fn take(&mut self, part: &str) -> bool {
         let Some((name, value)) = part.split_once(':') else { return false };
         if value.is_empty() || (name == "source" && !has_word(value)) {
-            // Half typed: neither a filter yet nor a word.
+            // The filter is still being typed: it is not a filter yet, and not a word either.
             return NAMES.contains(&name);
         }
         match name {
@@ -135,14 +135,14 @@ impl SearchLine {
     }
 }
 
-/// Whether a source has letters or digits; without any, the daemon refuses to search for it.
+/// Returns whether a source has a letter or digit. The daemon rejects a search for a source without one.
 fn has_word(source: &str) -> bool {
     source.contains(char::is_alphanumeric)
 }
 
 const NAMES: [&str; 6] = ["by", "source", "since", "kind", "status", "guard"];
 
-/// `7d` or `2w` as days.
+/// Parses a number of days such as `7d` or `2w`, from 1 to 3650 units.
 fn days(text: &str) -> Option<u64> {
     let split = text.len().checked_sub(1)?;
     let (number, unit) = (text.get(..split)?, text.get(split..)?);
@@ -154,8 +154,8 @@ fn days(text: &str) -> Option<u64> {
     }
 }
 
-/// The moment from which on claims of the last so many days were written. Cut to the hour, so that a list that is read on is
-/// the same list.
+/// Returns the beginning of a period of so many days, in milliseconds since the Unix epoch. It is rounded down to the
+/// hour, so that further pages of a list belong to the same query.
 pub fn since(days: u64, now: u64) -> u64 {
     const HOUR: u64 = 3_600_000;
     now.saturating_sub(days * DAY) / HOUR * HOUR

@@ -1,4 +1,4 @@
-//! What this session did and can undo: acts, and undos of acts.
+//! The acts of this session that can be undone, and the undos that can be redone.
 
 use std::collections::VecDeque;
 
@@ -8,46 +8,45 @@ use crate::{
     domain::{OpId, Scope, drift},
 };
 
-/// The most acts whose changes are awaited on the event stream.
+/// The maximum number of own acts whose changes are recognised on the event stream.
 const MAX_OWN: usize = 100;
 
-/// An act of this session, or an undo of one.
+/// An act of this session, or the undo of an act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionAct {
-    /// Its key.
+    /// The `op_id` of the act.
     pub op: OpId,
-    /// Where it was done.
     pub scope: Scope,
-    /// What it did, in a sentence.
+    /// One sentence that says what the act did.
     pub summary: String,
-    /// The items of the Inbox that it was about.
+    /// The items of the Inbox on which it acted.
     pub about: Vec<ItemId>,
-    /// How many items it settled.
+    /// The number of items of the Inbox that it settled.
     pub settled: usize,
 }
 
-/// Acts of this session whose changes are known and whose answers are not, or the other way round.
+/// Matches acts of this session that got no answer with their changes from the event stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnansweredActs {
-    /// The key of the act that waits for its answer, if undo can undo it.
+    /// The `op_id` of the act that waits for its answer, if the act can be undone.
     sent: Option<OpId>,
-    /// Acts without an answer: whether they happened is not known.
+    /// The `op_id`s of acts without an answer, which may or may not have happened.
     lost: Vec<OpId>,
-    /// What came over the event stream, the latest last.
+    /// Changes of this session from the event stream, the latest last.
     arrived: VecDeque<SessionAct>,
 }
 
-/// The most changes that are kept for answers that are still to come.
+/// The maximum number of changes that are kept in case the answer to their act is lost.
 const MAX_ARRIVED: usize = 20;
 
 impl AppState {
-    /// Takes note of the key of an act that is sent, if undo can undo it.
+    /// Records the `op_id` of an act that is being sent; `None` if the act cannot be undone.
     pub fn act_sent(&mut self, op: Option<OpId>) {
         self.unanswered.lost.retain(|lost| Some(*lost) != op);
         self.unanswered.sent = op;
     }
 
-    /// The act that was sent has no answer. Returns it if its change has arrived all the same.
+    /// Records that the act that was sent gets no answer. Returns the act if its change has arrived nevertheless.
     pub fn answer_lost(&mut self) -> Option<SessionAct> {
         let op = self.unanswered.sent.take()?;
         let arrived = self.unanswered.arrived.iter().find(|act| act.op == op).cloned();
@@ -57,7 +56,7 @@ impl AppState {
         arrived
     }
 
-    /// A change of this session arrived. Returns its act if that has no answer.
+    /// Records a change of this session. Returns its act if that act got no answer.
     pub fn change_arrived(&mut self, act: SessionAct) -> Option<SessionAct> {
         let UnansweredActs { lost, arrived, .. } = &mut self.unanswered;
         if let Some(at) = lost.iter().position(|op| *op == act.op) {
@@ -71,7 +70,7 @@ impl AppState {
         None
     }
 
-    /// Keeps the key of an act that was sent, to know its change when it comes back over the event stream.
+    /// Records the `op_id` of an act that was sent, by which its change is recognised on the event stream.
     pub fn remember_own(&mut self, op: OpId) {
         if self.own.len() == MAX_OWN {
             self.own.pop_front();
@@ -79,15 +78,15 @@ impl AppState {
         self.own.push_back(op);
     }
 
-    /// Notes an act that undo can undo; what was undone before cannot be redone from here on.
+    /// Records an act that can be undone. Earlier undos can no longer be redone.
     pub fn did(&mut self, act: SessionAct) {
-        // After a lost answer the same act may have been sent again.
+        // If the answer was lost, the same act may have been sent again.
         self.done.retain(|known| known.op != act.op);
         self.done.push(act);
         self.undone.clear();
     }
 
-    /// The claims under the cursor: one, or the sides of a card, the new one first.
+    /// Returns the claim under the cursor, or the two shown sides of the card under the cursor, the new one first.
     fn selected_claims(&self) -> Vec<&ClaimView> {
         if let Some(claim) = self.selected_claim() {
             return vec![claim];
@@ -96,26 +95,28 @@ impl AppState {
         sides.into_iter().flatten().collect()
     }
 
-    /// What the claim under the cursor, or each side of the card under the cursor, says.
+    /// Returns the statement of the claim under the cursor, or of each shown side of the card under the cursor.
     pub fn selected_text(&self) -> Option<String> {
         let texts: Vec<&str> = self.selected_claims().into_iter().map(|claim| claim.statement.as_str()).collect();
         Some(texts.join("\n")).filter(|text| !text.trim().is_empty())
     }
 
-    /// The file and line that the claim under the cursor comes from, or the first side of the card under the cursor that names one: only of the project
-    /// where the app was opened, since elsewhere the files are not those.
+    /// Returns the file and line from which the claim under the cursor comes, or the first side of the card under the
+    /// cursor that names one. Only for claims of the project where the app was opened, since the files of other
+    /// projects are not here.
     pub fn selected_source(&self) -> Option<(String, Option<usize>)> {
         let mut here = self.selected_claims().into_iter().filter(|claim| claim.scope == self.home.0);
         let named = here.find_map(|claim| drift::named(claim.source.as_deref()?));
         named.map(|(path, line)| (path.to_owned(), line))
     }
 
-    /// Whether what happens in this scope is on the screen.
+    /// Returns whether the screen shows what happens in a scope.
     pub fn shows(&self, scope: &Scope) -> bool {
         self.scope.as_ref().is_none_or(|shown| shown == scope)
     }
 
-    /// Returns “ in acme/api” for messages about an act in another scope than the one shown; else nothing.
+    /// Returns a suffix such as “ in acme/api” for messages about an act in another scope than the shown one; otherwise
+    /// an empty string.
     pub fn scope_suffix(&self, scope: &Scope) -> String {
         if self.scope.as_ref() == Some(scope) { String::new() } else { format!(" in {scope}") }
     }

@@ -1,4 +1,5 @@
-//! The Timeline as a story: what is unclear in it first, then its claims by date, the newest first.
+//! The Timeline as a story: first its marks, at which something is unclear, then its claims by date; both the newest
+//! first.
 
 use super::acts::Period;
 use crate::{
@@ -6,16 +7,14 @@ use crate::{
     domain::{ClaimId, Confusion, Scope},
 };
 
-/// A row.
 #[derive(Clone, Copy, Debug)]
 pub enum StoryRow<'a> {
-    /// A place that is unclear.
+    /// A mark: a reversal, an ambiguity or a stale claim.
     Mark(&'a StoryMark),
-    /// A claim.
     Claim(&'a ClaimView),
 }
 
-/// What a row is, whatever stands above it.
+/// The identity of a row, which stays the same when the rows above it change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum RowId {
     Mark(Vec<ClaimId>),
@@ -25,50 +24,49 @@ enum RowId {
 /// The story of a scope.
 #[derive(Clone, Debug)]
 pub struct StoryState {
-    /// Whose it is.
     pub scope: Scope,
-    /// From when on.
+    /// The period of the story.
     pub span: Period,
-    /// The daemon's last answer.
+    /// The daemon's last answer; `None` before the first one.
     pub story: Option<Box<Story>>,
-    /// What was asked for last.
+    /// The query that was sent last.
     pub asked: Option<StoryQuery>,
-    /// The first line shown of what is under the cursor.
+    /// The first visible line of the detail pane.
     pub scroll: usize,
-    /// Why it could not be read.
+    /// The error message, if reading failed.
     pub error: Option<String>,
     row: usize,
 }
 
 impl StoryState {
-    /// The story of a scope, still to be read.
+    /// Creates the state of a scope's story, which is not read yet.
     pub fn new(scope: Scope) -> Self {
         Self { scope, span: Period::All, story: None, asked: None, scroll: 0, error: None, row: 0 }
     }
 
-    /// What the daemon is asked for.
+    /// Returns the query for the story.
     pub fn query(&self, since: Option<u64>) -> StoryQuery {
         let Scope { org_id, project } = self.scope.clone();
         StoryQuery { org_id, project, subject: None, since }
     }
 
-    /// Every row.
+    /// Returns all rows.
     pub fn rows(&self) -> Vec<StoryRow<'_>> {
         let marks = self.story.iter().flat_map(|story| story.marks.iter().rev()).map(StoryRow::Mark);
         marks.chain(self.story.iter().flat_map(|story| story.claims.iter().rev()).map(StoryRow::Claim)).collect()
     }
 
-    /// The number of the row under the cursor.
+    /// Returns the index of the row under the cursor.
     pub fn row(&self) -> usize {
         self.row
     }
 
-    /// The row under the cursor.
+    /// Returns the row under the cursor.
     pub fn current(&self) -> Option<StoryRow<'_>> {
         self.rows().get(self.row).copied()
     }
 
-    /// The mark under the cursor.
+    /// Returns the mark under the cursor.
     pub fn mark(&self) -> Option<&StoryMark> {
         match self.current()? {
             StoryRow::Mark(mark) => Some(mark),
@@ -76,12 +74,12 @@ impl StoryState {
         }
     }
 
-    /// A claim of the story.
+    /// Returns a claim of the story.
     pub fn claim(&self, id: ClaimId) -> Option<&ClaimView> {
         self.story.as_ref()?.claims.iter().find(|claim| claim.id == id)
     }
 
-    /// Puts the cursor on a row, or on the last.
+    /// Puts the cursor on a row, at most the last one.
     pub fn place(&mut self, row: usize) {
         let row = row.min(self.rows().len().saturating_sub(1));
         if row != self.row {
@@ -89,7 +87,7 @@ impl StoryState {
         }
     }
 
-    /// Takes what the daemon says; the cursor stays on its row, if that is still there.
+    /// Takes the daemon's answer. The cursor stays on its row, if that is still there.
     pub fn accept(&mut self, story: Story) {
         let id = |row: &StoryRow<'_>| match row {
             StoryRow::Mark(mark) => RowId::Mark(mark.claims.clone()),
@@ -103,8 +101,8 @@ impl StoryState {
     }
 }
 
-/// The letters of the claims of a mark or a story card, in order: claims that make the same choice share one. A reversal ends with the choice that it began
-/// with.
+/// Returns a letter for each claim of a mark or a story card, in order. Claims that make the same choice share a
+/// letter: a reversal ends with the choice with which it began.
 pub fn turns(confusion: Confusion, count: usize) -> Vec<char> {
     let back = confusion == Confusion::Reversal && count > 2;
     (0..count).map(|at| if back && at + 1 == count { 'A' } else { letter(at) }).collect()

@@ -8,7 +8,7 @@ use crate::{
     tui::{drift::Drift, graph},
 };
 
-/// What was asked.
+/// The subject of the Why screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A claim, by id or prefix.
@@ -17,14 +17,13 @@ pub enum Subject {
     Question(String),
 }
 
-/// The screen.
 #[derive(Clone, Debug, Default)]
 pub struct WhyState {
-    /// What was asked last.
+    /// The current subject.
     pub subject: Option<Subject>,
-    /// The subjects before, to go back to.
+    /// The earlier subjects, to which the Back key returns; the latest last.
     pub past: Vec<Subject>,
-    /// The answer last received.
+    /// The last answer.
     pub chain: Option<WhyChain>,
     /// The node under the cursor.
     pub cursor: Option<NodeId>,
@@ -34,71 +33,60 @@ pub struct WhyState {
     pub drifts: HashMap<ClaimId, Drift>,
 }
 
-/// An answer, from a claim's history or from a question.
+/// The answer to a subject: from a claim's history, or from a question.
 #[derive(Clone, Debug, Default)]
 pub struct WhyChain {
-    /// The claim in question.
+    /// The claim that is explained.
     pub answer: Option<ClaimView>,
-    /// What replaced it, oldest first.
+    /// The claims that replaced it, the oldest first.
     pub successors: Vec<ClaimView>,
-    /// The claim and what it replaced, newest first.
+    /// The claim and the claims that it replaced, the newest first.
     pub links: Vec<ChainLink>,
-    /// Its premises.
     pub premises: Vec<ClaimView>,
-    /// Its dependents.
     pub dependents: Vec<ClaimView>,
-    /// Open cards in which it takes part.
+    /// The open cards about the claim.
     pub cards: Vec<CardSummary>,
-    /// Further claims that fit the question.
+    /// Further claims that match the question.
     pub others: Vec<ClaimView>,
-    /// Verdicts of judges on it and other claims.
+    /// Judgements on the claim and other claims.
     pub judgements: Vec<EventView>,
-    /// Said if there is no answer.
+    /// A message, if there is no answer.
     pub note: Option<String>,
 }
 
-/// Where a node stands.
+/// The part of the screen in which a node is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Section {
-    /// In the chain itself.
     Chain,
-    /// Among the premises.
     Premises,
-    /// Among the dependents.
     Dependents,
-    /// Among the cards.
     Cards,
-    /// Among what else fits.
+    /// Further claims that match the question.
     Others,
 }
 
-/// What the cursor holds on to.
+/// The identity of a node, which stays the same when the list changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeId {
-    /// Where.
     pub section: Section,
-    /// The claim's or the card's id.
+    /// The id of the claim or the card.
     pub id: [u8; 32],
 }
 
-/// A thing that the cursor can stand on.
+/// An item on which the cursor can stand.
 #[derive(Clone, Debug)]
 pub enum Node<'a> {
-    /// A claim; in the chain also the act that replaced it.
+    /// A claim; in the chain, also the step that links it to its successor.
     Claim {
-        /// Where it stands.
         section: Section,
-        /// The claim.
         claim: &'a ClaimView,
-        /// The step of the chain.
         link: Option<&'a ChainLink>,
     },
-    /// A card.
     Card(&'a CardSummary),
 }
 
 impl Node<'_> {
-    /// What the cursor holds on to.
+    /// Returns the identity of the node.
     pub fn id(&self) -> NodeId {
         match self {
             Self::Claim { section, claim, .. } => NodeId { section: *section, id: claim.id.0 },
@@ -107,7 +95,7 @@ impl Node<'_> {
     }
 }
 
-/// Returns the open cards: settled ones show in the chain.
+/// Returns the open cards; settled cards show in the chain.
 fn open(mut cards: Vec<CardSummary>) -> Vec<CardSummary> {
     cards.retain(|card| card.status == CardStatus::Open);
     cards
@@ -145,7 +133,7 @@ impl From<WhyAnswer> for WhyChain {
     }
 }
 
-/// What each node of the chain replaced, as numbers among the nodes.
+/// Returns for each claim in `nodes` which of these claims it replaced, as indexes among the claims.
 pub fn replaced<'a>(nodes: impl Iterator<Item = &'a Node<'a>>) -> Vec<Vec<usize>> {
     let chain: Vec<(&ClaimView, Option<ClaimId>)> = nodes
         .filter_map(|node| match node {
@@ -166,7 +154,7 @@ pub fn replaced<'a>(nodes: impl Iterator<Item = &'a Node<'a>>) -> Vec<Vec<usize>
 }
 
 impl WhyChain {
-    /// Everything the cursor can stand on, from the newest claim down.
+    /// Returns all items on which the cursor can stand, from the newest claim down.
     pub fn nodes(&self) -> Vec<Node<'_>> {
         fn claims(section: Section, claims: &[ClaimView]) -> Vec<Node<'_>> {
             claims.iter().map(|claim| Node::Claim { section, claim, link: None }).collect()
@@ -182,7 +170,7 @@ impl WhyChain {
             claim: &link.claim,
             link: Some(link),
         }));
-        // Where chains fork and merge, what is nearer need not be newer.
+        // If chains fork and merge, a claim fewer steps away is not always newer.
         let mut placed: Vec<Option<Node<'_>>> = nodes.into_iter().map(Some).collect();
         let order = graph::order(&replaced(placed.iter().flatten()));
         let mut nodes: Vec<Node<'_>> = order.into_iter().filter_map(|at| placed.get_mut(at)?.take()).collect();
@@ -193,26 +181,26 @@ impl WhyChain {
         nodes
     }
 
-    /// The node of the claim in question.
+    /// Returns the node of the claim that is explained.
     pub fn home(&self) -> Option<NodeId> {
         self.answer.as_ref().map(|claim| NodeId { section: Section::Chain, id: claim.id.0 })
     }
 }
 
 impl WhyState {
-    /// The chain that is shown: none if the subject could not be read.
+    /// Returns the shown chain; `None` if reading the subject failed.
     pub fn shown(&self) -> Option<&WhyChain> {
         self.chain.as_ref().filter(|_| self.error.is_none())
     }
 
-    /// The node under the cursor, with its number.
+    /// Returns the node under the cursor, with its index.
     pub fn current(&self) -> Option<(usize, Node<'_>)> {
         let nodes = self.shown()?.nodes();
         let index = nodes.iter().position(|node| Some(node.id()) == self.cursor).unwrap_or(0);
         nodes.into_iter().nth(index).map(|node| (index, node))
     }
 
-    /// The claim under the cursor.
+    /// Returns the claim under the cursor.
     pub fn current_claim(&self) -> Option<&ClaimView> {
         match self.current()?.1 {
             Node::Claim { claim, .. } => Some(claim),
@@ -220,7 +208,7 @@ impl WhyState {
         }
     }
 
-    /// The card under the cursor.
+    /// Returns the card under the cursor.
     pub fn current_card(&self) -> Option<CardId> {
         match self.current()?.1 {
             Node::Card(card) => Some(card.id),
@@ -239,7 +227,7 @@ impl WhyState {
         self.cursor = next;
     }
 
-    /// Takes an answer: the cursor stays on its node if that is still there, else it goes to the claim in question.
+    /// Takes an answer. The cursor stays on its node; if that is gone, it goes to the claim that is explained.
     pub fn accept(&mut self, chain: WhyChain) {
         let kept = self.cursor.filter(|id| chain.nodes().iter().any(|node| node.id() == *id));
         self.cursor = kept.or_else(|| chain.home()).or_else(|| chain.nodes().first().map(Node::id));

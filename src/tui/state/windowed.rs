@@ -1,8 +1,9 @@
-//! A long list of which only the pages near the cursor are loaded: keyset pages from the daemon, and a cursor on an
-//! id.
+//! A long list of which only the pages near the cursor are in memory: keyset pages from the daemon, and a cursor that
+//! stays on its row by the row's id.
 //!
-//! Each page begins where the one before it ends. If a page that is read again ends elsewhere than before, the page after it
-//! begins there from then on, and is read again once it is near the cursor. So pages stay full, whatever comes and goes.
+//!
+//! Each page begins where the previous one ends. If a page is read again and ends elsewhere than before, the next page
+//! begins there from then on, and is read again once it is near the cursor. So pages stay full while rows come and go.
 
 mod keyset_page;
 
@@ -11,19 +12,20 @@ use std::{collections::HashSet, ops::Range};
 use crate::tui::msg::ListRow;
 use keyset_page::KeysetPage;
 
-/// Rows asked for at a time.
+/// Rows requested at a time.
 pub const PAGE: usize = 200;
 
-/// Rows on either side of the cursor of which the pages are read again after a change.
+/// After a change, the pages with rows within this distance of the cursor are read again.
 const NEAR: usize = PAGE;
 
-/// Rows on either side of the cursor of which the pages are kept; the others remember only where they begin.
+/// The pages with rows within this distance of the cursor keep their rows in memory. The other pages keep only their
+/// position.
 const KEEP: usize = 3 * PAGE;
 
-/// How near the end of what is known the cursor may come before the next page is asked for.
+/// The next page is requested once the cursor is within this distance of the last known row.
 const AHEAD: usize = PAGE / 2;
 
-/// A list of which a window is in memory.
+/// A long list with a window of rows in memory.
 #[derive(Clone, Debug)]
 pub struct Windowed<T: ListRow> {
     pages: Vec<KeysetPage<T>>,
@@ -36,18 +38,17 @@ pub struct Windowed<T: ListRow> {
     pinned: Option<T::Id>,
     waiting: Option<usize>,
     changed_meanwhile: bool,
-    /// The last request failed; nothing is asked for until the cursor moves or the list is read anew.
+    /// The last request failed. Nothing is requested until the cursor moves or the list is read again.
     failed: bool,
-    /// The row to which the cursor goes once it is listed.
     sought: Option<T::Id>,
 }
 
-/// A page to ask for.
+/// A page to request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRequest {
-    /// Which page of the list.
+    /// The index of the page in the list.
     pub index: usize,
-    /// The daemon's cursor for its beginning; absent for the first.
+    /// The daemon's cursor for the beginning of the page; `None` for the first page.
     pub cursor: Option<String>,
 }
 
@@ -71,63 +72,63 @@ impl<T: ListRow> Default for Windowed<T> {
 }
 
 impl<T: ListRow + Clone> Windowed<T> {
-    /// How many rows there are in all, by the daemon's word.
+    /// Returns the number of rows in the whole list, according to the daemon.
     pub fn total(&self) -> usize {
         self.total.max(self.known())
     }
 
-    /// How many rows the cursor can reach now.
+    /// Returns the number of rows that the cursor can reach now.
     pub fn known(&self) -> usize {
         self.pages.iter().map(|page| page.len).sum()
     }
 
-    /// Whether the first page has arrived.
+    /// Returns whether the first page has arrived.
     pub fn loaded(&self) -> bool {
         self.loaded
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether the list has no known rows.
     pub fn is_empty(&self) -> bool {
         self.known() == 0
     }
 
-    /// The row number of the cursor, from 0.
+    /// Returns the row number of the cursor, from 0.
     pub fn cursor(&self) -> usize {
         self.cursor
     }
 
-    /// The id that the cursor holds on to.
+    /// Returns the id of the row on which the cursor stays.
     pub fn anchor(&self) -> Option<T::Id> {
         self.anchor
     }
 
-    /// Whether every row is known: there is no further page.
+    /// Returns whether every row is known, so that there is no further page.
     pub fn is_whole(&self) -> bool {
         self.loaded && !self.has_next()
     }
 
-    /// Whether a jump to the end still waits for pages.
+    /// Returns whether a jump to the last row still waits for pages.
     pub fn is_seeking(&self) -> bool {
         self.to_end
     }
 
-    /// The row at `index`; `None` if its page is not in memory.
+    /// Returns the row at `index`; `None` if its page is not in memory.
     pub fn get(&self, index: usize) -> Option<&T> {
         let (page, offset) = self.locate(index)?;
         self.pages[page].items.as_ref()?.get(offset)
     }
 
-    /// The row under the cursor.
+    /// Returns the row under the cursor.
     pub fn current(&self) -> Option<&T> {
         self.get(self.cursor)
     }
 
-    /// The row under the cursor, for acts: none while what is shown is of an earlier question.
+    /// Returns the row under the cursor, for an act; `None` while the rows of an earlier query are still shown.
     pub fn selected(&self) -> Option<&T> {
         self.current().filter(|_| self.loaded)
     }
 
-    /// A row by its id; `None` if it is not in memory.
+    /// Returns a row by its id; `None` if it is not in memory.
     pub fn find_row(&self, id: T::Id) -> Option<&T> {
         self.pages.iter().filter_map(|page| page.items.as_ref()).flatten().find(|row| row.id() == id)
     }
@@ -140,7 +141,8 @@ impl<T: ListRow + Clone> Windowed<T> {
         }
     }
 
-    /// The first visible row when `height` rows are shown: moves only as far as needed to keep the cursor in view.
+    /// Returns the first visible row if `height` rows are visible. It moves only as far as needed to keep the cursor in
+    /// view.
     pub fn top(&self, height: usize) -> usize {
         let height = height.max(1);
         let last = self.known().saturating_sub(height);
@@ -149,7 +151,7 @@ impl<T: ListRow + Clone> Windowed<T> {
             .min(last.max((self.cursor + 1).saturating_sub(height)))
     }
 
-    /// Moves the cursor by `rows`, with `height` rows in view.
+    /// Moves the cursor by a number of rows. `height`: the number of visible rows.
     pub fn step(&mut self, rows: isize, height: usize) {
         self.to_end = false;
         self.place(self.cursor.saturating_add_signed(rows), height);
@@ -161,7 +163,7 @@ impl<T: ListRow + Clone> Windowed<T> {
         self.place(0, height);
     }
 
-    /// Moves the cursor to the last row, and on to the very last as pages arrive.
+    /// Moves the cursor to the last known row, and further to the last row of the list as pages arrive.
     pub fn end(&mut self, height: usize) {
         self.place(usize::MAX, height);
         self.to_end = true;
@@ -182,14 +184,15 @@ impl<T: ListRow + Clone> Windowed<T> {
         self.evict();
     }
 
-    /// Moves the cursor to a row by its id; says whether it was found.
+    /// Moves the cursor to a row by its id. Returns whether the row is in memory.
     pub fn select(&mut self, id: T::Id, height: usize) -> bool {
         let Some(index) = self.find(id) else { return false };
         self.place(index, height);
         true
     }
 
-    /// The page to ask for next, if one is needed and none is under way.
+    /// Begins a request for the next needed page, and returns it. `None` if no page is needed or a request is under
+    /// way.
     pub fn need(&mut self) -> Option<PageRequest> {
         if self.waiting.is_some() || self.failed {
             return None;
@@ -203,8 +206,8 @@ impl<T: ListRow + Clone> Windowed<T> {
         if !self.loaded {
             return Some(PageRequest { index: 0, cursor: None });
         }
-        // The page under the cursor first if nothing of it is shown; else from the top, since a page that is read again may
-        // move the beginning of the next one.
+        // The page under the cursor comes first if it is not in memory. Otherwise the pages are read from the top,
+        // since reading a page again can move the beginning of the next one.
         let here = self.locate(self.cursor).map(|(page, _)| page).filter(|page| self.is_missing(*page));
         let near = self.near(NEAR).find(|page| self.is_missing(*page) || self.pages[*page].stale);
         if let Some(index) = here.or(near) {
@@ -215,8 +218,8 @@ impl<T: ListRow + Clone> Windowed<T> {
             .then_some(PageRequest { index: self.pages.len(), cursor: Some(next) })
     }
 
-    /// Asks again for what is in view, and for the rest when it comes into view, since something changed; what is shown stays
-    /// until then.
+    /// Marks all pages to be read again after a change: those near the cursor now, the others once the cursor is near.
+    /// The old rows are shown until then.
     pub fn refresh(&mut self) {
         for page in &mut self.pages {
             page.stale = true;
@@ -225,7 +228,7 @@ impl<T: ListRow + Clone> Windowed<T> {
         self.failed = false;
     }
 
-    /// Forgets everything, as for another query; what is shown stays until the first page arrives.
+    /// Starts again with another query. The old rows are shown until the first page arrives.
     pub fn restart(&mut self) {
         self.loaded = false;
         self.to_end = false;
@@ -234,20 +237,21 @@ impl<T: ListRow + Clone> Windowed<T> {
         self.failed = false;
     }
 
-    /// Forgets everything at once.
+    /// Removes all rows at once.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// The request that was under way failed. It is made again once the cursor moves, or after [`Windowed::refresh`] or
-    /// [`Windowed::restart`]: made again at once, it would fail again and again.
+    /// Records that the request under way failed. It is made again once the cursor moves, or after
+    /// [`Windowed::refresh`] or [`Windowed::restart`]; made again at once, it would fail in a loop.
     pub fn failed(&mut self) {
         self.waiting = None;
         self.to_end = false;
         self.failed = true;
     }
 
-    /// Puts a row first that is not in the list, under the cursor, until the cursor leaves it.
+    /// Moves the cursor to a row. If the row is not in memory, it is inserted as the first one until the cursor leaves
+    /// it.
     pub fn insert_current(&mut self, row: T, height: usize) {
         let id = row.id();
         if !self.select(id, height)
@@ -261,8 +265,8 @@ impl<T: ListRow + Clone> Windowed<T> {
         }
     }
 
-    /// Takes a page. The cursor stays on its id; if that is gone, on the nearest neighbour that is left. With `keep`, a row
-    /// under the cursor that is gone from the list stays until the cursor leaves it.
+    /// Takes the requested page. The cursor stays on its row; if that is gone, it goes to the nearest row that is left.
+    /// With `keep`, a row under the cursor that is gone from the list stays until the cursor leaves it.
     pub fn accept(&mut self, items: Vec<T>, total: usize, next: Option<String>, keep: bool, height: usize) {
         let Some(index) = self.waiting.take() else { return };
         let stale = std::mem::take(&mut self.changed_meanwhile);
@@ -286,19 +290,19 @@ impl<T: ListRow + Clone> Windowed<T> {
         self.evict();
     }
 
-    /// The cursor goes to this row as soon as it is listed, unless it is moved before.
+    /// Moves the cursor to a row as soon as the row is listed, unless the cursor is moved before.
     pub fn seek(&mut self, id: T::Id) {
         self.sought = Some(id);
     }
 
-    /// Puts a page in its place, and adapts the pages after it to where it ends.
+    /// Stores a page that was read, and adapts the later pages to its new end.
     fn put(&mut self, index: usize, mut fresh: KeysetPage<T>) {
         let beyond = self.here() > index;
         let listed: HashSet<T::Id> = fresh.items.iter().flatten().map(ListRow::id).collect();
         self.pinned = self.pinned.filter(|id| !listed.contains(id));
         let mut later = self.pages.split_off((index + 1).min(self.pages.len()));
         let replaced = (index < self.pages.len()).then(|| self.pages.pop()).flatten();
-        // A row is listed once: where it was read last.
+        // A row is listed only once, on the page that was read last.
         for page in &mut self.pages {
             page.stale |= page.remove(&listed);
         }
@@ -307,7 +311,8 @@ impl<T: ListRow + Clone> Windowed<T> {
             Some(page) => page.from.clone(),
             None => self.pages.last().and_then(|last| last.next.clone()),
         };
-        // Rows of the page as it was are gone if this one reaches beyond them, or ends at the same place.
+        // The remaining rows of the replaced page are gone if the new page reaches beyond them, or ends at the same
+        // place.
         let end = self.known() + replaced.as_ref().map_or(0, |page| page.len);
         let tail = replaced.filter(|page| !reached && page.next != fresh.next).map(|page| page.after(&listed));
         let far = end.saturating_sub(tail.as_ref().map_or(0, |tail| tail.len)) >= self.cursor + NEAR;
@@ -325,7 +330,7 @@ impl<T: ListRow + Clone> Windowed<T> {
         self.pages.append(&mut later);
     }
 
-    /// The row under the cursor, and the ids around it.
+    /// Returns the row under the cursor, and the ids around it.
     fn around(&self) -> Around<T> {
         let id = |index| self.get(index).map(ListRow::id);
         Around {
@@ -336,8 +341,8 @@ impl<T: ListRow + Clone> Windowed<T> {
         }
     }
 
-    /// Puts the cursor back on its row. If that is gone, it is pinned where it was, if asked for; else the cursor goes to the
-    /// nearest row that is left.
+    /// Puts the cursor back on its row. If the row is gone, it is inserted again in its old place if `keep` is set;
+    /// otherwise the cursor goes to the nearest row that is left.
     fn hold(&mut self, around: Around<T>, keep: bool) {
         let same = around.id.and_then(|id| self.find(id));
         let next = || around.after.iter().find_map(|id| self.find(*id));
@@ -356,7 +361,8 @@ impl<T: ListRow + Clone> Windowed<T> {
         }
     }
 
-    /// Inserts a row that is no longer in the list, until the cursor leaves it; `false` if its place is not in memory.
+    /// Inserts a row that is no longer in the list, until the cursor leaves it. Returns `false` if its place is not in
+    /// memory.
     fn pin(&mut self, at: usize, row: T) -> bool {
         let end = self.pages.last().map(|page| (self.pages.len() - 1, page.len));
         let Some((number, offset)) = self.locate(at).or(end) else { return false };
@@ -385,7 +391,7 @@ impl<T: ListRow + Clone> Windowed<T> {
         self.anchor = self.current().map(ListRow::id);
     }
 
-    /// The row number of a row by its id; `None` if it is not in memory.
+    /// Returns the row number of a row by its id; `None` if it is not in memory.
     pub fn index_of(&self, id: T::Id) -> Option<usize> {
         self.find(id)
     }
@@ -414,17 +420,17 @@ impl<T: ListRow + Clone> Windowed<T> {
         None
     }
 
-    /// The page that the cursor is in.
+    /// Returns the index of the page under the cursor.
     fn here(&self) -> usize {
         self.locate(self.cursor).map_or(0, |(page, _)| page)
     }
 
-    /// Whether a page has rows that are not in memory.
+    /// Returns whether the rows of a page are not in memory.
     fn is_missing(&self, page: usize) -> bool {
         self.pages.get(page).is_some_and(|page| page.items.is_none() && page.len > 0)
     }
 
-    /// The pages that have a row within so many rows of the cursor.
+    /// Returns the pages that have a row within `rows` rows of the cursor.
     fn near(&self, rows: usize) -> Range<usize> {
         let (mut start, mut near) = (0, None);
         for (number, page) in self.pages.iter().enumerate() {
@@ -451,7 +457,7 @@ impl<T: ListRow + Clone> Windowed<T> {
     }
 }
 
-/// A row, and the ids of those around it, the nearest first.
+/// A row, and the ids of the rows before and after it, the nearest first.
 struct Around<T: ListRow> {
     id: Option<T::Id>,
     row: Option<T>,

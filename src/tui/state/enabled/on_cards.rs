@@ -1,4 +1,4 @@
-//! Whether an act on cards is possible now.
+//! The conditions of actions on cards.
 
 use super::{Can, idle};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     tui::state::{AppState, Overlay, Screen, conflicts::Card, inbox::InboxRow},
 };
 
-/// The card under the cursor, if it can be acted on.
+/// Returns the card under the cursor, if an act on it can be sent now.
 pub(super) fn card(state: &AppState) -> Result<&Card, String> {
     let none = match state.screen {
         Screen::Inbox => state.inbox.card().is_none(),
@@ -27,7 +27,7 @@ pub(super) fn act(state: &AppState, act: CardAct) -> Can {
     card(state)?.can(act)
 }
 
-/// An act on all marked cards; what it does to each is looked at by the daemon, and shown first.
+/// Checks an act on all marked cards. The daemon decides what the act does to each card, and a preview shows it first.
 fn many(state: &AppState) -> Can {
     match state.marked_cards().len() {
         0 => Err(state.keys.say("no card is marked ({mark} marks one)")),
@@ -36,12 +36,12 @@ fn many(state: &AppState) -> Can {
     }
 }
 
-/// An act on the marked cards, else on the card under the cursor.
+/// Checks an act on the marked cards or, if none is marked, on the card under the cursor.
 fn act_or_many(state: &AppState, act: CardAct) -> Can {
     if state.is_marked() { many(state) } else { self::act(state, act) }
 }
 
-/// An act on one card only.
+/// Checks an act that is possible on one card only.
 fn act_on_one(state: &AppState, act: CardAct) -> Can {
     if !state.is_marked() {
         return self::act(state, act);
@@ -49,7 +49,7 @@ fn act_on_one(state: &AppState, act: CardAct) -> Can {
     Err(state.keys.say("this acts on one card, but several are marked: {back} unmarks them"))
 }
 
-/// Something is listed that one act can settle with others.
+/// The item under the cursor can be marked, to be settled with others by one act.
 pub(super) fn markable(state: &AppState) -> Can {
     if state.screen == Screen::Cards {
         return has_cards(state);
@@ -72,7 +72,7 @@ pub(super) fn markable(state: &AppState) -> Can {
     }
 }
 
-/// The form of a held write's question is open.
+/// The form with the question about a held write is open.
 pub(super) fn asked_here(state: &AppState) -> Can {
     match &state.overlay {
         Some(Overlay::Form(form)) if form.withdraws.is_some() => idle(state),
@@ -80,13 +80,13 @@ pub(super) fn asked_here(state: &AppState) -> Can {
     }
 }
 
-/// A held write is under the cursor, or pairs wait for a verdict.
+/// Pairs wait for a verdict, or a held write is under the cursor.
 pub(super) fn judge(state: &AppState) -> Can {
     let pairs = state.inbox.view.as_ref().map_or(0, |view| view.doubts);
     if pairs > 0 { idle(state) } else { held_card(state) }
 }
 
-/// There is something to give a verdict on.
+/// A pair is shown, or the form of a held write.
 pub(super) fn verdict_asked(state: &AppState) -> Can {
     match &state.overlay {
         Some(Overlay::Judging(judging)) if judging.current().is_none() => Err("there is no pair to judge".to_owned()),
@@ -94,7 +94,7 @@ pub(super) fn verdict_asked(state: &AppState) -> Can {
     }
 }
 
-/// A verdict was given among the pairs.
+/// A verdict was given in the judging dialog.
 pub(super) fn judged_here(state: &AppState) -> Can {
     match &state.overlay {
         Some(Overlay::Judging(judging)) if judging.can_take_back() => idle(state),
@@ -102,7 +102,7 @@ pub(super) fn judged_here(state: &AppState) -> Can {
     }
 }
 
-/// A held write is under the cursor that waits for an answer.
+/// A held write that waits for an answer is under the cursor.
 fn held_card(state: &AppState) -> Can {
     let under = match state.screen {
         Screen::Inbox => match state.inbox.item() {
@@ -118,18 +118,16 @@ fn held_card(state: &AppState) -> Can {
     }
 }
 
-/// Cards are marked.
 pub(super) fn keep_source(state: &AppState) -> Can {
     many(state)
 }
 
-/// A card is shown that has evidence of the guard.
+/// The guard has evidence for the card under the cursor.
 pub(super) fn card_details(state: &AppState) -> Can {
     let card = state.selected_card().ok_or("the card is still loading")?;
     card.evidence().map(|_| ()).ok_or_else(|| "the guard has no evidence for this card".to_owned())
 }
 
-/// See [`CardAct::Supersede`].
 pub(super) fn keep_new(state: &AppState) -> Can {
     act_or_many(state, CardAct::Supersede)?;
     if state.is_marked() {
@@ -138,7 +136,6 @@ pub(super) fn keep_new(state: &AppState) -> Can {
     card(state)?.view.can_act_on(CardAct::Supersede, 0)
 }
 
-/// See [`CardAct::Supersede`].
 pub(super) fn keep_existing(state: &AppState) -> Can {
     if state.is_marked() {
         return many(state);
@@ -148,48 +145,39 @@ pub(super) fn keep_existing(state: &AppState) -> Can {
     card.view.can_act_on(CardAct::Supersede, card.other)
 }
 
-/// See [`CardAct::Supersede`].
 pub(super) fn merge(state: &AppState) -> Can {
     act_on_one(state, CardAct::Supersede)?;
     card(state)?.view.can_merge()
 }
 
-/// See [`CardAct::Retract`].
 pub(super) fn retract_side(state: &AppState) -> Can {
     act_on_one(state, CardAct::Retract)
 }
 
-/// See [`CardAct::Narrow`].
 pub(super) fn narrow(state: &AppState) -> Can {
     act_on_one(state, CardAct::Narrow)
 }
 
-/// See [`CardAct::Exception`].
 pub(super) fn exception(state: &AppState) -> Can {
     act_or_many(state, CardAct::Exception)
 }
 
-/// See [`CardAct::Dismiss`].
 pub(super) fn dismiss(state: &AppState) -> Can {
     act_or_many(state, CardAct::Dismiss)
 }
 
-/// See [`CardAct::Discard`].
 pub(super) fn discard(state: &AppState) -> Can {
     act_or_many(state, CardAct::Discard)
 }
 
-/// See [`CardAct::Yes`].
 pub(super) fn answer_yes(state: &AppState) -> Can {
     act_on_one(state, CardAct::Yes)
 }
 
-/// See [`CardAct::No`].
 pub(super) fn answer_no(state: &AppState) -> Can {
     act_on_one(state, CardAct::No)
 }
 
-/// See [`CardAct::Snooze`].
 pub(super) fn snooze(state: &AppState) -> Can {
     act_or_many(state, CardAct::Snooze)
 }

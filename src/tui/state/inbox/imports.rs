@@ -1,4 +1,4 @@
-//! The items of one import are one row of the Inbox, which opens.
+//! Imports in the Inbox: the items of one import share a row, which can be opened to list them.
 
 use super::{InboxRow, InboxState, ItemId, id_of};
 use crate::{
@@ -6,23 +6,23 @@ use crate::{
     domain::{OpId, Scope},
 };
 
-/// The number of an import: the bytes with which the ids of its acts begin.
+/// The number of an import: the first bytes of the ids of its acts.
 pub type ImportNumber = [u8; 6];
 
-/// Things of one import in a group.
+/// The items of one import in a group.
 #[derive(Clone, Copy, Debug)]
 pub struct Import<'a> {
-    /// The import.
     pub number: ImportNumber,
-    /// The newest of them that is listed.
+    /// The newest listed item.
     pub first: &'a InboxItem,
-    /// How many are listed.
+    /// The number of listed items.
     pub count: usize,
-    /// They are listed below this row.
+    /// Whether the items are listed below the row.
     pub open: bool,
 }
 
-/// The import that an item may come from. What a person or an agent wrote by itself has a number that nothing else has.
+/// Returns the number of the import from which an item may come. An act of a person or an agent alone has a number that
+/// no other act has.
 pub fn number_of(kind: InboxKind, item: &InboxItem) -> Option<ImportNumber> {
     let op: Option<OpId> = match item {
         InboxItem::Card(card) if kind == InboxKind::Refused => card.op_id,
@@ -33,7 +33,8 @@ pub fn number_of(kind: InboxKind, item: &InboxItem) -> Option<ImportNumber> {
 }
 
 impl InboxState {
-    /// The rows of a group's items: each import of at least two of them is one row, at the place of its newest.
+    /// Returns the rows of a group's items. An import with at least two items is one row, at the place of its newest
+    /// item.
     pub(super) fn folded<'a>(&self, kind: InboxKind, items: &'a [InboxItem]) -> Vec<InboxRow<'a>> {
         let of = |number| items.iter().filter(move |item| number_of(kind, item) == Some(number));
         let mut rows = Vec::new();
@@ -56,7 +57,7 @@ impl InboxState {
         rows
     }
 
-    /// Opens the import under the cursor, or closes it.
+    /// Opens or closes the import under the cursor.
     pub fn toggle_fold(&mut self) {
         let Some(InboxRow::Import(kind, import)) = self.current() else { return };
         let key = (kind, import.number);
@@ -68,7 +69,7 @@ impl InboxState {
         self.find();
     }
 
-    /// The items of the import under the cursor.
+    /// Returns the items of the import under the cursor.
     pub fn imported(&self) -> Vec<&InboxItem> {
         match self.current() {
             Some(InboxRow::Import(kind, import)) => self.of_import(kind, import.number),
@@ -82,7 +83,7 @@ impl InboxState {
         items.iter().filter(|item| number_of(kind, item) == Some(number)).collect()
     }
 
-    /// What a row stands for: an item, or those of an import.
+    /// Returns the items for which a row stands: one item, or the items of an import.
     pub fn items(&self, row: &InboxRow<'_>) -> Vec<InboxItem> {
         match row {
             InboxRow::Item(_, item) => vec![(*item).clone()],
@@ -95,7 +96,7 @@ impl InboxState {
         }
     }
 
-    /// Puts the cursor on an item, in an import too; says whether it is listed.
+    /// Puts the cursor on an item, and opens its import if it is in a closed one. Returns whether the item is listed.
     pub fn select(&mut self, id: &ItemId) -> bool {
         let within = self.view.iter().flat_map(|view| &view.groups).find_map(|group| {
             let item = self.part(group).items.iter().find(|item| id_of(item) == *id)?;
@@ -111,7 +112,7 @@ impl InboxState {
         found.is_some()
     }
 
-    /// The scope of what is under the cursor.
+    /// Returns the scope of the item or import under the cursor.
     pub fn scope(&self) -> Option<&Scope> {
         match self.current()? {
             InboxRow::Item(_, item) => item.scope(),

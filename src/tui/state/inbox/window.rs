@@ -1,4 +1,4 @@
-//! A long group of the Inbox, page by page: a hundred thousand rows are never held.
+//! A long group of the Inbox, page by page, so that a group of a hundred thousand rows is never loaded as a whole.
 
 use super::{EACH, InboxRow, InboxState, ItemId};
 use crate::{
@@ -9,40 +9,40 @@ use crate::{
 /// A group of which a later page is shown in place of its first rows.
 #[derive(Clone, Debug)]
 pub struct GroupWindow {
-    /// The group.
     pub kind: InboxKind,
-    /// Where each page after the first begins, up to the one that is shown, and how many rows come before it.
+    /// For each page after the first one, up to the shown one: the daemon's cursor for its beginning, and the number of
+    /// rows before it.
     starts: Vec<(String, usize)>,
-    /// The page that was read last, and how many rows come before it; what is shown stays until the next one is here.
+    /// The page that was read last, and the number of rows before it. It is shown until the next page arrives.
     page: Option<(InboxGroup, usize)>,
-    /// Where the cursor goes once the page is here: to its first row, or to its last.
+    /// The direction of a page turn whose page has not arrived yet.
     turned: Option<Turn>,
 }
 
-/// Which way a page was turned.
+/// The direction of a page turn. It decides where the cursor goes: to the first row of the next page, or to the last
+/// row of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     On,
     Back,
 }
 
-/// What is listed of a group.
+/// The listed part of a group.
 pub(super) struct Part<'a> {
-    /// How many rows come before.
+    /// The number of rows before `items`.
     pub(super) before: usize,
-    /// The rows.
     pub(super) items: &'a [InboxItem],
-    /// How many come after.
+    /// The number of rows after `items`.
     pub(super) rest: usize,
 }
 
 impl InboxState {
-    /// What is listed of a group: its first rows, or the page that was turned to.
+    /// Returns the listed part of a group: its first rows, or the page that was turned to.
     pub(super) fn part<'a>(&'a self, group: &'a InboxGroup) -> Part<'a> {
         let turned = self.window.as_ref().filter(|window| window.kind == group.group);
         if let Some((page, before)) = turned.and_then(|window| window.page.as_ref()) {
             let rest = group.total.saturating_sub(before + page.items.len());
-            // A place to go on from says that there is something, whatever the count was.
+            // If there is a cursor for the next page, at least one row follows, whatever the count says.
             let rest = if page.next.is_some() { rest.max(1) } else { 0 };
             return Part { before: *before, items: &page.items, rest };
         }
@@ -54,12 +54,12 @@ impl InboxState {
         self.view.as_ref()?.groups.iter().find(|group| group.group == kind)
     }
 
-    /// Turns to the next page of a group; `false` where the daemon did not say where it begins.
+    /// Turns to the next page of a group. Returns `false` if the daemon gave no cursor for it.
     pub fn next_page(&mut self, kind: InboxKind) -> bool {
         let Some(group) = self.group(kind) else { return false };
         let window = self.window.as_ref().filter(|window| window.kind == kind);
         if window.is_some_and(|window| window.turned.is_some()) {
-            // The page that was turned to is not here yet.
+            // The page of the last turn has not arrived yet.
             return true;
         }
         let (next, shown) = match window.and_then(|window| window.page.as_ref()) {
@@ -75,7 +75,7 @@ impl InboxState {
         true
     }
 
-    /// Turns to the page before; says whether it must be read, since the first one is here.
+    /// Turns to the previous page. Returns whether that page must be read; the first page is in memory.
     pub fn previous_page(&mut self) -> bool {
         let Some(window) = &mut self.window else { return false };
         window.starts.pop();
@@ -89,14 +89,15 @@ impl InboxState {
         false
     }
 
-    /// What the daemon is asked for to show the page that was turned to.
+    /// Returns the query for the page that was turned to; `None` if the first page is shown.
     pub fn page_query(&self, scope: Option<&Scope>) -> Option<InboxQuery> {
         let window = self.window.as_ref()?;
         let (cursor, _) = window.starts.last()?.clone();
         Some(InboxQuery { group: Some(window.kind), cursor: Some(cursor), limit: Some(EACH), ..Self::query(scope) })
     }
 
-    /// Takes a page. What is returned is as for [`InboxState::accept`]. Where nothing is left on the page, the one before is turned to.
+    /// Takes a page. The result is as for [`InboxState::accept`]. If the page is empty by now, turns to the previous
+    /// one.
     pub fn accept_page(&mut self, view: View) -> Option<InboxItem> {
         let Some(window) = &self.window else { return None };
         let (kind, turned) = (window.kind, window.turned);
@@ -118,7 +119,7 @@ impl InboxState {
         None
     }
 
-    /// Puts the cursor on the first or the last item that is listed of a group.
+    /// Puts the cursor on the first or the last listed item of a group.
     fn move_to_edge(&mut self, kind: InboxKind, turned: Turn) {
         let selectable_rows = self.selectable_rows();
         let own = |row: &InboxRow<'_>| matches!(row, InboxRow::Item(own, _) if *own == kind);

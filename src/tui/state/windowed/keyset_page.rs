@@ -1,31 +1,32 @@
-//! A page of a list, and what happens to the pages after one that was read again.
+//! A page of a list, and how the pages after one that was read again are adapted.
 
 use std::collections::HashSet;
 
 use crate::tui::msg::ListRow;
 
-/// A page. It begins where the one before it ends: `next` of a page is `from` of the page after it.
+/// A page of a list. It begins where the previous page ends: `next` of a page equals `from` of the page after it.
 #[derive(Clone, Debug)]
 pub(super) struct KeysetPage<T> {
-    /// The daemon's cursor for its beginning; absent for the first page.
+    /// The daemon's cursor for the beginning of the page; `None` for the first page.
     pub(super) from: Option<String>,
-    /// The daemon's cursor for what comes after it; absent for the last page.
+    /// The daemon's cursor for the end of the page; `None` for the last page.
     pub(super) next: Option<String>,
-    /// How many rows it has, as far as is known.
+    /// The number of its rows, as far as is known.
     pub(super) len: usize,
-    /// Its rows, if they are in memory.
+    /// The rows, if they are in memory.
     pub(super) items: Option<Vec<T>>,
-    /// Something may have changed in it; it is shown until it has been read again.
+    /// Whether the rows may have changed. They are shown until the page has been read again.
     pub(super) stale: bool,
-    /// It has rows that another page had; so many pages were read in its place since, and none of the rows was found.
+    /// For rows that were left over from a replaced page: the number of pages that were read in their place since then
+    /// without finding any of them.
     pub(super) sought: u8,
 }
 
-/// The most pages that are read in the place of rows of which none is found, before they count as gone.
+/// The number of pages that are read in the place of left-over rows without finding any, before the rows count as gone.
 const MOST: u8 = 10;
 
 impl<T: ListRow> KeysetPage<T> {
-    /// Removes these rows, if it is in memory; says whether it had any of them.
+    /// Removes rows by their ids. Returns whether the page had any of them; `false` if it is not in memory.
     pub(super) fn remove(&mut self, ids: &HashSet<T::Id>) -> bool {
         let Some(items) = &mut self.items else { return false };
         items.retain(|row| !ids.contains(&row.id()));
@@ -33,8 +34,9 @@ impl<T: ListRow> KeysetPage<T> {
         before > self.len
     }
 
-    /// What this page has after the last of the rows that were read in its place, as a page to be read. If those rows are all
-    /// others, its own come further down, or are gone.
+    /// Returns the rows of this page after the last one that was read again, as a page to be read again. `read`: the
+    /// ids of the rows that were read in the place of this page. If the page has none of these, all its rows come later
+    /// in the list, or are gone.
     pub(super) fn after(mut self, read: &HashSet<T::Id>) -> Self {
         let mut items = self.items.take().unwrap_or_default();
         let last = items.iter().rposition(|row| read.contains(&row.id()));
@@ -47,8 +49,8 @@ impl<T: ListRow> KeysetPage<T> {
     }
 }
 
-/// Drops what was read again in front of the `later` pages: everything up to the last of these rows, since what is not among them
-/// is gone. Says whether there was any.
+/// Removes from the `later` pages everything up to the last row that was read again, since earlier rows that were not
+/// read are gone. Returns whether there was such a row.
 pub(super) fn drop_read<T: ListRow>(later: &mut Vec<KeysetPage<T>>, read: &HashSet<T::Id>) -> bool {
     let last = |page: &KeysetPage<T>| page.items.as_ref()?.iter().rposition(|row| read.contains(&row.id()));
     let Some((number, at)) = later.iter().enumerate().rev().find_map(|(number, page)| Some((number, last(page)?)))
@@ -66,9 +68,12 @@ pub(super) fn drop_read<T: ListRow>(later: &mut Vec<KeysetPage<T>>, read: &HashS
     true
 }
 
-/// Lets the first of the `later` pages begin at `end`, where the page before it ends since it was read again. `tail` is what that
-/// page had after its new end: the rows may still be there, so they are shown until the next page has been read again too.
-/// `beyond`: the cursor is in the later pages. `far`: nothing of the tail is near the cursor.
+/// Makes the first of the `later` pages begin at `end`, where the previous page ends since it was read again.
+///
+///
+/// `tail` has the rows of the previous page after its new end. They may still be in the list, so they are shown until
+/// the next page has been read again too. `beyond`: the cursor is in the later pages. `far`: no row of the tail is near
+/// the cursor.
 pub(super) fn move_next<T>(
     end: &str,
     tail: Option<KeysetPage<T>>,
@@ -88,7 +93,8 @@ pub(super) fn move_next<T>(
             }
             (*from, *len, *stale) = (Some(end.to_owned()), items.len(), true);
         }
-        // How much of a page that is not in memory lies before its new beginning is not known: it is forgotten.
+        // It is not known how many rows of a page that is not in memory lie before its new beginning, so the page is
+        // dropped.
         Some(_) if !beyond => {
             later.clear();
             tail = tail.filter(|_| !far);
@@ -100,7 +106,7 @@ pub(super) fn move_next<T>(
                 (page.from, page.stale) = (Some(end.to_owned()), true);
             }
         }
-        // It is read as the next page once the cursor comes near.
+        // A far tail is dropped: its rows are read as the next page once the cursor is near.
         None => tail = tail.filter(|_| !far),
     }
     if let Some(tail) = tail {

@@ -1,4 +1,4 @@
-//! The list against a daemon of numbers.
+//! Tests of the list with a fake daemon whose rows are numbers.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ impl ListRow for N {
     }
 }
 
-/// A daemon with rows `rows`, newest first, paged by key.
+/// A fake daemon with keyset pages of `rows`, newest first.
 fn answer(list: &mut Windowed<N>, rows: &[u32], keep: bool) -> bool {
     let Some(request) = list.need() else { return false };
     let after: Option<u32> = request.cursor.as_deref().map(|text| text.parse().unwrap());
@@ -217,26 +217,26 @@ fn a_row_that_comes_back_is_no_longer_removed_when_the_cursor_leaves_it() {
     assert_eq!((list.anchor(), list.known()), (Some(3), 3));
 }
 
-/// What a person, others, or the network do.
+/// An event from the user, other writers, or the network.
 #[derive(Clone, Debug)]
 enum Event {
     /// Rows are added above all others.
     Add(u8),
     /// A row is added somewhere.
     Insert(u16),
-    /// So many rows from a place on go.
+    /// A number of rows from a place on are removed.
     Remove(u16, u8),
     /// The cursor moves.
     Step(i16),
     Home,
     End,
-    /// One page arrives, or none that was asked for.
+    /// The answer to the pending request arrives, if there is one.
     Page,
-    /// Every page that is asked for arrives.
+    /// All requested pages arrive.
     Settle,
 }
 
-/// A daemon whose rows come and go, and a list that follows them.
+/// A fake daemon whose rows come and go, and a list that follows them.
 struct Session {
     rows: Vec<u32>,
     list: Windowed<N>,
@@ -286,7 +286,7 @@ impl Session {
         self.list.pages.iter().flat_map(|page| page.items.iter().flatten()).map(|row| row.0).collect()
     }
 
-    /// Each row is in memory once, and no more than a window is.
+    /// Each row is in memory only once, and only a window of rows is in memory.
     fn check_memory(&self) {
         let mut ids = self.in_memory();
         let count = ids.len();
@@ -299,7 +299,7 @@ impl Session {
         }
     }
 
-    /// What is around the cursor is what the daemon has there, without a gap.
+    /// The rows around the cursor are those of the daemon, without a gap.
     fn check_view(&self) {
         let cursor = self.list.cursor();
         let Some(here) = self.list.current().map(ListRow::id) else {
@@ -315,7 +315,7 @@ impl Session {
     }
 }
 
-/// Events in any order, with answers that come late.
+/// Events in any order, with late answers.
 fn follows(count: u32, events: &[Event]) {
     let mut session = Session::new(count);
     for event in events {
@@ -332,7 +332,7 @@ fn follows(count: u32, events: &[Event]) {
     assert_eq!(session.list.anchor(), session.rows.last().copied());
 }
 
-/// Where the cursor goes when each change is followed by its answers: nowhere, or to the nearest row that is left.
+/// If each change is followed by its answers, the cursor stays on its row or goes to the nearest row that is left.
 fn holds(count: u32, events: &[Event], keep: bool) {
     let mut session = Session::new(count);
     for event in events {
@@ -351,7 +351,7 @@ fn holds(count: u32, events: &[Event], keep: bool) {
             session.check_view();
         }
         let expected = match before.iter().position(|row| *row == here) {
-            // It was gone before, and its page was not near; or so much went that nothing in memory is left.
+            // The row was gone before and its page was not near, or so many rows went that no row in memory is left.
             None if !keep => continue,
             Some(_) if !keep && matches!(event, Event::Remove(_, 51..)) && !session.rows.contains(&here) => continue,
             Some(at) if !keep && !session.rows.contains(&here) => {
@@ -365,7 +365,7 @@ fn holds(count: u32, events: &[Event], keep: bool) {
     }
 }
 
-/// Answers everything that is asked for; says how many requests that took.
+/// Answers all requests, and returns their number.
 fn settled_in(list: &mut Windowed<N>, rows: &[u32], keep: bool) -> usize {
     (0..2_000).find(|_| !answer(list, rows, keep)).expect("it asks for ever")
 }
