@@ -1,14 +1,15 @@
-//! The table of actions. A row is the action: the enum, the conditions and the handlers are all made from it, so that an action
+//! The table of actions. The enum, the conditions and the handlers are all generated from its rows, so an action
 //! without a key, a condition or a handler does not compile.
 //!
-//! Each layer takes from a row what it may know: [`super`] the name, keys and texts, `state::enabled` the condition, `update` the
-//! handler. So the rows name functions of `update`, and yet this module knows neither the state nor what changes it.
+//! Each layer uses only its part of a row: [`super`] the name, keys and texts, `state::enabled` the condition, and
+//! `update` the handler. So the rows name functions of `update`, although this module depends neither on the state nor
+//! on `update`.
 //!
-//! A row reads: name, what it does to the memory, where its keys work, the usual keys, title, label in the footer (none keeps it out
-//! of there), other words by which the palette finds it; what it does, in a sentence; condition and handler. Within a scope the
-//! order is that of the footer and the palette.
+//! The parts of a row, in order: name, change to the memory, key scope, default keys, title, label in the footer (if it
+//! has one there), other words by which the palette finds it; one sentence that says what it does; condition and
+//! handler. Within a scope, the rows are in the order of the footer and the palette.
 
-/// Calls a macro with every row.
+/// Expands a macro with all rows.
 macro_rules! for_each_action {
     ($expand:ident) => {
         $expand! {
@@ -42,19 +43,19 @@ macro_rules! for_each_action {
             if snooze => |state, key, out| conflicts::settle(state, CardAct::Snooze, KeepSide::Both, key, out);
         NextCard: None in Card by ["n", "]"], "Next card" "next";
             "Go to the next card.";
-            if has_cards => |state, _, _| conflicts::step(state, 1);
+            if cards_listed => |state, _, _| conflicts::step(state, 1);
         PrevCard: None in Card by ["N", "["], "Previous card";
             "Go to the previous card.";
-            if has_cards => |state, _, _| conflicts::step(state, -1);
+            if cards_listed => |state, _, _| conflicts::step(state, -1);
         CardDetails: None in Card by ["i"], "The guard's evidence" "details", also ["evidence", "figures", "probability"];
             "Show or hide the guard's explanation, how it reads both claims, and the probability.";
             if card_details => |state, _, _| conflicts::toggle_details(state);
         CardWhy: None in Card by ["w"], "Why" "why";
             "Show the history of the existing claim: its reason, what it replaced, what depends on it.";
-            if card_why => |state, _, _| conflicts::why(state);
+            if has_stored_side => |state, _, _| conflicts::why(state);
         CompareNext: None in Card by ["v"], "Compare the next claim";
             "If a card has several existing claims, compare the new one with the next of them.";
-            if other_side => |state, _, _| conflicts::compare_next(state);
+            if has_more_sides => |state, _, _| conflicts::compare_next(state);
         HighlightWords: None in Card by ["W"], "Change the highlighting";
             "Highlight the words that the guard compared, all that differ, or none.";
             if two_texts => |state, _, _| conflicts::highlight(state);
@@ -62,13 +63,13 @@ macro_rules! for_each_action {
         // Notes
         NotesList: None in Notes by ["f"], "Files or insights" "files or insights";
             "List the files, or the insights with the claims that support them.";
-            if always => |state, _, _| note_files::list_other(state);
+            if always => |state, _, _| note_files::switch_listing(state);
         NotesScan: None in Notes by ["c"], "Read the files" "read files", also ["scan"];
             "Read the files that changed, and store their new rules.";
-            if works => |state, _, out| note_files::scan(state, out);
+            if can_write => |state, _, out| note_files::scan(state, out);
         NotesWrite: None in Notes by ["w"], "Write a section" "write section";
             "Show what would be written into ergo's section of the file under the cursor; asks before it writes.";
-            if note_file => |state, _, out| note_files::preview(state, out);
+            if note_file_selected => |state, _, out| note_files::preview(state, out);
         NotesPromote: Undoable in Notes by ["p"], "Promote" "promote", also ["organisation", "principle"];
             "Make the rule under the cursor, which several projects share, a claim of the organisation; asks first.";
             if promotable => |state, key, _| note_files::promote(state, key);
@@ -88,13 +89,13 @@ macro_rules! for_each_action {
             if snooze => |state, key, out| conflicts::settle(state, CardAct::Snooze, KeepSide::Both, key, out);
         AnswerWhy: None in Answer by ["w"], "Why" "why";
             "Show the history of the newest claim.";
-            if card_why => |state, _, _| conflicts::why(state);
+            if has_stored_side => |state, _, _| conflicts::why(state);
         AnswerNext: None in Answer by ["]"], "Next card" "next";
             "Go to the next card.";
-            if has_cards => |state, _, _| conflicts::step(state, 1);
+            if cards_listed => |state, _, _| conflicts::step(state, 1);
         AnswerPrev: None in Answer by ["["], "Previous card";
             "Go to the previous card.";
-            if has_cards => |state, _, _| conflicts::step(state, -1);
+            if cards_listed => |state, _, _| conflicts::step(state, -1);
 
         // Marks
         CardFilter: None in Marks by ["f"], "Filter by status" "filter";
@@ -111,25 +112,25 @@ macro_rules! for_each_action {
 
         Judge: None in Marks by ["J"], "Judge" "judge", also ["verdict", "answer", "pairs", "held"];
             "Answer the question about the held claim under the cursor; if there is none, judge waiting pairs.";
-            if judge => held_write::judge;
+            if judgeable => held_write::judge;
 
         // Verdict
         Compatible: Undoable in Verdict by ["k"], "Keep both" "keep both", also ["compatible"];
             "Both claims hold.";
-            if verdict_asked => |state, _, out| held_write::give(state, PairVerdict::Compatible, out);
+            if verdict_askable => |state, _, out| held_write::give(state, PairVerdict::Compatible, out);
         Replaces: Undoable in Verdict by ["r"], "Replaces it" "replaces it";
             "The new claim supersedes the existing one.";
-            if verdict_asked => |state, _, out| held_write::give(state, PairVerdict::Replaces, out);
+            if verdict_askable => |state, _, out| held_write::give(state, PairVerdict::Replaces, out);
         Same: Undoable in Verdict by ["s"], "Same" "same";
             "Both say the same: only the older claim stays.";
-            if verdict_asked => |state, _, out| held_write::give(state, PairVerdict::Same, out);
+            if verdict_askable => |state, _, out| held_write::give(state, PairVerdict::Same, out);
         Contradicts: Undoable in Verdict by ["c"], "Contradicts" "contradicts";
             "They cannot both hold: a card is opened, to decide which one does.";
-            if verdict_asked => |state, _, out| held_write::give(state, PairVerdict::Contradicts, out);
+            if verdict_askable => |state, _, out| held_write::give(state, PairVerdict::Contradicts, out);
 
         Withdraw: Undoable in Verdict by ["x"], "Withdraw the new claim" "withdraw", also ["do not store", "abandon"];
             "The new claim that waits for these answers is not stored.";
-            if asked_here => |state, _, out| held_write::withdraw(state, out);
+            if held_form_open => |state, _, out| held_write::withdraw(state, out);
 
         // Judging
         JudgingNext: None in Judging by ["n", "]", "right"], "Next pair" "next";
@@ -139,7 +140,7 @@ macro_rules! for_each_action {
             "Go to the previous pair."; if always => |state, _, _| judging::step(state, -1);
         JudgingUndo: Undoable in Judging by ["u"], "Undo" "undo", also ["take back"];
             "Undo the last verdict, and ask about its pair again.";
-            if judged_here => |state, _, out| judging::take_back(state, out);
+            if verdict_given => |state, _, out| judging::take_back(state, out);
         JudgingUp: None in Judging by ["up", "pgup"], "Up";
             "Scroll the pair up."; if always => |state, _, _| judging::scroll(state, Motion::By(-3));
         JudgingDown: None in Judging by ["down", "pgdn"], "Down";
@@ -150,7 +151,7 @@ macro_rules! for_each_action {
         // Card
         KeepSource: Undoable in Card by ["p"], "Keep one source" "one source";
             "On every marked card, keep the claim of one source or writer. A preview comes first.";
-            if keep_source => |state, key, out| conflicts::settle(state, CardAct::Supersede, KeepSide::Chosen, key, out);
+            if cards_marked => |state, key, out| conflicts::settle(state, CardAct::Supersede, KeepSide::Chosen, key, out);
 
         // Peers
         SyncNow: None in Peers by ["c"], "Sync now" "sync now";
@@ -158,16 +159,16 @@ macro_rules! for_each_action {
             if sync_now => |state, _, out| peers::sync_now(state, out);
         AdmitDevice: Final in Peers by ["i"], "Admit" "admit";
             "Admit the device under the cursor to the team, once both screens show the same six words.";
-            if waiting => |state, key, _| peers::ask(state, key, true);
+            if join_selected => |state, key, _| peers::ask(state, key, true);
         RejectDevice: Final in Peers by ["x"], "Deny" "deny", also ["reject"];
             "Deny the request under the cursor; its invitation cannot be used again.";
-            if waiting => |state, key, _| peers::ask(state, key, false);
+            if join_selected => |state, key, _| peers::ask(state, key, false);
         NewTeam: None in Peers by ["n"], "Create a team" "new team", also ["make", "share"];
             "Create a team with this device as its first admin, and share a project with it.";
-            if works => |state, key, _| teams::make(state, key);
+            if can_write => |state, key, _| teams::make(state, key);
         JoinTeam: None in Peers by ["J"], "Join a team" "join", also ["ticket", "invitation"];
             "Join a team with a ticket from one of its admins; both screens then show the same words.";
-            if works => |state, key, _| teams::join(state, key);
+            if can_write => |state, key, _| teams::join(state, key);
 
         // Why
         Ask: None in Why by ["a"], "Ask why" "ask";
@@ -187,13 +188,13 @@ macro_rules! for_each_action {
         Last: None in Move by ["G", "end"], "Last";
             "To the last row."; if always => |state, _, _| motion::shift_focused(state, Motion::Last);
         Left: None in Move by ["h", "left"], "Left";
-            "To the pane on the left."; if always => |state, _, _| motion::turn(state, -1, false);
+            "To the pane on the left."; if always => |state, _, _| motion::move_focus(state, -1, false);
         Right: None in Move by ["l", "right"], "Right";
-            "To the pane on the right."; if always => |state, _, _| motion::turn(state, 1, false);
+            "To the pane on the right."; if always => |state, _, _| motion::move_focus(state, 1, false);
         NextPane: None in Move by ["tab"], "Next pane";
-            "To the next pane."; if always => |state, _, _| motion::turn(state, 1, true);
+            "To the next pane."; if always => |state, _, _| motion::move_focus(state, 1, true);
         PrevPane: None in Move by ["shift-tab"], "Previous pane";
-            "To the previous pane."; if always => |state, _, _| motion::turn(state, -1, true);
+            "To the previous pane."; if always => |state, _, _| motion::move_focus(state, -1, true);
         Open: None in Move by ["enter"], "Open" "open";
             "Open what is under the cursor.";
             if openable => |state, _, out| motion::open(state, out);
@@ -201,10 +202,10 @@ macro_rules! for_each_action {
         // Global
         Undo: Undoable in Global by ["u"], "Undo" "undo", also ["revert", "take back", "cancel"];
             "Undo your last change. Asks first if it is older than this session or in another scope. {redo} redoes it.";
-            if undo => undo::undo;
+            if idle => undo::undo;
         Redo: Undoable in Global by ["U"], "Redo", also ["again"];
             "Redo what was undone last.";
-            if redo => undo::redo;
+            if redoable => undo::redo;
         Search: None in Global by ["/"], "Search" "search", also ["find", "filter"];
             "Search claims by words and by meaning. Filters can be typed, such as by:NAME; !word excludes.";
             if always => |state, _, _| prompt::open(state, PromptPurpose::Search);
@@ -241,25 +242,25 @@ macro_rules! for_each_action {
             if always => |state, _, out| page::open_snapshot(state, out);
         Audit: Undoable in Global by ["A"], "Audit", also ["check", "compare", "scan"];
             "Compare the active claims of the scope with each other, and open a card for each contradiction.";
-            if audit => |state, _, out| global::audit(state, out);
+            if idle => |state, _, out| global::audit(state, out);
         AddClaim: Undoable in Global by ["+"], "Add a claim" "add", also ["remember", "new", "create", "write"];
             "Write a claim with its reason; the guard compares it with the active claims.";
             if idle => |state, key, _| form::add(state, key);
         CopyText: None in Global by ["Y"], "Copy the text", also ["yank", "clipboard"];
             "Copy the statement of this claim, or of both sides of this card.";
-            if text => |state, _, out| global::copy_text(state, out);
+            if text_selected => |state, _, out| global::copy_text(state, out);
         OpenSource: None in Global by ["E"], "Open the source", also ["file", "editor", "jump"];
             "Open the file that this claim comes from in $VISUAL or $EDITOR, at its line.";
-            if source => |state, _, out| global::open_source(state, out);
+            if source_selected => |state, _, out| global::open_source(state, out);
         Theme: None in Global by ["T"], "Theme", also ["colours", "colors", "dark", "light", "contrast"];
             "Switch between the dark, light and monochrome theme until the app ends.";
             if always => |state, _, out| global::next_theme(state, out);
         CopyLink: None in Global by ["C"], "Copy a command to open it", also ["link", "share", "url"];
             "Copy the command that opens this card or claim.";
-            if link => |state, _, out| global::copy_link(state, out);
+            if linkable => |state, _, out| global::copy_link(state, out);
         Start: None in Global by ["s"], "Start the daemon" "start";
             "Start the daemon.";
-            if start => |state, _, out| global::start(state, out);
+            if daemon_down => |state, _, out| global::start(state, out);
         Reload: None in Global by ["ctrl-r", "ctrl-l"], "Reload", also ["refresh"];
             "Load everything again."; if always => |state, _, out| live::reload(state, out);
         Log: None in Global by ["@"], "Session log", also ["history", "messages"];
@@ -278,23 +279,23 @@ macro_rules! for_each_action {
         // Inbox
         InboxNext: None in Inbox by ["n", "]"], "Next" "next";
             "Go to the next one.";
-            if listed => |state, _, _| inbox::next(state);
+            if inbox_listed => |state, _, _| inbox::next(state);
         InboxPrev: None in Inbox by ["N", "["], "Previous";
             "Go to the previous one.";
-            if listed => |state, _, _| inbox::previous(state);
+            if inbox_listed => |state, _, _| inbox::previous(state);
 
         // Pending
         AdmitPending: Final in Pending by ["i"], "Admit or accept" "admit";
             "Admit the device to the team, or accept the event; asks first.";
-            if pending => |state, key, _| inbox::answer(state, key, true);
+            if pending_selected => |state, key, _| inbox::answer(state, key, true);
         RejectPending: Final in Pending by ["x"], "Deny or discard" "deny", also ["reject"];
             "Deny the device, or discard the event; asks first.";
-            if pending => |state, key, _| inbox::answer(state, key, false);
+            if pending_selected => |state, key, _| inbox::answer(state, key, false);
 
         // Timeline
         UndoSelected: Undoable in Timeline by ["x"], "Undo this change" "undo this";
             "Undo the change under the cursor, whoever made it. If later changes depend on it, they are listed.";
-            if take_back => |state, _, out| acts::undo_selected(state, out);
+            if act_undoable => |state, _, out| acts::undo_selected(state, out);
         TimelinePeriod: None in Timeline by ["f"], "Filter by time" "since";
             "Show the changes since your last visit, since yesterday, of the last seven days, or all.";
             if always => |state, _, _| acts::next_period(state);
@@ -303,10 +304,10 @@ macro_rules! for_each_action {
             if always => |state, _, _| story::toggle(state);
         StoryCard: None in Timeline by ["o"], "Open the card" "open card";
             "Go to the card that asks about this mark of the story, or to the history of the claim.";
-            if story_row => |state, _, _| story::to_card(state);
+            if story_row_selected => |state, _, _| story::to_card(state);
         CopyCommand: None in Timeline by ["c"], "Copy the command line" "copy command";
             "Copy the command that does the same as the change under the cursor.";
-            if act_listed => |state, _, out| acts::copy_command(state, out);
+            if act_selected => |state, _, out| acts::copy_command(state, out);
 
         // Models
         Reembed: None in Models by ["e"], "Recompute the vectors" "recompute vectors", also ["embeddings", "reindex"];
@@ -316,7 +317,7 @@ macro_rules! for_each_action {
         // Agents
         AgentFilter: None in Agents by ["f"], "Choose the list" "show";
             "Show what the agent did, what was refused, or what hooks injected.";
-            if agent => |state, _, _| agents::filter(state);
+            if agent_selected => |state, _, _| agents::filter(state);
         AgentSetup: None in Agents by ["i"], "Set agents up" "set up";
             "Preview what setup would write for the installed agents; asks before it writes.";
             if always => |state, _, out| page::open(state, PageSubject::Setup { remove: false }, out);
@@ -337,7 +338,7 @@ macro_rules! for_each_action {
         // Claim
         ClaimWhy: None in Claim by ["w"], "Why" "why";
             "Show the history of the claim: its reason, what it replaced, what depends on it.";
-            if claim => |state, _, _| claims::why(state);
+            if claim_selected => |state, _, _| claims::why(state);
         ClaimSupersede: Undoable in Claim by ["e"], "Supersede" "supersede", also ["edit", "change", "replace", "update"];
             "The decision changed: write the claim that replaces it. The guard checks it.";
             if active_claim => |state, key, _| claims::form(state, ClaimAct::Supersede, key);
@@ -357,10 +358,10 @@ macro_rules! for_each_action {
         // Matches
         NextMatch: None in Matches by ["n"], "Next match";
             "To the next row that matches the search.";
-            if matches => |state, _, out| matches::step(state, true, out);
+            if has_search => |state, _, out| matches::step(state, true, out);
         PrevMatch: None in Matches by ["N"], "Previous match";
             "To the previous row that matches the search.";
-            if matches => |state, _, out| matches::step(state, false, out);
+            if has_search => |state, _, out| matches::step(state, false, out);
 
         // Claims
         AgeFilter: None in Claims by ["t"], "Filter by age";
@@ -368,10 +369,10 @@ macro_rules! for_each_action {
             if always => |state, _, _| claims::filter_age(state);
         AuthorFilter: None in Claims by ["p"], "Filter by author";
             "Only claims by the author of the claim under the cursor, or all again. In the search line: by:NAME.";
-            if author_filter => |state, _, _| claims::filter_author(state);
+            if author_filterable => |state, _, _| claims::filter_author(state);
         SourceFilter: None in Claims by ["o"], "Filter by source";
             "Only claims from the file of the claim under the cursor, or all again. In the search line: source:FILE.";
-            if source_filter => |state, _, _| claims::filter_source(state);
+            if source_filterable => |state, _, _| claims::filter_source(state);
         VerdictFilter: None in Claims by ["m"], "Filter by guard result", also ["disputed", "warned", "clean"];
             "Only claims that are on an open card, stored with a warning, neither of these, or all. In the search line: guard:warned.";
             if always => |state, _, _| claims::filter_verdict(state);
@@ -380,7 +381,7 @@ macro_rules! for_each_action {
             if always => |state, _, out| claims::sort(state, out);
         ClearFilters: None in Claims by ["c"], "Clear the filters", also ["reset"];
             "Show all active claims again.";
-            if filtered => |state, _, _| claims::clear_filters(state);
+            if has_filter => |state, _, _| claims::clear_filters(state);
 
         // Form
         Submit: None in Form by ["ctrl-s"], "Submit" "submit", also ["save", "send"];
@@ -466,19 +467,19 @@ macro_rules! for_each_action {
             if always => |state, key, _| page::close(state, key);
         PageFind: None in Page by ["/"], "Find on the page" "find";
             "Find words on the page, as they are typed.";
-            if page => |state, _, _| page::find(state);
+            if page_loaded => |state, _, _| page::find(state);
         PageNext: None in Page by ["n"], "Next match" "next";
             "To the next line that matches.";
-            if page_matches => |state, _, _| page::step(state, true);
+            if has_page_match => |state, _, _| page::step(state, true);
         PagePrev: None in Page by ["N"], "Previous match";
             "To the previous line that matches.";
-            if page_matches => |state, _, _| page::step(state, false);
+            if has_page_match => |state, _, _| page::step(state, false);
         PageCopy: None in Page by ["y"], "Copy the page" "copy";
             "Copy the whole text.";
-            if page => |state, _, out| page::copy(state, out);
+            if page_loaded => |state, _, out| page::copy(state, out);
         PageApply: None in Page by ["a"], "Apply the changes" "apply";
             "Write the shown changes to the agents' files; asks first.";
-            if page_apply => |state, key, _| page::apply(state, key);
+            if page_writable => |state, key, _| page::apply(state, key);
         }
     };
 }

@@ -1,10 +1,10 @@
-//! The table of actions as a page of documentation.
+//! The table of actions as documentation.
 
 use std::fmt::Write;
 
 use super::{ACTIONS, Danger, KeyScope, Keymap};
 
-/// The keys of the app as a section of a manual page, in roff.
+/// Returns the keys of the app as a section of a manual page, in roff.
 pub fn keys_roff() -> String {
     let plain = |text: &str| text.replace('\\', "\\e").replace('-', "\\-");
     let mut out = String::from(".SH KEYS\nThese are the defaults; keys.toml, beside config.toml, overrides them.\n");
@@ -13,14 +13,14 @@ pub fn keys_roff() -> String {
         let _ = writeln!(out, ".SS {}", plain(scope.title()));
         for spec in ACTIONS.iter().filter(|spec| spec.scope == scope) {
             let (keys, help) = (plain(&usual.all(spec.id)), plain(&usual.say(spec.help)));
-            // A line of roff that begins with a mark would be an order: a key never begins one.
+            // In roff, a line that begins with a dot or a quote is a command, so no line begins with a key here.
             let _ = write!(out, ".TP\n\\fB{keys}\\fR\n{}: {help}\n", plain(spec.title));
         }
     }
     out
 }
 
-/// The keys of the app as Markdown: what `docs/keys.md` holds.
+/// Returns the keys of the app as Markdown: the content of `docs/keys.md`.
 pub fn keys_markdown() -> String {
     let mut out = String::from(
         "# Keys of `ergo tui`\n\n\

@@ -1,6 +1,6 @@
-//! Which key means which action: as the table says, and as a person set it in `keys.toml`.
+//! The keys of the actions: the defaults of the table, and the changes in `keys.toml`.
 //!
-//! The file has a section for each place, in which an action is named and given its keys in place of the usual ones:
+//! The file has a section for each key scope. An entry names an action and replaces its default keys:
 //!
 //! ```toml
 //! [card]
@@ -18,8 +18,8 @@ use crate::tui::{
     key::KeyPress,
 };
 
-/// Actions without which a person would be stuck: they keep at least one key.
-const NEEDED: [Action; 8] = [
+/// Actions without which the app could not be used. Each keeps at least one key.
+const REQUIRED_ACTIONS: [Action; 8] = [
     Action::Palette,
     Action::Quit,
     Action::Pick,
@@ -30,7 +30,7 @@ const NEEDED: [Action; 8] = [
     Action::No,
 ];
 
-/// The keys of every action.
+/// The keys in force of every action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keymap {
     keys: HashMap<Action, Vec<KeyPress>>,
@@ -44,10 +44,12 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// Reads `keys.toml`: what it says in place of the usual keys.
+    /// Parses `keys.toml`. Its keys replace the defaults.
     ///
     /// # Errors
-    /// The first mistake with its line: an unknown place, action or key; a key that would mean two things, or type a letter as well.
+    ///
+    /// The first mistake with its line: an unknown section, action or key; a key that would have two meanings at once,
+    /// or that also types a letter.
     pub fn parse(text: &str) -> Result<Self, Mistake> {
         let document = ConfigDocument::parse(text)?;
         let mut map = Self::default();
@@ -58,9 +60,9 @@ impl Keymap {
                 return Err(document.wrong(name, format!("unknown section `{}`{hint}", name.get_ref())));
             };
             for (act, keys) in document.table(section)? {
-                let spec = named(&document, scope, act)?;
-                let presses = presses(&document, scope, keys)?;
-                if presses.is_empty() && NEEDED.contains(&spec.id) {
+                let spec = find_action(&document, scope, act)?;
+                let presses = parse_keys(&document, scope, keys)?;
+                if presses.is_empty() && REQUIRED_ACTIONS.contains(&spec.id) {
                     return Err(document
                         .wrong(keys, format!("`{}` needs a key: the app cannot be used without it", act.get_ref())));
                 }
@@ -79,22 +81,23 @@ impl Keymap {
         Ok(map)
     }
 
-    /// The action that a key means in a chain of places, the first place first.
+    /// Returns the action of a key in a chain of key scopes. The first scope that has the key wins.
     pub fn resolve(&self, chain: &[KeyScope], key: KeyPress) -> Option<&'static ActionSpec> {
         chain.iter().find_map(|scope| ACTIONS.iter().find(|spec| spec.scope == *scope && self.has(spec.id, key)))
     }
 
-    /// Whether this press is one of an action's keys.
+    /// Returns whether a key is one of an action's keys.
     pub fn has(&self, id: Action, key: KeyPress) -> bool {
-        self.of(id).iter().any(|own| own.same(key))
+        self.keys_of(id).iter().any(|own| own.same(key))
     }
 
-    /// An action's first key as written, for labels; empty if it has none.
+    /// Returns the first key of an action in its written form, for labels; empty if the action has no key.
     pub fn first(&self, id: Action) -> String {
-        self.of(id).first().map_or_else(String::new, ToString::to_string)
+        self.keys_of(id).first().map_or_else(String::new, ToString::to_string)
     }
 
-    /// A text in which `{undo}` stands for the first key of that action, or, if it has none, for its title.
+    /// Expands the names of actions in a text: `{undo}` becomes the first key of that action or, if it has no key, its
+    /// title in quotes.
     pub fn say(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -109,7 +112,7 @@ impl Keymap {
                 rest = from;
                 continue;
             };
-            match self.of(spec.id).first() {
+            match self.keys_of(spec.id).first() {
                 Some(key) => out.push_str(&key.to_string()),
                 None => out.extend(["“", spec.title, "”"]),
             }
@@ -119,27 +122,27 @@ impl Keymap {
         out
     }
 
-    /// All of an action's keys as written, separated by spaces.
+    /// Returns all keys of an action in their written form, separated by spaces.
     pub fn all(&self, id: Action) -> String {
-        self.of(id).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        self.keys_of(id).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     }
 
-    fn of(&self, id: Action) -> &[KeyPress] {
+    fn keys_of(&self, id: Action) -> &[KeyPress] {
         self.keys.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// A key of this action that means another one at the same time.
+    /// Returns a key of this action that also belongs to another action in force at the same time, and that action.
     fn clash(&self, spec: &ActionSpec) -> Option<(KeyPress, &'static ActionSpec)> {
         let chains = CHAINS.iter().filter(|chain| chain.contains(&spec.scope));
         let others = chains.flat_map(|chain| super::in_chain(chain)).filter(|other| other.id != spec.id);
-        let keys = self.of(spec.id);
+        let keys = self.keys_of(spec.id);
         let mut found =
             others.filter_map(|other| keys.iter().find(|key| self.has(other.id, **key)).map(|key| (*key, other)));
         found.next()
     }
 }
 
-fn named(
+fn find_action(
     document: &ConfigDocument<'_>,
     scope: KeyScope,
     act: &Spanned<toml::de::DeString<'_>>,
@@ -157,19 +160,19 @@ fn named(
     Err(document.wrong(act, format!("unknown action `{}` in [{}]{hint}", act.get_ref(), scope.name())))
 }
 
-/// One key, or a list of them.
-fn presses(
+/// Parses one key, or a list of keys.
+fn parse_keys(
     document: &ConfigDocument<'_>,
     scope: KeyScope,
     keys: &Spanned<DeValue<'_>>,
 ) -> Result<Vec<KeyPress>, Mistake> {
     match keys.get_ref() {
-        DeValue::Array(list) => list.iter().map(|key| press(document, scope, key)).collect(),
-        _ => press(document, scope, keys).map(|key| vec![key]),
+        DeValue::Array(list) => list.iter().map(|key| parse_key(document, scope, key)).collect(),
+        _ => parse_key(document, scope, keys).map(|key| vec![key]),
     }
 }
 
-fn press(document: &ConfigDocument<'_>, scope: KeyScope, key: &Spanned<DeValue<'_>>) -> Result<KeyPress, Mistake> {
+fn parse_key(document: &ConfigDocument<'_>, scope: KeyScope, key: &Spanned<DeValue<'_>>) -> Result<KeyPress, Mistake> {
     let text = document.string(key)?;
     let Some(press) = KeyPress::parse(text) else {
         let message = format!(

@@ -1,6 +1,6 @@
-//! What a person can ask the app to do: the actions with their keys and texts, and where those keys work. Knows no state.
+//! The actions of the app, with their keys and texts, and where those keys work. This module does not know the state.
 //!
-//! The rows are in `actions`; they feed dispatch, the footer, the palette and the generated `docs/keys.md`.
+//! The rows are in `actions`. Dispatch, the footer, the palette and the generated `docs/keys.md` are made from them.
 
 mod actions;
 pub mod chains;
@@ -14,7 +14,7 @@ pub use keymap::Keymap;
 macro_rules! define_actions {
     ($($name:ident: $danger:ident in $scope:ident by [$($key:literal),*], $title:literal $($short:literal)?
         $(, also [$($also:literal),*])?; $help:literal; if $enabled:ident => $handler:expr;)*) => {
-        /// What a person can ask for.
+        /// An action of the app.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Action {
             $(#[doc = $help] $name,)*
@@ -36,12 +36,12 @@ macro_rules! define_actions {
 for_each_action!(define_actions);
 
 impl Action {
-    /// Its row.
+    /// Returns the action's row of the table.
     pub fn spec(self) -> &'static ActionSpec {
         &ACTIONS[self as usize]
     }
 
-    /// Its name in `keys.toml`: `keep_new`.
+    /// Returns the action's name in `keys.toml`, such as `keep_new`.
     pub fn name(self) -> String {
         let mut out = String::new();
         for c in format!("{self:?}").chars() {
@@ -54,12 +54,12 @@ impl Action {
     }
 }
 
-/// Where an action's keys work.
+/// A part of the app in which an action's keys work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyScope {
-    /// Where a card is under the cursor of the Inbox.
+    /// On the Inbox, if a card is under the cursor.
     Card,
-    /// In the list of the Inbox: what is marked, and which cards are listed.
+    /// In the list of the Inbox, for marks and the filter of cards.
     Marks,
     /// On the Claims screen.
     Claims,
@@ -67,9 +67,9 @@ pub enum KeyScope {
     Why,
     /// On the Peers screen.
     Peers,
-    /// Wherever a claim is under the cursor: Claims, Why and the Inbox.
+    /// On Claims, Why and the Inbox, if a claim is under the cursor.
     Claim,
-    /// Moving about, the same on every screen.
+    /// Navigation, the same on every screen.
     Move,
     /// On every screen.
     Global,
@@ -77,11 +77,10 @@ pub enum KeyScope {
     Form,
     /// In the palette, the search line and the log.
     Pick,
-    /// In a question that wants yes or no.
+    /// In a confirmation.
     Confirm,
-    /// On the Inbox, if no card is under the cursor.
     Inbox,
-    /// On the Inbox, where a device waits for admission, or an event of a peer for a decision.
+    /// On the Inbox, if a join request or a quarantined event is under the cursor.
     Pending,
     /// On the Timeline.
     Timeline,
@@ -93,20 +92,20 @@ pub enum KeyScope {
     Agents,
     /// On the Notes screen.
     Notes,
-    /// Wherever what was searched for may stand further on: Claims, Why and Timeline.
+    /// On Claims, Why and the Timeline, for search matches.
     Matches,
-    /// On a page that lies over a screen.
+    /// On a text page over a screen.
     Page,
-    /// Where a card of the story is under the cursor of the Inbox.
+    /// On the Inbox, if a story card is under the cursor.
     Answer,
-    /// Wherever it is asked how two claims relate.
+    /// In a question how two claims relate.
     Verdict,
-    /// Among the pairs that wait for a verdict.
+    /// In the dialog that judges waiting pairs.
     Judging,
 }
 
 impl KeyScope {
-    /// Every scope, in the order of the documentation.
+    /// All key scopes, in the order of the documentation.
     pub const ALL: [Self; 23] = [
         Self::Inbox,
         Self::Card,
@@ -133,7 +132,7 @@ impl KeyScope {
         Self::Tour,
     ];
 
-    /// Its section in `keys.toml`.
+    /// Returns the name of the scope's section in `keys.toml`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Card => "card",
@@ -162,7 +161,7 @@ impl KeyScope {
         }
     }
 
-    /// Whether its acts are those of a screen, not of what lies over one.
+    /// Returns whether the scope's actions belong to a screen, not to an overlay. Navigation belongs to neither.
     pub fn is_on_screens(self) -> bool {
         !matches!(
             self,
@@ -177,7 +176,7 @@ impl KeyScope {
         )
     }
 
-    /// The heading under which its acts are listed.
+    /// Returns the heading of the scope in lists of keys.
     pub fn title(self) -> &'static str {
         match self {
             Self::Inbox => "Inbox (the selected item adds its own keys)",
@@ -207,39 +206,38 @@ impl KeyScope {
     }
 }
 
-/// What an action does to the memory.
+/// How an action changes the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Danger {
-    /// Changes nothing in the memory.
+    /// The action does not change the memory.
     None,
-    /// Changes the memory, and undo reverses it.
+    /// The action changes the memory, and undo reverses it.
     Undoable,
-    /// Cannot be reversed: asks first.
+    /// The action cannot be undone, and asks first.
     Final,
 }
 
-/// One row of the table.
+/// A row of the table of actions.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionSpec {
-    /// The action.
     pub id: Action,
-    /// What it is called.
+    /// The name of the action, shown to people.
     pub title: &'static str,
-    /// One word for the footer; empty keeps it out of there.
+    /// The label in the footer; empty if the footer does not show the action.
     pub short: &'static str,
-    /// What it does, in a sentence; a key of another action in it is written as for [`Keymap::say`].
+    /// One sentence that says what the action does. Keys of other actions in it are written as for [`Keymap::say`].
     pub help: &'static str,
-    /// Other words by which it is looked for.
+    /// Other words by which the palette finds the action.
     pub also: &'static [&'static str],
-    /// Its usual keys, in the written form of [`super::key::KeyPress`]; those that hold are in the [`Keymap`].
+    /// The default keys, in the written form of [`super::key::KeyPress`]. The keys in force are in the [`Keymap`].
     pub keys: &'static [&'static str],
-    /// Where they work.
+    /// The key scope in which the keys work.
     pub scope: KeyScope,
-    /// What it does to the memory.
+    /// How the action changes the memory.
     pub danger: Danger,
 }
 
-/// The actions of a chain, in the order of the table.
+/// Returns the actions of a chain of key scopes: scope by scope, within a scope in the order of the table.
 pub fn in_chain(chain: &[KeyScope]) -> impl Iterator<Item = &'static ActionSpec> {
     chain.iter().flat_map(|scope| ACTIONS.iter().filter(move |spec| spec.scope == *scope))
 }

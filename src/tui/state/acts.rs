@@ -1,13 +1,11 @@
 //! The list of acts on the Timeline: a window on the daemon's log, one row per act.
 
-use super::{Focus, story::StoryState, windowed::Windowed};
+use super::{Focus, search_line::DAY_MS, story::StoryState, windowed::Windowed};
 use crate::{
     api::{EventView, LogQuery},
     domain::{ClaimId, Scope},
     tui::msg::ListRow,
 };
-
-const DAY: u64 = 86_400_000;
 
 impl ListRow for EventView {
     type Id = ClaimId;
@@ -50,8 +48,8 @@ impl Period {
     pub fn begin(self, last_here: Option<u64>, midnight: u64) -> Option<u64> {
         match self {
             Self::LastHere => last_here,
-            Self::Yesterday => Some(midnight.saturating_sub(DAY)),
-            Self::Week => Some(midnight.saturating_sub(6 * DAY)),
+            Self::Yesterday => Some(midnight.saturating_sub(DAY_MS)),
+            Self::Week => Some(midnight.saturating_sub(6 * DAY_MS)),
             Self::All => None,
         }
     }
@@ -81,7 +79,7 @@ impl TimelineState {
             project: scope.map(|scope| scope.project.clone()),
             since,
             acts: true,
-            limit: Some(super::windowed::PAGE),
+            limit: Some(super::windowed::PAGE_SIZE),
             cursor,
             ..LogQuery::default()
         }
@@ -102,8 +100,8 @@ mod tests {
         }
         assert_eq!(seen, [Period::LastHere, Period::Yesterday, Period::Week, Period::All]);
         assert_eq!(Period::All.next(false), Period::Yesterday);
-        assert_eq!(Period::LastHere.begin(Some(7), 10 * DAY), Some(7));
-        assert_eq!(Period::Yesterday.begin(None, 10 * DAY), Some(9 * DAY));
-        assert_eq!(Period::All.begin(Some(7), 10 * DAY), None);
+        assert_eq!(Period::LastHere.begin(Some(7), 10 * DAY_MS), Some(7));
+        assert_eq!(Period::Yesterday.begin(None, 10 * DAY_MS), Some(9 * DAY_MS));
+        assert_eq!(Period::All.begin(Some(7), 10 * DAY_MS), None);
     }
 }

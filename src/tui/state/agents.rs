@@ -2,7 +2,7 @@
 
 use super::{
     Focus,
-    windowed::{PAGE, Windowed},
+    windowed::{PAGE_SIZE, Windowed},
 };
 use crate::{
     api::{AgentSession, AgentView, Agents as View, EventView, LogQuery, is_name_of},
@@ -64,7 +64,7 @@ pub struct AgentsState {
     /// The error message, if reading failed.
     pub error: Option<String>,
     row: usize,
-    under: Option<String>,
+    agent_at_cursor: Option<String>,
 }
 
 impl AgentsState {
@@ -103,7 +103,10 @@ impl AgentsState {
     /// Returns the row under the cursor. The cursor stays on its agent when the rows change.
     pub fn row(&self) -> usize {
         let entries = self.entries();
-        let held = self.under.as_ref().and_then(|name| entries.iter().position(|own| own.name.as_ref() == Some(name)));
+        let held = self
+            .agent_at_cursor
+            .as_ref()
+            .and_then(|name| entries.iter().position(|own| own.name.as_ref() == Some(name)));
         held.unwrap_or(self.row).min(entries.len().saturating_sub(1))
     }
 
@@ -116,18 +119,18 @@ impl AgentsState {
     pub fn place(&mut self, row: usize) -> bool {
         let before = self.entry().map(|entry| entry.name);
         self.row = row;
-        self.under = None;
+        self.agent_at_cursor = None;
         let after = self.entry().map(|entry| entry.name);
-        self.under = after.clone().flatten();
+        self.agent_at_cursor = after.clone().flatten();
         let other = before != after;
         if other {
-            self.begin();
+            self.restart_list();
         }
         other
     }
 
     /// Reads the detail list again, from its first row.
-    pub fn begin(&mut self) {
+    pub fn restart_list(&mut self) {
         self.list.restart();
         self.injected_row = 0;
     }
@@ -137,23 +140,23 @@ impl AgentsState {
         let before = self.entry();
         self.view = Some(view);
         self.error = None;
-        self.hold(before.as_ref());
+        self.keep_cursor(before.as_ref());
     }
 
     /// Takes the claims that hooks injected.
     pub fn accept_injected(&mut self, injected: Vec<InjectedClaim>) {
         let before = self.entry();
         self.injected = Some(injected);
-        self.hold(before.as_ref());
+        self.keep_cursor(before.as_ref());
     }
 
     /// Keeps the cursor on its agent. If it is on another agent now, the detail list is read again.
-    fn hold(&mut self, before: Option<&AgentEntry>) {
+    fn keep_cursor(&mut self, before: Option<&AgentEntry>) {
         let after = self.entry();
         if before.map(|entry| &entry.name) != after.as_ref().map(|entry| &entry.name) {
-            self.begin();
+            self.restart_list();
         }
-        self.under = after.and_then(|entry| entry.name);
+        self.agent_at_cursor = after.and_then(|entry| entry.name);
     }
 
     /// Returns the claims that hooks injected for the agent under the cursor.
@@ -180,7 +183,7 @@ impl AgentsState {
             who: Some(who),
             acts: self.shown == AgentListing::Acts,
             refused: self.shown == AgentListing::Refused,
-            limit: Some(PAGE),
+            limit: Some(PAGE_SIZE),
             cursor,
             ..LogQuery::default()
         })

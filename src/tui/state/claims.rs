@@ -136,7 +136,7 @@ impl ClaimsState {
             verdict: line.verdict.or(self.verdict).map(|verdict| verdict.as_str().to_owned()),
             needs_review: self.needs_review.then_some(true),
             order: self.order.as_str().map(str::to_owned),
-            limit: Some(super::windowed::PAGE),
+            limit: Some(super::windowed::PAGE_SIZE),
             cursor,
             ..ClaimsQuery::default()
         }
@@ -153,15 +153,15 @@ impl ClaimsState {
     }
 
     /// Returns the query that recall is asked in these scopes in addition to the list; `None` for none.
-    pub fn wanted(&self, scopes: &[Scope], now: u64) -> Option<RelatedQuery> {
+    pub fn related_query(&self, scopes: &[Scope], now: u64) -> Option<RelatedQuery> {
         let line = SearchLine::parse(&self.search);
         RelatedQuery::of(&line, &self.query(None, now, None), &self.kinds(&line), scopes)
     }
 
     /// Updates the claims below the list after the list or the related claims have changed.
-    pub fn settle(&mut self, now: u64) {
+    pub fn update_related(&mut self, now: u64) {
         let query = self.query(None, now, None);
-        self.related.settle(&self.list, &query);
+        self.related.update_below_list(&self.list, &query);
     }
 
     /// Returns the claim under the cursor: one of the list, or a related claim below it.

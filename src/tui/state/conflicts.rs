@@ -100,7 +100,7 @@ impl ConflictsState {
             org_id: scope.map(|scope| scope.org_id.clone()),
             project: scope.map(|scope| scope.project.clone()),
             status: Some(self.filter.as_str().to_owned()),
-            limit: Some(super::windowed::PAGE),
+            limit: Some(super::windowed::PAGE_SIZE),
             cursor,
             ..ConflictsQuery::default()
         }

@@ -4,8 +4,8 @@
 mod on_cards;
 
 use on_cards::{
-    answer_no, answer_yes, asked_here, card_details, discard, dismiss, exception, has_cards, judge, judged_here,
-    keep_existing, keep_new, keep_source, markable, merge, narrow, retract_side, snooze, verdict_asked,
+    answer_no, answer_yes, card_details, cards_listed, cards_marked, discard, dismiss, exception, held_form_open,
+    judgeable, keep_existing, keep_new, markable, merge, narrow, retract_side, snooze, verdict_askable, verdict_given,
 };
 
 use crate::{
@@ -17,12 +17,12 @@ use crate::{
     },
 };
 
-type Can = Result<(), String>;
+type Availability = Result<(), String>;
 
 macro_rules! define_conditions {
     ($($name:ident: $danger:ident in $scope:ident by [$($key:literal),*], $title:literal $($short:literal)?
         $(, also [$($also:literal),*])?; $help:literal; if $enabled:ident => $handler:expr;)*) => {
-        fn condition(action: Action) -> fn(&AppState) -> Can {
+        fn condition(action: Action) -> fn(&AppState) -> Availability {
             match action {
                 $(Action::$name => $enabled,)*
             }
@@ -34,7 +34,6 @@ for_each_action!(define_conditions);
 impl AppState {
     /// Checks whether an action is possible now: the app is not read-only if the action changes the memory, and the
     /// condition of the action holds.
-    ///
     ///
     /// # Errors
     ///
@@ -49,28 +48,28 @@ impl AppState {
 
 /// The action is always possible.
 #[expect(clippy::unnecessary_wraps, reason = "a condition of the table like the others")]
-fn always(_: &AppState) -> Can {
+fn always(_: &AppState) -> Availability {
     Ok(())
 }
 
 /// The Inbox lists something.
-fn listed(state: &AppState) -> Can {
+fn inbox_listed(state: &AppState) -> Availability {
     if state.inbox.selectable_rows().is_empty() { Err("nothing is listed".to_owned()) } else { Ok(()) }
 }
 
 /// A quarantined event or a join request is under the cursor.
-fn pending(state: &AppState) -> Can {
-    if state.inbox.quarantined().is_some() { idle(state) } else { waiting(state) }
+fn pending_selected(state: &AppState) -> Availability {
+    if state.inbox.quarantined().is_some() { idle(state) } else { join_selected(state) }
 }
 
 /// An act is under the cursor.
-fn act_listed(state: &AppState) -> Can {
+fn act_selected(state: &AppState) -> Availability {
     let act = state.acts().and_then(|acts| acts.list.selected());
     act.map(|_| ()).ok_or_else(|| "no change is under the cursor".to_owned())
 }
 
 /// A row of the story is under the cursor.
-fn story_row(state: &AppState) -> Can {
+fn story_row_selected(state: &AppState) -> Availability {
     match state.story().and_then(super::story::StoryState::current) {
         Some(_) => Ok(()),
         None => Err(state.keys.say("press {story} to show the story")),
@@ -78,35 +77,35 @@ fn story_row(state: &AppState) -> Can {
 }
 
 /// The act under the cursor can be undone.
-fn take_back(state: &AppState) -> Can {
+fn act_undoable(state: &AppState) -> Availability {
     let act = state.acts().and_then(|acts| acts.list.selected()).ok_or("no change is under the cursor")?;
     act.can_undo()?;
     idle(state)
 }
 
 /// A claim is under the cursor, or the author filter is set already.
-fn author_filter(state: &AppState) -> Can {
-    if state.claims.who.is_some() { Ok(()) } else { claim(state) }
+fn author_filterable(state: &AppState) -> Availability {
+    if state.claims.who.is_some() { Ok(()) } else { claim_selected(state) }
 }
 
 /// A claim with a source is under the cursor, or the source filter is set already.
-fn source_filter(state: &AppState) -> Can {
+fn source_filterable(state: &AppState) -> Availability {
     if state.claims.source.is_some() {
         return Ok(());
     }
-    match selected(state)?.source {
+    match selected_claim(state)?.source {
         Some(_) => Ok(()),
         None => Err("this claim names no source".to_owned()),
     }
 }
 
 /// A filter is set.
-fn filtered(state: &AppState) -> Can {
+fn has_filter(state: &AppState) -> Availability {
     if state.claims.has_filters() { Ok(()) } else { Err("no filter is set".to_owned()) }
 }
 
 /// The card has a stored side.
-fn card_why(state: &AppState) -> Can {
+fn has_stored_side(state: &AppState) -> Availability {
     let card = state.selected_card().ok_or("the card is still loading")?;
     if card.view.sides.iter().any(|side| !side.new_claim) {
         Ok(())
@@ -116,41 +115,41 @@ fn card_why(state: &AppState) -> Can {
 }
 
 /// The card has more than two sides.
-fn other_side(state: &AppState) -> Can {
+fn has_more_sides(state: &AppState) -> Availability {
     let card = state.selected_card().ok_or("the card is still loading")?;
     if card.view.sides.len() > 2 { Ok(()) } else { Err("this card has only two sides".to_owned()) }
 }
 
 /// The card has two sides whose texts are not redacted.
-fn two_texts(state: &AppState) -> Can {
+fn two_texts(state: &AppState) -> Availability {
     let card = state.selected_card().ok_or("the card is still loading")?;
     let texts = card.a().into_iter().chain(card.b()).filter(|side| !side.claim.flags.redacted);
     if texts.count() == 2 { Ok(()) } else { Err("this card does not have two texts to compare".to_owned()) }
 }
 
-fn selected(state: &AppState) -> Result<&ClaimView, String> {
+fn selected_claim(state: &AppState) -> Result<&ClaimView, String> {
     state.selected_claim().ok_or_else(|| "no claim is under the cursor".to_owned())
 }
 
 /// A claim is under the cursor.
-fn claim(state: &AppState) -> Can {
-    selected(state).map(|_| ())
+fn claim_selected(state: &AppState) -> Availability {
+    selected_claim(state).map(|_| ())
 }
 
 /// No act waits for its answer.
-fn idle(state: &AppState) -> Can {
+fn idle(state: &AppState) -> Availability {
     if state.acting.is_some() { Err("the last change is still being stored".to_owned()) } else { Ok(()) }
 }
 
 /// An active claim is under the cursor.
-fn active_claim(state: &AppState) -> Can {
-    let claim = selected(state)?;
+fn active_claim(state: &AppState) -> Availability {
+    let claim = selected_claim(state)?;
     if claim.status == Status::Active { idle(state) } else { Err(format!("this claim is already {}", claim.status)) }
 }
 
 /// A claim that is no longer active is under the cursor.
-fn past_claim(state: &AppState) -> Can {
-    let claim = selected(state)?;
+fn past_claim(state: &AppState) -> Availability {
+    let claim = selected_claim(state)?;
     if claim.flags.undone {
         return Err(state.keys.say("the change that stored this claim was undone; {redo} redoes it"));
     }
@@ -158,13 +157,13 @@ fn past_claim(state: &AppState) -> Can {
 }
 
 /// The claim under the cursor needs review, or claims are marked.
-fn needs_review(state: &AppState) -> Can {
+fn needs_review(state: &AppState) -> Availability {
     match state.marked_claims().len() {
         0 => {}
         n if n > MAX_CARDS => return Err(format!("{n} claims are marked; at most {MAX_CARDS} are reviewed at once")),
         _ => return idle(state),
     }
-    if selected(state)?.flags.needs_review || (state.screen == Screen::Inbox && state.inbox.notice().is_some()) {
+    if selected_claim(state)?.flags.needs_review || (state.screen == Screen::Inbox && state.inbox.notice().is_some()) {
         idle(state)
     } else {
         Err("this claim does not need review".to_owned())
@@ -172,25 +171,17 @@ fn needs_review(state: &AppState) -> Can {
 }
 
 /// The text of the claim under the cursor is not redacted.
-fn redactable(state: &AppState) -> Can {
-    if selected(state)?.flags.redacted { Err("its text is already redacted".to_owned()) } else { idle(state) }
-}
-
-fn undo(state: &AppState) -> Can {
-    idle(state)
+fn redactable(state: &AppState) -> Availability {
+    if selected_claim(state)?.flags.redacted { Err("its text is already redacted".to_owned()) } else { idle(state) }
 }
 
 /// An undo can be redone.
-fn redo(state: &AppState) -> Can {
-    if state.undone.is_empty() { Err("nothing was undone in this session".to_owned()) } else { idle(state) }
-}
-
-fn audit(state: &AppState) -> Can {
-    idle(state)
+fn redoable(state: &AppState) -> Availability {
+    if state.redo_stack.is_empty() { Err("nothing was undone in this session".to_owned()) } else { idle(state) }
 }
 
 /// The item under the cursor can be opened.
-fn openable(state: &AppState) -> Can {
+fn openable(state: &AppState) -> Availability {
     let some = match state.screen {
         // If no chain is shown, this opens the prompt for a question.
         Screen::Why => true,
@@ -198,7 +189,7 @@ fn openable(state: &AppState) -> Can {
         Screen::Cards => !state.conflicts.list.is_empty(),
         Screen::Claims => !state.claims.list.is_empty() || !state.scopes.is_empty(),
         Screen::Peers => !state.peers.entries().is_empty(),
-        Screen::Timeline if state.story().is_some() => story_row(state).is_ok(),
+        Screen::Timeline if state.story().is_some() => story_row_selected(state).is_ok(),
         Screen::Timeline => state.acts().is_some_and(|acts| !acts.list.is_empty()),
         Screen::Agents => state.agents.can_open(),
         Screen::Notes => !state.notes.is_empty(),
@@ -209,21 +200,21 @@ fn openable(state: &AppState) -> Can {
 }
 
 /// A claim or a card with a text is under the cursor.
-fn text(state: &AppState) -> Can {
+fn text_selected(state: &AppState) -> Availability {
     if state.selected_text().is_some() { Ok(()) } else { Err("no claim is under the cursor".to_owned()) }
 }
 
 /// The claim or card under the cursor names a file of this project as its source.
-fn source(state: &AppState) -> Can {
+fn source_selected(state: &AppState) -> Availability {
     if state.selected_source().is_some() {
         return Ok(());
     }
-    text(state)?;
+    text_selected(state)?;
     Err(format!("its source is not a file of {}, where the app was opened", state.home.0))
 }
 
 /// A card or claim to link to is under the cursor.
-fn link(state: &AppState) -> Can {
+fn linkable(state: &AppState) -> Availability {
     let some = match state.screen {
         Screen::Cards => state.conflicts.current().is_some(),
         Screen::Inbox => state.inbox.card().is_some() || state.inbox.claim().is_some(),
@@ -234,7 +225,7 @@ fn link(state: &AppState) -> Can {
 }
 
 /// This device is in a team, and sync is on.
-fn sync_now(state: &AppState) -> Can {
+fn sync_now(state: &AppState) -> Availability {
     match &state.peers.status {
         None => Err("still loading".to_owned()),
         Some(status) if status.teams.iter().all(|team| team.ended.is_some()) => {
@@ -246,7 +237,7 @@ fn sync_now(state: &AppState) -> Can {
 }
 
 /// A join request is under the cursor.
-fn waiting(state: &AppState) -> Can {
+fn join_selected(state: &AppState) -> Availability {
     match state.waiting() {
         Some(join) if join.expires_at <= state.now => Err("its request expired and needs a new invitation".to_owned()),
         Some(_) => idle(state),
@@ -255,7 +246,7 @@ fn waiting(state: &AppState) -> Can {
 }
 
 /// No daemon runs.
-fn start(state: &AppState) -> Can {
+fn daemon_down(state: &AppState) -> Availability {
     match state.daemon {
         Daemon::Down { .. } => Ok(()),
         Daemon::Starting => Err("the daemon is starting".to_owned()),
@@ -264,8 +255,8 @@ fn start(state: &AppState) -> Can {
 }
 
 /// An embedder can compute the vectors, and is not doing so already.
-fn reembed(state: &AppState) -> Can {
-    works(state)?;
+fn reembed(state: &AppState) -> Availability {
+    can_write(state)?;
     if state.models.reembed.is_some() {
         return Err("the vectors are already being recomputed".to_owned());
     }
@@ -277,7 +268,7 @@ fn reembed(state: &AppState) -> Can {
 }
 
 /// The search line has words.
-fn matches(state: &AppState) -> Can {
+fn has_search(state: &AppState) -> Availability {
     if state.claims.words().is_empty() {
         return Err(state.keys.say("there is no search: {search} starts one"));
     }
@@ -285,7 +276,7 @@ fn matches(state: &AppState) -> Can {
 }
 
 /// The search on the page matches a line.
-fn page_matches(state: &AppState) -> Can {
+fn has_page_match(state: &AppState) -> Availability {
     let Some(Overlay::Page(page)) = &state.overlay else { return Err("no page is open".to_owned()) };
     match (page.find.as_ref(), page.matches().len()) {
         (None, _) => Err(state.keys.say("there is no search: {page_find} searches this page")),
@@ -295,17 +286,17 @@ fn page_matches(state: &AppState) -> Can {
 }
 
 /// An agent is under the cursor.
-fn agent(state: &AppState) -> Can {
+fn agent_selected(state: &AppState) -> Availability {
     if state.agents.entry().is_some() { Ok(()) } else { Err("no agent is listed".to_owned()) }
 }
 
 /// A rule file is under the cursor.
-fn note_file(state: &AppState) -> Can {
+fn note_file_selected(state: &AppState) -> Availability {
     state.notes.file().map(|_| ()).ok_or_else(|| state.keys.say("no file is under the cursor: {notes_list} lists them"))
 }
 
 /// An insight that can be promoted is under the cursor.
-fn promotable(state: &AppState) -> Can {
+fn promotable(state: &AppState) -> Availability {
     idle(state)?;
     match state.notes.principle() {
         None => Err(state.keys.say("{notes_list} lists the rules that can be promoted")),
@@ -322,7 +313,7 @@ fn promotable(state: &AppState) -> Can {
 }
 
 /// The text of the open page is loaded.
-fn page(state: &AppState) -> Can {
+fn page_loaded(state: &AppState) -> Availability {
     match &state.overlay {
         Some(Overlay::Page(page)) if page.text.is_some() => Ok(()),
         _ => Err("the page is still loading".to_owned()),
@@ -330,10 +321,10 @@ fn page(state: &AppState) -> Can {
 }
 
 /// The page shows changes that can be written.
-fn page_apply(state: &AppState) -> Can {
-    page(state)?;
+fn page_writable(state: &AppState) -> Availability {
+    page_loaded(state)?;
     match &state.overlay {
-        Some(Overlay::Page(page)) if page.changes_files() => writes_files(state),
+        Some(Overlay::Page(page)) if page.changes_files() => can_write_files(state),
         Some(Overlay::Page(page)) => match page.about {
             PageSubject::Setup { remove: false } => Err("everything is set up already".to_owned()),
             PageSubject::Setup { remove: true } => Err("there is nothing to remove".to_owned()),
@@ -345,15 +336,15 @@ fn page_apply(state: &AppState) -> Can {
 }
 
 /// The person's own files may be written, and no act waits for its answer.
-fn writes_files(state: &AppState) -> Can {
+fn can_write_files(state: &AppState) -> Availability {
     if state.settings.demonstration {
         return Err("not in the demonstration, since it would change your own files".to_owned());
     }
-    works(state)
+    can_write(state)
 }
 
 /// The app is not read-only, and no act waits for its answer.
-fn works(state: &AppState) -> Can {
+fn can_write(state: &AppState) -> Availability {
     if state.settings.read_only {
         return Err("this app was opened with --read-only".to_owned());
     }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Rows requested of each group. Further rows are counted, and one key shows them.
-pub const EACH: usize = 50;
+pub const GROUP_PAGE_SIZE: usize = 50;
 
 /// The identity of a row, which stays the same when the rows above it change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -119,7 +119,7 @@ pub struct InboxState {
     /// Rows that this app settled. They leave the list without a message.
     pub released: Vec<ItemId>,
     /// The item to which the cursor goes once it is listed, unless the cursor is moved before.
-    pub sought: Option<ItemId>,
+    pub cursor_target: Option<ItemId>,
     /// The imports whose items are listed below their row.
     pub unfolded: Vec<(InboxKind, ImportNumber)>,
     /// The group of which a later page is shown.
@@ -136,7 +136,7 @@ impl InboxState {
         InboxQuery {
             org_id: scope.map(|scope| scope.org_id.clone()),
             project: scope.map(|scope| scope.project.clone()),
-            limit: Some(EACH),
+            limit: Some(GROUP_PAGE_SIZE),
             ..InboxQuery::default()
         }
     }
@@ -198,7 +198,7 @@ impl InboxState {
 
     /// Resets the list for another scope, with the cursor on the first row. The number of settled items and the focus
     /// stay.
-    pub fn begin(&mut self) {
+    pub fn reset(&mut self) {
         let settled = self.settled;
         *self = Self { settled, focus: self.focus, ..Self::default() };
     }
@@ -277,7 +277,7 @@ impl InboxState {
 
     /// Puts the cursor on a row, at most the last one. The settled item is removed when the cursor leaves it.
     pub fn place(&mut self, index: usize) {
-        self.sought = None;
+        self.cursor_target = None;
         let before = self.anchor.clone();
         let index = index.min(self.selectable_rows().len().saturating_sub(1));
         let anchor = self.selectable_rows().get(index).and_then(InboxRow::id);
@@ -286,7 +286,7 @@ impl InboxState {
             self.scroll = 0;
             if self.settled_item.as_ref().is_some_and(|settled| Some(id_of(&settled.item)) == before) {
                 self.settled_item = None;
-                self.find();
+                self.restore_cursor();
             }
         }
     }
@@ -326,15 +326,15 @@ impl InboxState {
         let released = std::mem::take(&mut self.released);
         self.released = released.into_iter().filter(|id| self.listed().0.any(|item| id_of(item) == *id)).collect();
         self.settled_item = lost;
-        self.find();
-        if let Some(at) = self.sought.as_ref().and_then(|id| self.row_of(id)) {
+        self.restore_cursor();
+        if let Some(at) = self.cursor_target.as_ref().and_then(|id| self.row_of(id)) {
             self.place(at);
         }
         self.settled_item.as_ref().filter(|_| !was_settled).map(|settled| settled.item.clone())
     }
 
     /// Puts the cursor back on its item; if that is gone, on the row in its place.
-    fn find(&mut self) {
+    fn restore_cursor(&mut self) {
         let selectable_rows = self.selectable_rows();
         let found = self
             .anchor
@@ -354,7 +354,7 @@ impl InboxState {
 
     /// Settles the rows of the act that has succeeded, and returns them. The cursor moves as for
     /// [`InboxState::settle`].
-    pub fn acted(&mut self) -> Vec<ItemId> {
+    pub fn settle_acting(&mut self) -> Vec<ItemId> {
         let settled = std::mem::take(&mut self.acting);
         self.settle(settled.clone());
         settled

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Pairs requested at a time.
-const PAGE: usize = 50;
+const PAIRS_PER_PAGE: usize = 50;
 
 /// A pair, and the verdict that was given on it in this app.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ impl JudgingState {
     /// Returns the verdicts that were given and not sent yet, in the order in which they were given. They count as sent
     /// from then on.
     pub fn all_to_send(&mut self) -> Vec<(PairInDoubt, PairVerdict)> {
-        let unsent = self.given.iter().filter(|id| self.sending != Some(**id)).filter_map(|id| self.of(*id));
+        let unsent = self.given.iter().filter(|id| self.sending != Some(**id)).filter_map(|id| self.pair(*id));
         let unsent: Vec<_> = unsent
             .filter(|known| known.is_unsent())
             .filter_map(|known| Some((known.pair.clone(), known.verdict?)))
@@ -95,7 +95,7 @@ impl JudgingState {
     /// Returns the query for the waiting pairs.
     pub fn query(&self) -> DoubtsQuery {
         let (org_id, project) = self.scope.clone().map(|scope| (scope.org_id, scope.project)).unzip();
-        DoubtsQuery { org_id, project, limit: Some(PAGE) }
+        DoubtsQuery { org_id, project, limit: Some(PAIRS_PER_PAGE) }
     }
 
     /// Takes the waiting pairs, in place of the known pairs without a verdict.
@@ -114,8 +114,8 @@ impl JudgingState {
         self.total = doubts.total.saturating_sub(unsent);
         self.loaded = true;
         self.error = None;
-        let back = shown.and_then(|shown| self.place_of(shown));
-        self.at = back.or_else(|| self.waiting_from(0)).unwrap_or(self.at);
+        let back = shown.and_then(|shown| self.index_of(shown));
+        self.at = back.or_else(|| self.first_unjudged_from(0)).unwrap_or(self.at);
     }
 
     /// The shown pair.
@@ -130,7 +130,7 @@ impl JudgingState {
 
     /// Returns whether every pair that was read is judged, and there are more pairs to read.
     pub fn wants_more(&self) -> bool {
-        self.loaded && self.total > 0 && self.waiting_from(0).is_none() && self.sending.is_none()
+        self.loaded && self.total > 0 && self.first_unjudged_from(0).is_none() && self.sending.is_none()
     }
 
     /// Moves by a number of pairs.
@@ -146,7 +146,7 @@ impl JudgingState {
         self.given.push(shown.pair.id);
         self.total = self.total.saturating_sub(1);
         self.error = None;
-        let next = self.waiting_from(self.at).or_else(|| self.waiting_from(0));
+        let next = self.first_unjudged_from(self.at).or_else(|| self.first_unjudged_from(0));
         self.show(next.unwrap_or(self.at));
     }
 
@@ -155,9 +155,9 @@ impl JudgingState {
         if self.sending.is_some() {
             return None;
         }
-        let unsent = |id: &&CardId| self.of(**id).is_some_and(|known| known.stored.is_none());
+        let unsent = |id: &&CardId| self.pair(**id).is_some_and(|known| known.stored.is_none());
         let id = *self.given.iter().find(unsent)?;
-        let known = self.of(id)?;
+        let known = self.pair(id)?;
         let next = (known.pair.clone(), known.verdict?);
         self.sending = Some(id);
         Some(next)
@@ -181,14 +181,18 @@ impl JudgingState {
 
     /// Handles a verdict that was not stored: it and the later ones must be given again, and its pair is shown.
     pub fn failed(&mut self, message: String) {
-        let unsent: Vec<CardId> =
-            self.given.iter().copied().filter(|id| self.of(*id).is_some_and(|known| known.stored.is_none())).collect();
+        let unsent: Vec<CardId> = self
+            .given
+            .iter()
+            .copied()
+            .filter(|id| self.pair(*id).is_some_and(|known| known.stored.is_none()))
+            .collect();
         for id in &unsent {
-            self.forget(*id);
+            self.clear_verdict(*id);
         }
         self.sending = None;
         self.error = Some(message);
-        if let Some(at) = unsent.first().and_then(|id| self.place_of(*id)) {
+        if let Some(at) = unsent.first().and_then(|id| self.index_of(*id)) {
             self.show(at);
         }
     }
@@ -197,7 +201,7 @@ impl JudgingState {
     pub fn remove_sent(&mut self) {
         let Some(id) = self.sending.take() else { return };
         self.given.retain(|given| *given != id);
-        if let Some(at) = self.place_of(id) {
+        if let Some(at) = self.index_of(id) {
             self.pairs.remove(at);
             if self.at > at {
                 self.at -= 1;
@@ -210,13 +214,13 @@ impl JudgingState {
     /// `None` if no verdict was given.
     pub fn take_back(&mut self) -> Option<Option<(OpId, Scope)>> {
         let id = *self.given.last()?;
-        let known = self.of(id)?;
+        let known = self.pair(id)?;
         if let Some((op, _)) = known.stored {
             return Some(Some((op, known.pair.scope.clone())));
         }
         if self.sending != Some(id) {
-            self.forget(id);
-            if let Some(at) = self.place_of(id) {
+            self.clear_verdict(id);
+            if let Some(at) = self.index_of(id) {
                 self.show(at);
             }
         }
@@ -233,14 +237,14 @@ impl JudgingState {
         let of_act = |known: &&PairToJudge| known.stored.is_some_and(|(act, _)| act == op);
         let ids: Vec<CardId> = self.pairs.iter().filter(of_act).map(|known| known.pair.id).collect();
         for id in &ids {
-            self.forget(*id);
+            self.clear_verdict(*id);
         }
-        if let Some(at) = ids.first().and_then(|id| self.place_of(*id)) {
+        if let Some(at) = ids.first().and_then(|id| self.index_of(*id)) {
             self.show(at);
         }
     }
 
-    fn forget(&mut self, id: CardId) {
+    fn clear_verdict(&mut self, id: CardId) {
         self.given.retain(|given| *given != id);
         self.total += 1;
         if let Some(known) = self.pairs.iter_mut().find(|known| known.pair.id == id) {
@@ -254,15 +258,15 @@ impl JudgingState {
         }
     }
 
-    fn of(&self, id: CardId) -> Option<&PairToJudge> {
+    fn pair(&self, id: CardId) -> Option<&PairToJudge> {
         self.pairs.iter().find(|known| known.pair.id == id)
     }
 
-    fn place_of(&self, id: CardId) -> Option<usize> {
+    fn index_of(&self, id: CardId) -> Option<usize> {
         self.pairs.iter().position(|known| known.pair.id == id)
     }
 
-    fn waiting_from(&self, at: usize) -> Option<usize> {
+    fn first_unjudged_from(&self, at: usize) -> Option<usize> {
         (at..self.pairs.len()).find(|at| self.pairs.get(*at).is_some_and(|known| known.verdict.is_none()))
     }
 }

@@ -40,7 +40,7 @@ pub struct LogLine {
 pub const TOAST_MS: u64 = 6_000;
 
 /// Lines kept in the session's log.
-const LOG: usize = 500;
+const MAX_LOG_LINES: usize = 500;
 
 impl AppState {
     /// Shows a short message and adds it to the log. The effect wakes the app when the message disappears.
@@ -57,8 +57,8 @@ impl AppState {
         let until = self.now + TOAST_MS;
         // A message about a success or for information replaces the earlier ones; a warning or an error stays for its
         // time.
-        let last_change = |tone| matches!(tone, Tone::Done | Tone::Info);
-        self.toasts.retain(|toast| toast.text != text && !(last_change(tone) && last_change(toast.tone)));
+        let replaceable = |tone| matches!(tone, Tone::Done | Tone::Info);
+        self.toasts.retain(|toast| toast.text != text && !(replaceable(tone) && replaceable(toast.tone)));
         self.toasts.push(Toast { tone, text, hint, until });
         if self.toasts.len() > 3 {
             self.toasts.remove(0);
@@ -68,7 +68,7 @@ impl AppState {
 
     /// Adds a line to the session's log.
     pub fn note(&mut self, tone: Tone, text: impl Into<String>) {
-        if self.log.len() == LOG {
+        if self.log.len() == MAX_LOG_LINES {
             self.log.pop_front();
         }
         self.log.push_back(LogLine { at: self.now, tone, text: text.into() });

@@ -92,13 +92,9 @@ pub enum Daemon {
     #[default]
     Unknown,
     /// The daemon answers.
-    Up {
-        version: String,
-    },
+    Up { version: String },
     /// The daemon does not answer.
-    Down {
-        message: String,
-    },
+    Down { message: String },
     /// The app has asked the daemon to start.
     Starting,
 }
@@ -172,15 +168,15 @@ pub struct AppState {
     /// The log of this session, the newest line last.
     pub log: VecDeque<LogLine>,
     /// Acts of this session that can be undone, the latest last.
-    pub done: Vec<SessionAct>,
+    pub undo_stack: Vec<SessionAct>,
     /// Undos of this session that can be redone, the latest last.
-    pub undone: Vec<SessionAct>,
+    pub redo_stack: Vec<SessionAct>,
     /// The act that was sent and has no answer yet.
     pub acting: Option<Acting>,
     /// Data to read again as soon as no request for the same data is under way.
     pub requests: Requests,
     /// The `op_id`s of this session's acts, by which their changes are recognised on the event stream.
-    pub own: VecDeque<OpId>,
+    pub own_ops: VecDeque<OpId>,
     /// Acts that have no answer, and changes that arrived before the answer to their act.
     unanswered: UnansweredActs,
     /// Whether the app may still start the daemon without being asked.
@@ -191,7 +187,7 @@ pub struct AppState {
     pub mouse: bool,
     /// For each slot, the generation of the latest request and whether that request is under way.
     slots: [(u64, bool); Slot::COUNT],
-    ops: u64,
+    op_count: u64,
 }
 
 impl AppState {
@@ -225,16 +221,16 @@ impl AppState {
             closed_pairs: None,
             toasts: Vec::new(),
             log: VecDeque::new(),
-            done: Vec::new(),
-            undone: Vec::new(),
+            undo_stack: Vec::new(),
+            redo_stack: Vec::new(),
             acting: None,
             requests: Requests::default(),
-            own: VecDeque::new(),
+            own_ops: VecDeque::new(),
             unanswered: UnansweredActs::default(),
             hits: HitMap::default(),
             mouse: true,
             slots: [(0, false); Slot::COUNT],
-            ops: 0,
+            op_count: 0,
         }
     }
 
@@ -291,7 +287,7 @@ impl AppState {
 
     /// Records the answer to a request. Returns `false` if the answer is outdated, because a later request has replaced
     /// this one.
-    pub fn take(&mut self, ticket: RequestId) -> bool {
+    pub fn accept_answer(&mut self, ticket: RequestId) -> bool {
         let (generation, waiting) = &mut self.slots[ticket.slot as usize];
         let current = *generation == ticket.generation;
         if current {
@@ -301,7 +297,7 @@ impl AppState {
     }
 
     /// Cancels the request of a slot: its answer will be ignored.
-    pub fn forget(&mut self, slot: Slot) {
+    pub fn cancel_request(&mut self, slot: Slot) {
         let (generation, waiting) = &mut self.slots[slot as usize];
         *generation += 1;
         *waiting = false;
@@ -314,10 +310,10 @@ impl AppState {
 
     /// Returns the caller of a new act in `scope`, with a fresh `op_id`.
     pub fn caller(&mut self, scope: &Scope) -> Caller {
-        self.ops += 1;
+        self.op_count += 1;
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.settings.seed);
-        hasher.update(&self.ops.to_be_bytes());
+        hasher.update(&self.op_count.to_be_bytes());
         let mut op = [0; 16];
         op.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
         let (home, identity) = &self.home;

@@ -3,7 +3,7 @@
 use crate::api::{Diagnose, IngestedFiles, Reembedded};
 
 /// How often the daemon is asked for the progress of computing vectors, in milliseconds.
-pub const PULSE_MS: u64 = 1_000;
+pub const PROGRESS_POLL_MS: u64 = 1_000;
 
 #[derive(Clone, Debug, Default)]
 pub struct ModelsState {
@@ -50,7 +50,7 @@ impl ModelsState {
             .diagnose
             .as_ref()
             .is_some_and(|diagnose| diagnose.unembedded.off || diagnose.unembedded.problem.is_some());
-        (self.waiting() > 0 && !stuck).then_some(self.at.max(self.failed_at) + PULSE_MS)
+        (self.waiting() > 0 && !stuck).then_some(self.at.max(self.failed_at) + PROGRESS_POLL_MS)
     }
 }
 
@@ -70,8 +70,8 @@ mod tests {
             (models.most_waiting, models.again_at())
         };
         assert_eq!(accepted(0, None), (0, None));
-        assert_eq!(accepted(40, None), (40, Some(50 + PULSE_MS)));
-        assert_eq!(accepted(10, None), (40, Some(50 + PULSE_MS)), "the bar is drawn against the most");
+        assert_eq!(accepted(40, None), (40, Some(50 + PROGRESS_POLL_MS)));
+        assert_eq!(accepted(10, None), (40, Some(50 + PROGRESS_POLL_MS)), "the bar is drawn against the most");
         assert_eq!(accepted(10, Some("no embedder")), (40, None), "what is stuck is not asked after");
         assert_eq!(accepted(0, None), (0, None));
         let mut one = diagnose();
@@ -87,8 +87,8 @@ mod tests {
         one.unembedded.claims = 40;
         models.accept(Box::new(one.clone()), 50);
         models.failed("it took too long".into(), 9_000);
-        assert_eq!(models.again_at(), Some(9_000 + PULSE_MS));
+        assert_eq!(models.again_at(), Some(9_000 + PROGRESS_POLL_MS));
         models.accept(Box::new(one), 12_000);
-        assert_eq!(models.again_at(), Some(12_000 + PULSE_MS));
+        assert_eq!(models.again_at(), Some(12_000 + PROGRESS_POLL_MS));
     }
 }

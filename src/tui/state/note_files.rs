@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Insights requested at a time.
-const MOST: usize = 200;
+const MAX_INSIGHTS: usize = 200;
 
 /// Which rows are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct NotesState {
 impl NotesState {
     /// Returns the query for the insights of the scope's organisation.
     pub fn query(scope: &Scope) -> InsightsQuery {
-        InsightsQuery { org_id: scope.org_id.clone(), limit: Some(MOST), ..InsightsQuery::default() }
+        InsightsQuery { org_id: scope.org_id.clone(), limit: Some(MAX_INSIGHTS), ..InsightsQuery::default() }
     }
 
     /// The files.
@@ -85,7 +85,7 @@ impl NotesState {
     }
 
     /// Switches between the files and the insights.
-    pub fn list_other(&mut self) {
+    pub fn switch_listing(&mut self) {
         self.shown = match self.shown {
             NotesListing::Files => NotesListing::Principles,
             NotesListing::Principles => NotesListing::Files,
@@ -96,7 +96,7 @@ impl NotesState {
     /// Lists the insights, with the cursor on the first one that can be promoted.
     pub fn seek_promotion(&mut self) {
         if self.shown == NotesListing::Files {
-            self.list_other();
+            self.switch_listing();
         }
         self.focus = Focus::List;
         self.seeks_promotion = true;
@@ -155,11 +155,11 @@ mod tests {
         notes.accept_insights(insights());
         notes.place(2);
         let path = notes.file().unwrap().path.clone();
-        notes.list_other();
+        notes.switch_listing();
         assert!(notes.file().is_none());
         notes.place(1);
         assert_eq!(notes.principle().unwrap().claim, insights().items[1].claim);
-        notes.list_other();
+        notes.switch_listing();
         let mut later = status();
         later.files.remove(0);
         notes.accept(later);

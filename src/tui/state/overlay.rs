@@ -62,17 +62,17 @@ impl Palette {
         if wanted.is_empty() {
             return here;
         }
-        let found = fitting(&wanted, here, state);
+        let found = matching_actions(&wanted, here, state);
         if !found.is_empty() {
             return found;
         }
         let elsewhere = action::ACTIONS.iter().filter(|spec| spec.scope.is_on_screens());
-        fitting(&wanted, elsewhere.collect(), state)
+        matching_actions(&wanted, elsewhere.collect(), state)
     }
 }
 
 /// Returns the actions whose name matches, the best match first; then those whose key or explanation has all the words.
-fn fitting(wanted: &str, all: Vec<&'static ActionSpec>, state: &AppState) -> Vec<&'static ActionSpec> {
+fn matching_actions(wanted: &str, all: Vec<&'static ActionSpec>, state: &AppState) -> Vec<&'static ActionSpec> {
     let mut names: Vec<(usize, &str)> = Vec::new();
     for (index, spec) in all.iter().enumerate() {
         names.extend(std::iter::once(spec.title).chain(spec.also.iter().copied()).map(|name| (index, name)));

@@ -54,7 +54,7 @@ pub struct Find {
     /// The index of the current match, among [`TextPage::matches`].
     pub at: usize,
     /// Whether the page is scrolled to the current match; otherwise it stays where it was scrolled by hand.
-    follows: bool,
+    follows_match: bool,
 }
 
 impl Find {
@@ -101,7 +101,7 @@ impl TextPage {
     /// Returns the index of the match to keep in view, among [`TextPage::matches`]; `None` if the page stays where it
     /// was scrolled by hand.
     pub fn shown_match(&self) -> Option<usize> {
-        self.find.as_ref().filter(|find| find.follows).map(|find| find.at)
+        self.find.as_ref().filter(|find| find.follows_match).map(|find| find.at)
     }
 
     /// Returns the first visible line. While the page follows a match, that is `painted`, the line that the last frame
@@ -114,13 +114,13 @@ impl TextPage {
     pub fn scroll_to(&mut self, line: usize) {
         self.scroll = line;
         if let Some(find) = &mut self.find {
-            find.follows = false;
+            find.follows_match = false;
         }
     }
 
     /// Starts a search.
     pub fn begin_find(&mut self) {
-        self.find = Some(Find { input: one_line(""), typing: true, at: 0, follows: false });
+        self.find = Some(Find { input: one_line(""), typing: true, at: 0, follows_match: false });
     }
 
     /// Types a key into the search text, and shows the first match.
@@ -145,7 +145,7 @@ impl TextPage {
     fn change(&mut self, change: impl FnOnce(&mut TextArea<'static>)) {
         let Some(find) = self.find.as_mut().filter(|find| find.typing) else { return };
         change(&mut find.input);
-        (find.at, find.follows) = (0, true);
+        (find.at, find.follows_match) = (0, true);
     }
 
     /// Ends the typing of the search text. An empty search is closed.
@@ -164,7 +164,7 @@ impl TextPage {
         let Some(find) = self.find.as_mut().filter(|_| count > 0) else { return };
         let by = if forward { 1 } else { count - 1 };
         find.at = (find.at + by) % count;
-        find.follows = true;
+        find.follows_match = true;
     }
 }
 

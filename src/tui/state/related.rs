@@ -8,16 +8,16 @@ use crate::{
 };
 
 /// The maximum number of scopes that are asked. They share one deadline, so the most relevant ones come first.
-const SCOPES: usize = 200;
+const MAX_SCOPES: usize = 200;
 
 /// The minimum number of characters of a query.
-const SHORTEST: usize = 3;
+const MIN_QUERY_CHARS: usize = 3;
 
 /// Hits requested in each scope.
-const HITS: usize = 12;
+const HITS_PER_SCOPE: usize = 12;
 
 /// The number of best hits that are shown if no hit is like the query and no claim contains its words.
-const NEAREST: usize = 5;
+const MAX_WEAK_HITS: usize = 5;
 
 /// One query to recall, in several scopes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,16 +34,16 @@ impl RelatedQuery {
     pub fn of(line: &SearchLine, query: &ClaimsQuery, kinds: &[ClaimKind], scopes: &[Scope]) -> Option<Self> {
         let text = line.words.trim();
         // Recall cannot filter by the guard's result.
-        let tells = query.verdict.is_none() && query.status.as_deref() != Some("superseded");
-        let tells = tells && query.status.as_deref() != Some("retracted");
-        if text.chars().count() < SHORTEST || !tells || scopes.is_empty() {
+        let supported = query.verdict.is_none() && query.status.as_deref() != Some("superseded");
+        let supported = supported && query.status.as_deref() != Some("retracted");
+        if text.chars().count() < MIN_QUERY_CHARS || !supported || scopes.is_empty() {
             return None;
         }
         Some(Self {
             words: text.to_owned(),
             kinds: kinds.to_vec(),
             history: query.status.as_deref() == Some("all"),
-            scopes: scopes.iter().take(SCOPES).cloned().collect(),
+            scopes: scopes.iter().take(MAX_SCOPES).cloned().collect(),
         })
     }
 
@@ -53,7 +53,7 @@ impl RelatedQuery {
             org_id: scope.org_id.clone(),
             project: scope.project.clone(),
             query: self.words.clone(),
-            limit: Some(HITS),
+            limit: Some(HITS_PER_SCOPE),
             kinds: self.kinds.clone(),
             include_history: self.history,
             ..RecallRequest::default()
@@ -78,7 +78,7 @@ pub struct RelatedClaims {
     /// The indexes of the hits that are listed below the list, because the list does not contain them.
     near: Vec<usize>,
     /// The claim under the cursor, if the cursor is below the list.
-    under: Option<ClaimId>,
+    cursor_claim: Option<ClaimId>,
 }
 
 impl RelatedClaims {
@@ -106,7 +106,7 @@ impl RelatedClaims {
 
     /// Returns the row under the cursor, from 0 below the list; `None` if the cursor is in the list.
     pub fn row(&self) -> Option<usize> {
-        let under = self.under?;
+        let under = self.cursor_claim?;
         self.near().position(|hit| hit.claim.id == under)
     }
 
@@ -119,25 +119,26 @@ impl RelatedClaims {
     pub fn place(&mut self, row: usize) {
         let row = row.min(self.near.len().saturating_sub(1));
         let under = self.near().nth(row).map(|hit| hit.claim.id);
-        self.under = under;
+        self.cursor_claim = under;
     }
 
     /// Moves the cursor back into the list.
-    pub fn leave(&mut self) {
-        self.under = None;
+    pub fn return_to_list(&mut self) {
+        self.cursor_claim = None;
     }
 
     /// Updates the hits below the list: those that the list does not contain and that match the filters. There are none
     /// before the whole list is known. If the list is empty, the cursor goes to the best hit.
-    pub fn settle(&mut self, list: &Windowed<ClaimView>, query: &ClaimsQuery) {
+    pub fn update_below_list(&mut self, list: &Windowed<ClaimView>, query: &ClaimsQuery) {
         let before = self.row().unwrap_or(0);
         let whole = list.loaded() && list.known() >= list.total();
         let beside = |hit: &RecallHit| list.find_row(hit.claim.id).is_none() && fits(&hit.claim, query);
         let hits = self.hits.iter().enumerate().filter(|(_, hit)| whole && beside(hit));
         let (near, far): (Vec<_>, Vec<_>) = hits.partition(|(_, hit)| is_alike(hit));
-        let shown = if near.is_empty() && list.is_empty() { far.into_iter().take(NEAREST).collect() } else { near };
+        let shown =
+            if near.is_empty() && list.is_empty() { far.into_iter().take(MAX_WEAK_HITS).collect() } else { near };
         self.near = shown.into_iter().map(|(index, _)| index).collect();
-        if self.row().is_none() && (self.under.is_some() || list.is_empty()) {
+        if self.row().is_none() && (self.cursor_claim.is_some() || list.is_empty()) {
             self.place(before);
         }
     }
@@ -186,20 +187,20 @@ mod tests {
         let mut found = RelatedClaims::default();
         found.accept(hits(&[1, 2, 3]), 0);
         let all = ClaimsQuery { status: Some("active".into()), ..ClaimsQuery::default() };
-        found.settle(&list(&[2], 1), &all);
+        found.update_below_list(&list(&[2], 1), &all);
         assert_eq!(found.near().map(|hit| hit.claim.id).collect::<Vec<_>>(), [id(1), id(3)]);
         assert_eq!(found.row(), None, "the cursor stays in the list");
-        found.settle(&list(&[2], 900), &all);
+        found.update_below_list(&list(&[2], 900), &all);
         assert_eq!(found.near().len(), 0, "there is more of the list");
-        found.settle(&list(&[], 0), &all);
+        found.update_below_list(&list(&[], 0), &all);
         assert_eq!((found.near().len(), found.row()), (3, Some(0)), "where the list is empty the cursor is here");
         found.place(9);
         assert_eq!(found.row(), Some(2));
         found.accept(hits(&[1]), 0);
-        found.settle(&list(&[], 0), &all);
+        found.update_below_list(&list(&[], 0), &all);
         assert_eq!(found.row(), Some(0), "what is gone leaves the cursor on what is left");
         let mine = ClaimsQuery { who: Some("max".into()), ..all };
-        found.settle(&list(&[], 0), &mine);
+        found.update_below_list(&list(&[], 0), &mine);
         assert_eq!((found.near().len(), found.row()), (0, None));
     }
 

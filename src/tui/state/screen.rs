@@ -1,4 +1,3 @@
-
 use crate::tui::action::Action;
 
 /// A screen of the app.

@@ -3,7 +3,7 @@
 
 use crate::domain::{ClaimKind, Status};
 
-const DAY: u64 = 86_400_000;
+pub(super) const DAY_MS: u64 = 86_400_000;
 
 /// The guard's result for a claim, as a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +68,9 @@ impl SearchLine {
             match part.strip_prefix('!') {
                 // The part is still being typed.
                 Some("") => {}
-                Some(rest) if line.leave(rest) => {}
+                Some(rest) if line.take_excluding(rest) => {}
                 Some(rest) if rest.contains(char::is_alphanumeric) => without.push(rest),
-                _ if line.take(part) => {}
+                _ if line.take_filter(part) => {}
                 _ => words.push(part),
             }
         }
@@ -84,7 +84,7 @@ impl SearchLine {
     }
 
     /// Applies an excluding filter, such as the `by:max` of `!by:max`. Returns `false` if the part is not one.
-    fn leave(&mut self, part: &str) -> bool {
+    fn take_excluding(&mut self, part: &str) -> bool {
         let Some((name, value)) = part.split_once(':') else { return false };
         match (name, value) {
             ("by" | "source" | "kind", "") => {}
@@ -103,11 +103,12 @@ impl SearchLine {
         true
     }
 
-    fn take(&mut self, part: &str) -> bool {
+    /// Applies a filter such as `by:max`. Returns `false` if the part is not a valid one.
+    fn take_filter(&mut self, part: &str) -> bool {
         let Some((name, value)) = part.split_once(':') else { return false };
         if value.is_empty() || (name == "source" && !has_word(value)) {
             // The filter is still being typed: it is not a filter yet, and not a word either.
-            return NAMES.contains(&name);
+            return FILTER_NAMES.contains(&name);
         }
         match name {
             "by" => self.who = Some(value.to_owned()),
@@ -140,7 +141,7 @@ fn has_word(source: &str) -> bool {
     source.contains(char::is_alphanumeric)
 }
 
-const NAMES: [&str; 6] = ["by", "source", "since", "kind", "status", "guard"];
+const FILTER_NAMES: [&str; 6] = ["by", "source", "since", "kind", "status", "guard"];
 
 /// Parses a number of days such as `7d` or `2w`, from 1 to 3650 units.
 fn days(text: &str) -> Option<u64> {
@@ -158,7 +159,7 @@ fn days(text: &str) -> Option<u64> {
 /// hour, so that further pages of a list belong to the same query.
 pub fn since(days: u64, now: u64) -> u64 {
     const HOUR: u64 = 3_600_000;
-    now.saturating_sub(days * DAY) / HOUR * HOUR
+    now.saturating_sub(days * DAY_MS) / HOUR * HOUR
 }
 
 #[cfg(test)]
@@ -206,7 +207,7 @@ mod tests {
 
     #[test]
     fn an_age_is_cut_to_the_hour() {
-        assert_eq!(since(1, 2 * DAY + 59), DAY);
+        assert_eq!(since(1, 2 * DAY_MS + 59), DAY_MS);
         assert_eq!(since(9, 3), 0);
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The maximum number of own acts whose changes are recognised on the event stream.
-const MAX_OWN: usize = 100;
+const MAX_OWN_OPS: usize = 100;
 
 /// An act of this session, or the undo of an act.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,19 +71,19 @@ impl AppState {
     }
 
     /// Records the `op_id` of an act that was sent, by which its change is recognised on the event stream.
-    pub fn remember_own(&mut self, op: OpId) {
-        if self.own.len() == MAX_OWN {
-            self.own.pop_front();
+    pub fn record_own_op(&mut self, op: OpId) {
+        if self.own_ops.len() == MAX_OWN_OPS {
+            self.own_ops.pop_front();
         }
-        self.own.push_back(op);
+        self.own_ops.push_back(op);
     }
 
     /// Records an act that can be undone. Earlier undos can no longer be redone.
-    pub fn did(&mut self, act: SessionAct) {
+    pub fn record_act(&mut self, act: SessionAct) {
         // If the answer was lost, the same act may have been sent again.
-        self.done.retain(|known| known.op != act.op);
-        self.done.push(act);
-        self.undone.clear();
+        self.undo_stack.retain(|known| known.op != act.op);
+        self.undo_stack.push(act);
+        self.redo_stack.clear();
     }
 
     /// Returns the claim under the cursor, or the two shown sides of the card under the cursor, the new one first.

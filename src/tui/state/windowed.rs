@@ -1,7 +1,6 @@
 //! A long list of which only the pages near the cursor are in memory: keyset pages from the daemon, and a cursor that
 //! stays on its row by the row's id.
 //!
-//!
 //! Each page begins where the previous one ends. If a page is read again and ends elsewhere than before, the next page
 //! begins there from then on, and is read again once it is near the cursor. So pages stay full while rows come and go.
 
@@ -13,34 +12,43 @@ use crate::tui::msg::ListRow;
 use keyset_page::KeysetPage;
 
 /// Rows requested at a time.
-pub const PAGE: usize = 200;
+pub const PAGE_SIZE: usize = 200;
 
 /// After a change, the pages with rows within this distance of the cursor are read again.
-const NEAR: usize = PAGE;
+const REFRESH_DISTANCE: usize = PAGE_SIZE;
 
 /// The pages with rows within this distance of the cursor keep their rows in memory. The other pages keep only their
 /// position.
-const KEEP: usize = 3 * PAGE;
+const KEEP_DISTANCE: usize = 3 * PAGE_SIZE;
 
 /// The next page is requested once the cursor is within this distance of the last known row.
-const AHEAD: usize = PAGE / 2;
+const PREFETCH_DISTANCE: usize = PAGE_SIZE / 2;
 
 /// A long list with a window of rows in memory.
 #[derive(Clone, Debug)]
 pub struct Windowed<T: ListRow> {
     pages: Vec<KeysetPage<T>>,
+    /// The number of rows in the whole list, according to the daemon.
     total: usize,
     cursor: usize,
+    /// The id of the row on which the cursor stays.
     anchor: Option<T::Id>,
+    /// The first visible row.
     top: usize,
+    /// Whether the first page of the current query has arrived.
     loaded: bool,
+    /// Whether the cursor follows the last row as pages arrive.
     to_end: bool,
+    /// A row that was inserted although the list does not have it; it is removed when the cursor leaves it.
     pinned: Option<T::Id>,
-    waiting: Option<usize>,
+    /// The index of the requested page, until it arrives.
+    requested_page: Option<usize>,
+    /// Whether rows may have changed while a page was requested, so that this page is stale when it arrives.
     changed_meanwhile: bool,
     /// The last request failed. Nothing is requested until the cursor moves or the list is read again.
     failed: bool,
-    sought: Option<T::Id>,
+    /// The row to which the cursor goes once it is listed.
+    cursor_target: Option<T::Id>,
 }
 
 /// A page to request.
@@ -63,10 +71,10 @@ impl<T: ListRow> Default for Windowed<T> {
             loaded: false,
             to_end: false,
             pinned: None,
-            waiting: None,
+            requested_page: None,
             changed_meanwhile: false,
             failed: false,
-            sought: None,
+            cursor_target: None,
         }
     }
 }
@@ -172,7 +180,7 @@ impl<T: ListRow + Clone> Windowed<T> {
 
     /// Moves the cursor to a row number.
     pub fn place(&mut self, index: usize, height: usize) {
-        self.sought = None;
+        self.cursor_target = None;
         self.failed = false;
         let old = self.anchor;
         self.cursor = index.min(self.known().saturating_sub(1));
@@ -186,7 +194,7 @@ impl<T: ListRow + Clone> Windowed<T> {
 
     /// Moves the cursor to a row by its id. Returns whether the row is in memory.
     pub fn select(&mut self, id: T::Id, height: usize) -> bool {
-        let Some(index) = self.find(id) else { return false };
+        let Some(index) = self.index_of(id) else { return false };
         self.place(index, height);
         true
     }
@@ -194,11 +202,11 @@ impl<T: ListRow + Clone> Windowed<T> {
     /// Begins a request for the next needed page, and returns it. `None` if no page is needed or a request is under
     /// way.
     pub fn need(&mut self) -> Option<PageRequest> {
-        if self.waiting.is_some() || self.failed {
+        if self.requested_page.is_some() || self.failed {
             return None;
         }
         let request = self.next_request()?;
-        self.waiting = Some(request.index);
+        self.requested_page = Some(request.index);
         Some(request)
     }
 
@@ -209,12 +217,13 @@ impl<T: ListRow + Clone> Windowed<T> {
         // The page under the cursor comes first if it is not in memory. Otherwise the pages are read from the top,
         // since reading a page again can move the beginning of the next one.
         let here = self.locate(self.cursor).map(|(page, _)| page).filter(|page| self.is_missing(*page));
-        let near = self.near(NEAR).find(|page| self.is_missing(*page) || self.pages[*page].stale);
+        let near =
+            self.pages_near_cursor(REFRESH_DISTANCE).find(|page| self.is_missing(*page) || self.pages[*page].stale);
         if let Some(index) = here.or(near) {
             return Some(PageRequest { index, cursor: self.pages[index].from.clone() });
         }
         let next = self.pages.last()?.next.clone()?;
-        (self.to_end || self.cursor + AHEAD >= self.known())
+        (self.to_end || self.cursor + PREFETCH_DISTANCE >= self.known())
             .then_some(PageRequest { index: self.pages.len(), cursor: Some(next) })
     }
 
@@ -224,7 +233,7 @@ impl<T: ListRow + Clone> Windowed<T> {
         for page in &mut self.pages {
             page.stale = true;
         }
-        self.changed_meanwhile = self.waiting.is_some();
+        self.changed_meanwhile = self.requested_page.is_some();
         self.failed = false;
     }
 
@@ -232,7 +241,7 @@ impl<T: ListRow + Clone> Windowed<T> {
     pub fn restart(&mut self) {
         self.loaded = false;
         self.to_end = false;
-        self.waiting = None;
+        self.requested_page = None;
         self.changed_meanwhile = false;
         self.failed = false;
     }
@@ -245,7 +254,7 @@ impl<T: ListRow + Clone> Windowed<T> {
     /// Records that the request under way failed. It is made again once the cursor moves, or after
     /// [`Windowed::refresh`] or [`Windowed::restart`]; made again at once, it would fail in a loop.
     pub fn failed(&mut self) {
-        self.waiting = None;
+        self.requested_page = None;
         self.to_end = false;
         self.failed = true;
     }
@@ -268,22 +277,25 @@ impl<T: ListRow + Clone> Windowed<T> {
     /// Takes the requested page. The cursor stays on its row; if that is gone, it goes to the nearest row that is left.
     /// With `keep`, a row under the cursor that is gone from the list stays until the cursor leaves it.
     pub fn accept(&mut self, items: Vec<T>, total: usize, next: Option<String>, keep: bool, height: usize) {
-        let Some(index) = self.waiting.take() else { return };
+        let Some(index) = self.requested_page.take() else { return };
         let stale = std::mem::take(&mut self.changed_meanwhile);
         if !self.loaded {
-            *self = Self { anchor: None, sought: self.sought, ..Self::default() };
+            *self = Self { anchor: None, cursor_target: self.cursor_target, ..Self::default() };
             self.loaded = true;
         }
         self.total = total;
-        let around = self.around();
-        self.put(index, KeysetPage { from: None, next, len: items.len(), items: Some(items), stale, sought: 0 });
-        self.hold(around, keep);
+        let around = self.cursor_context();
+        self.store_page(
+            index,
+            KeysetPage { from: None, next, len: items.len(), items: Some(items), stale, missed_reads: 0 },
+        );
+        self.restore_cursor(around, keep);
         if self.to_end {
             self.cursor = self.known().saturating_sub(1);
             self.anchor = self.current().map(ListRow::id);
             self.to_end = self.next_request().is_some();
         }
-        if let Some(id) = self.sought {
+        if let Some(id) = self.cursor_target {
             self.select(id, height);
         }
         self.top = self.top(height);
@@ -292,12 +304,12 @@ impl<T: ListRow + Clone> Windowed<T> {
 
     /// Moves the cursor to a row as soon as the row is listed, unless the cursor is moved before.
     pub fn seek(&mut self, id: T::Id) {
-        self.sought = Some(id);
+        self.cursor_target = Some(id);
     }
 
     /// Stores a page that was read, and adapts the later pages to its new end.
-    fn put(&mut self, index: usize, mut fresh: KeysetPage<T>) {
-        let beyond = self.here() > index;
+    fn store_page(&mut self, index: usize, mut fresh: KeysetPage<T>) {
+        let beyond = self.cursor_page() > index;
         let listed: HashSet<T::Id> = fresh.items.iter().flatten().map(ListRow::id).collect();
         self.pinned = self.pinned.filter(|id| !listed.contains(id));
         let mut later = self.pages.split_off((index + 1).min(self.pages.len()));
@@ -306,7 +318,7 @@ impl<T: ListRow + Clone> Windowed<T> {
         for page in &mut self.pages {
             page.stale |= page.remove(&listed);
         }
-        let reached = keyset_page::drop_read(&mut later, &listed);
+        let reached = keyset_page::drop_read_rows(&mut later, &listed);
         fresh.from = match &replaced {
             Some(page) => page.from.clone(),
             None => self.pages.last().and_then(|last| last.next.clone()),
@@ -314,10 +326,10 @@ impl<T: ListRow + Clone> Windowed<T> {
         // The remaining rows of the replaced page are gone if the new page reaches beyond them, or ends at the same
         // place.
         let end = self.known() + replaced.as_ref().map_or(0, |page| page.len);
-        let tail = replaced.filter(|page| !reached && page.next != fresh.next).map(|page| page.after(&listed));
-        let far = end.saturating_sub(tail.as_ref().map_or(0, |tail| tail.len)) >= self.cursor + NEAR;
+        let tail = replaced.filter(|page| !reached && page.next != fresh.next).map(|page| page.tail_after(&listed));
+        let far = end.saturating_sub(tail.as_ref().map_or(0, |tail| tail.len)) >= self.cursor + REFRESH_DISTANCE;
         match &fresh.next {
-            Some(end) => keyset_page::move_next(end, tail, &mut later, beyond, far),
+            Some(end) => keyset_page::reattach_next(end, tail, &mut later, beyond, far),
             None => later.clear(),
         }
         if fresh.len == 0
@@ -331,22 +343,22 @@ impl<T: ListRow + Clone> Windowed<T> {
     }
 
     /// Returns the row under the cursor, and the ids around it.
-    fn around(&self) -> Around<T> {
+    fn cursor_context(&self) -> CursorContext<T> {
         let id = |index| self.get(index).map(ListRow::id);
-        Around {
+        CursorContext {
             id: self.anchor.or_else(|| id(self.cursor)),
             row: self.current().filter(|row| Some(row.id()) == self.anchor).cloned(),
-            after: (self.cursor..self.cursor + PAGE).map_while(id).collect(),
-            before: (0..self.cursor).rev().take(PAGE).map_while(id).collect(),
+            after: (self.cursor..self.cursor + PAGE_SIZE).map_while(id).collect(),
+            before: (0..self.cursor).rev().take(PAGE_SIZE).map_while(id).collect(),
         }
     }
 
     /// Puts the cursor back on its row. If the row is gone, it is inserted again in its old place if `keep` is set;
     /// otherwise the cursor goes to the nearest row that is left.
-    fn hold(&mut self, around: Around<T>, keep: bool) {
-        let same = around.id.and_then(|id| self.find(id));
-        let next = || around.after.iter().find_map(|id| self.find(*id));
-        let previous = || around.before.iter().find_map(|id| self.find(*id));
+    fn restore_cursor(&mut self, around: CursorContext<T>, keep: bool) {
+        let same = around.id.and_then(|id| self.index_of(id));
+        let next = || around.after.iter().find_map(|id| self.index_of(*id));
+        let previous = || around.before.iter().find_map(|id| self.index_of(*id));
         let at = match around.row.filter(|_| keep && same.is_none()) {
             Some(row) => {
                 let at = next().or_else(|| Some(previous()? + 1)).unwrap_or(self.cursor).min(self.known());
@@ -376,7 +388,7 @@ impl<T: ListRow + Clone> Windowed<T> {
 
     fn unpin(&mut self) {
         let Some(id) = self.pinned.take() else { return };
-        let Some(index) = self.find(id) else { return };
+        let Some(index) = self.index_of(id) else { return };
         if let Some((page, offset)) = self.locate(index)
             && let Some(page) = self.pages.get_mut(page)
             && let Some(items) = page.items.as_mut()
@@ -393,10 +405,6 @@ impl<T: ListRow + Clone> Windowed<T> {
 
     /// Returns the row number of a row by its id; `None` if it is not in memory.
     pub fn index_of(&self, id: T::Id) -> Option<usize> {
-        self.find(id)
-    }
-
-    fn find(&self, id: T::Id) -> Option<usize> {
         let mut start = 0;
         for page in &self.pages {
             if let Some(items) = &page.items
@@ -421,7 +429,7 @@ impl<T: ListRow + Clone> Windowed<T> {
     }
 
     /// Returns the index of the page under the cursor.
-    fn here(&self) -> usize {
+    fn cursor_page(&self) -> usize {
         self.locate(self.cursor).map_or(0, |(page, _)| page)
     }
 
@@ -431,7 +439,7 @@ impl<T: ListRow + Clone> Windowed<T> {
     }
 
     /// Returns the pages that have a row within `rows` rows of the cursor.
-    fn near(&self, rows: usize) -> Range<usize> {
+    fn pages_near_cursor(&self, rows: usize) -> Range<usize> {
         let (mut start, mut near) = (0, None);
         for (number, page) in self.pages.iter().enumerate() {
             let end = start + page.len;
@@ -448,7 +456,7 @@ impl<T: ListRow + Clone> Windowed<T> {
     }
 
     fn evict(&mut self) {
-        let kept = self.near(KEEP);
+        let kept = self.pages_near_cursor(KEEP_DISTANCE);
         for (number, page) in self.pages.iter_mut().enumerate() {
             if !kept.contains(&number) {
                 page.items = None;
@@ -458,7 +466,7 @@ impl<T: ListRow + Clone> Windowed<T> {
 }
 
 /// A row, and the ids of the rows before and after it, the nearest first.
-struct Around<T: ListRow> {
+struct CursorContext<T: ListRow> {
     id: Option<T::Id>,
     row: Option<T>,
     after: Vec<T::Id>,

@@ -17,11 +17,11 @@ pub(super) fn undo_selected(state: &mut AppState, out: &mut Vec<Effect>) {
     global::send(state, write, Acting::Undo(event.op_id, event.scope), out);
 }
 
-/// Lists acts of the next period.
+/// Lists the acts of the next period, or the story of it.
 pub(super) fn next_period(state: &mut AppState) {
     let been_here = state.settings.last_here.is_some();
     if let Some(story) = &mut state.timeline.story {
-        // It is read anew, since another period is asked for.
+        // The story is read again, since its query changes.
         story.span = story.span.next(been_here);
     } else if let Some(acts) = state.acts_mut() {
         acts.span = acts.span.next(been_here);
@@ -42,7 +42,7 @@ fn current(state: &AppState) -> Option<EventView> {
     state.acts().and_then(|acts| acts.list.current()).cloned()
 }
 
-/// Opens what is under the cursor: the act in full, and from there the claim that it was about.
+/// Opens the act under the cursor in full; from there, goes to the claim that it was about.
 pub(super) fn open(state: &mut AppState) {
     let Some(event) = current(state) else { return };
     if let Some(acts) = state.acts_mut().filter(|acts| acts.focus == Focus::List) {
@@ -54,7 +54,7 @@ pub(super) fn open(state: &mut AppState) {
     }
 }
 
-/// The claim that an act was about: the one that it made, else the first that it touched.
+/// Returns the claim that an act was about: the claim that it created, otherwise the first one that it changed.
 pub(super) fn subject(event: &EventView) -> Option<ClaimId> {
     let made = ["assert", "fact_set"].contains(&event.kind.as_str()) || event.statement.is_some();
     if made && !event.kind.starts_with("local.") { Some(event.id) } else { event.targets.first().copied() }

@@ -6,20 +6,20 @@ use crate::tui::{
     state::{AppState, Focus, Screen, agents::AgentListing, why::Subject},
 };
 
-/// Goes to this screen, and reads anew what it shows.
+/// Goes to the Agents screen, and reads its data again.
 pub(super) fn show(state: &mut AppState) {
     global::go(state, Screen::Agents);
     state.requests.agents = true;
     state.requests.injected = true;
 }
 
-/// Lists what the agent did, what was refused, or what hooks gave it.
+/// Switches to the next listing of an agent.
 pub(super) fn filter(state: &mut AppState) {
     state.agents.shown = state.agents.shown.next();
-    state.agents.begin();
+    state.agents.restart_list();
 }
 
-/// The row under the cursor of what an agent did, or was given.
+/// Returns the row under the cursor in the list of an agent's acts or injected claims.
 pub(super) fn row(state: &AppState) -> usize {
     match state.agents.shown {
         AgentListing::Injected => state.agents.injected_row,
@@ -27,7 +27,7 @@ pub(super) fn row(state: &AppState) -> usize {
     }
 }
 
-/// Puts the cursor on a row of what an agent did.
+/// Puts the cursor on a row of the list of an agent's acts or injected claims.
 pub(super) fn place(state: &mut AppState, row: usize, height: usize) {
     match state.agents.shown {
         AgentListing::Injected => {
@@ -57,7 +57,7 @@ pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion, height: us
     }
 }
 
-/// Opens what is under the cursor: the agent's list, and from there the claim or the card that a row is about.
+/// Opens the list of the agent under the cursor; from there, goes to the claim or card of the row under the cursor.
 pub(super) fn open(state: &mut AppState) {
     if state.agents.focus == Focus::List {
         state.agents.focus = Focus::Detail;
@@ -72,7 +72,7 @@ pub(super) fn open(state: &mut AppState) {
     }
     let Some(event) = state.agents.list.current().cloned() else { return };
     if event.kind == "local.refused" {
-        // A refused write is known by the card that it opened.
+        // The id of a refused write is that of the card that it opened.
         conflicts::show(state, event.id.to_hex());
     } else if let Some(claim) = super::acts::subject(&event) {
         why::show(state, Subject::Claim(claim.to_hex()));

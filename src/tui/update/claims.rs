@@ -17,8 +17,8 @@ use crate::{
     },
 };
 
-/// The element after `here`; the first where `here` is none of them, and nothing after the last.
-pub(super) fn after<T: Copy + PartialEq>(all: &[T], here: Option<T>) -> Option<T> {
+/// Returns the element after `here`: the first one if `here` is not among them, `None` after the last one.
+pub(super) fn next_after<T: Copy + PartialEq>(all: &[T], here: Option<T>) -> Option<T> {
     let next = all.iter().position(|own| Some(*own) == here).map_or(0, |at| at + 1);
     all.get(next).copied()
 }
@@ -31,23 +31,23 @@ pub(super) fn filter_status(state: &mut AppState) {
 
 /// Lists claims of the next kind.
 pub(super) fn filter_kind(state: &mut AppState) {
-    state.claims.kind = after(&ClaimKind::ALL, state.claims.kind);
+    state.claims.kind = next_after(&ClaimKind::ALL, state.claims.kind);
     restart(state);
 }
 
-/// Lists only what needs review, or everything again.
+/// Switches between claims that need review and all claims.
 pub(super) fn filter_review(state: &mut AppState) {
     state.claims.needs_review = !state.claims.needs_review;
     restart(state);
 }
 
-/// Lists claims up to the next age.
+/// Lists claims of the next age.
 pub(super) fn filter_age(state: &mut AppState) {
-    state.claims.days = after(&AGES, state.claims.days);
+    state.claims.days = next_after(&AGES, state.claims.days);
     restart(state);
 }
 
-/// Lists only what the author of the claim under the cursor wrote, or everything again.
+/// Lists only claims by the author of the claim under the cursor, or the claims of all authors again.
 pub(super) fn filter_author(state: &mut AppState) {
     state.claims.who = match state.claims.who {
         Some(_) => None,
@@ -56,7 +56,7 @@ pub(super) fn filter_author(state: &mut AppState) {
     restart(state);
 }
 
-/// Lists only what comes from the file of the claim under the cursor, or everything again.
+/// Lists only claims from the source file of the claim under the cursor, or from all sources again.
 pub(super) fn filter_source(state: &mut AppState) {
     state.claims.source = match state.claims.source {
         Some(_) => None,
@@ -65,9 +65,9 @@ pub(super) fn filter_source(state: &mut AppState) {
     restart(state);
 }
 
-/// Lists claims of the next verdict.
+/// Lists claims of the next guard result.
 pub(super) fn filter_verdict(state: &mut AppState) {
-    state.claims.verdict = after(&VerdictChoice::ALL, state.claims.verdict);
+    state.claims.verdict = next_after(&VerdictChoice::ALL, state.claims.verdict);
     restart(state);
 }
 
@@ -85,14 +85,14 @@ pub(super) fn clear_filters(state: &mut AppState) {
     restart(state);
 }
 
-/// Goes to the chain of the claim under the cursor.
+/// Goes to the why-chain of the claim under the cursor.
 pub(super) fn why(state: &mut AppState) {
     if let Some(id) = state.selected_claim().map(|claim| claim.id) {
         why::show(state, Subject::Claim(id.to_hex()));
     }
 }
 
-/// A source without its line.
+/// Returns a source without its line number.
 fn file_of(source: &str) -> String {
     drift::named(source).map_or_else(|| source.to_owned(), |(path, _)| path.to_owned())
 }
@@ -101,7 +101,7 @@ fn file_of(source: &str) -> String {
 pub(super) fn form(state: &mut AppState, act: ClaimAct, key: Option<KeyPress>) {
     let marked = if act == ClaimAct::Reviewed { state.marked_claims() } else { Vec::new() };
     let mut form = match (marked.split_first(), state.selected_claim()) {
-        // The only marked claim is the one under the cursor: its revision is known.
+        // The only marked claim is the one under the cursor, so its revision is known.
         (Some((first, [])), Some(claim)) if first.id == claim.id => form_setup::claim(claim, act),
         (Some((first, rest)), _) => form_setup::reviewed(first, rest),
         (_, Some(claim)) => form_setup::claim(claim, act),
@@ -116,14 +116,14 @@ pub(super) fn form(state: &mut AppState, act: ClaimAct, key: Option<KeyPress>) {
     state.overlay = Some(Overlay::Form(Box::new(form)));
 }
 
-/// Reads the list anew, since what it is limited to has changed.
+/// Reads the list again, since its query has changed.
 pub(super) fn restart(state: &mut AppState) {
     state.claims.list.restart();
     state.claims.scroll = 0;
-    state.claims.related.leave();
+    state.claims.related.return_to_list();
 }
 
-/// Moves in the list, and on into what is near below it.
+/// Moves the cursor in the list and in the related claims below it.
 pub(super) fn move_cursor(state: &mut AppState, motion: Motion, height: usize) {
     let claims = &mut state.claims;
     let before = claims.current().map(|claim| claim.id);
@@ -140,13 +140,13 @@ pub(super) fn move_cursor(state: &mut AppState, motion: Motion, height: usize) {
         (Some(row), Motion::By(rows)) => match row.checked_add_signed(rows) {
             Some(row) => found.place(row),
             None if known > 0 => {
-                found.leave();
+                found.return_to_list();
                 list.place((known + row).saturating_add_signed(rows), height);
             }
             None => found.place(0),
         },
         (_, Motion::First) if known > 0 => {
-            found.leave();
+            found.return_to_list();
             list.home(height);
         }
         (_, Motion::First) => found.place(0),
@@ -158,34 +158,35 @@ pub(super) fn move_cursor(state: &mut AppState, motion: Motion, height: usize) {
     }
 }
 
-/// Puts the cursor on a row, where what is near is counted on after the list.
+/// Puts the cursor on a row. The related claims are numbered on after the rows of the list.
 pub(super) fn place(state: &mut AppState, row: usize, height: usize) {
     let claims = &mut state.claims;
     if let Some(near) = row.checked_sub(claims.list.known()) {
         claims.related.place(near);
     } else {
-        claims.related.leave();
+        claims.related.return_to_list();
         claims.list.place(row, height);
     }
     claims.scroll = 0;
 }
 
-/// Reads every list anew, since another scope is shown.
+/// Reads every list again, since another scope is shown.
 pub(super) fn rescope(state: &mut AppState) {
     restart(state);
-    state.agents.begin();
+    state.agents.restart_list();
     state.requests.agents = true;
     state.models.files = None;
-    // A card or a mark of the scope before is nothing that a key may act on; nor is an answer that still comes.
+    // No key may act on a card or a mark of the previous scope, so these are removed, and answers that are still to
+    // come are ignored.
     state.conflicts.list.clear();
     state.conflicts.marks.clear();
     state.conflicts.card = None;
     state.requests.asked_card = None;
     state.timeline.list.restart();
-    state.inbox.begin();
+    state.inbox.reset();
     state.requests.inbox = true;
     for slot in [Slot::Card, Slot::Inbox, Slot::InboxPage, Slot::Agents, Slot::Ingested] {
-        state.forget(slot);
+        state.cancel_request(slot);
     }
 }
 
@@ -197,7 +198,7 @@ pub(super) fn open(state: &mut AppState) {
     }
 }
 
-/// Moves in the scope tree: the lists follow.
+/// Moves the cursor in the scope tree. The lists follow.
 pub(super) fn move_in_tree(state: &mut AppState, motion: Motion) {
     let last = tree(&state.scopes).len() - 1;
     pick_tree_row(state, motion.apply(state.claims.scope_row, last));

@@ -1,4 +1,5 @@
-//! The command line that does the same as an act: shown in the log, so that what the app does can be done without it.
+//! The command line that does the same as an act. The log shows it, so that people can do without the app what they did
+//! in it.
 
 use crate::{
     api::{ActRequest, Caller, CardAct, EventView, JudgeRequest, Keep, ResolveManyRequest, ResolveRequest},
@@ -7,7 +8,7 @@ use crate::{
 };
 use jiff::tz::TimeZone;
 
-/// The key of an act.
+/// Returns the `op_id` of an act.
 pub(super) fn op(write: &WriteRequest) -> Option<OpId> {
     match write {
         WriteRequest::Resolve { request, .. } => request.caller.op_id,
@@ -33,7 +34,7 @@ pub(super) fn op(write: &WriteRequest) -> Option<OpId> {
     }
 }
 
-/// The command line.
+/// Returns the command line of an act.
 pub(super) fn of(write: &WriteRequest) -> String {
     match write {
         WriteRequest::Resolve { card, request } => resolve(card, request),
@@ -78,7 +79,7 @@ pub(super) fn of(write: &WriteRequest) -> String {
                 request.scopes.iter().map(|scope| format!(" {}", quote(&scope.to_string()))).collect();
             format!("ergo sync create {}{}", quote(&request.name), scopes.concat())
         }
-        // A ticket lets its holder in, and is nothing for a log.
+        // A ticket gives access to the team, so it is kept out of the log.
         WriteRequest::JoinTeam(_) => "ergo sync join -".to_owned(),
         WriteRequest::SyncNow => "ergo sync now".to_owned(),
         WriteRequest::Reembed => "ergo reembed".to_owned(),
@@ -95,7 +96,7 @@ pub(super) fn of(write: &WriteRequest) -> String {
     }
 }
 
-/// The command line that does what a stored act did, as far as one event of it tells.
+/// Returns the command line that does the same as a stored act, as far as one of its events tells.
 pub(in crate::tui) fn of_event(event: &EventView) -> String {
     let target = event.targets.first().map(|id| id.short()).unwrap_or_default();
     let reason = event.reason.as_deref().map(|reason| format!(" --reason {}", quote(reason))).unwrap_or_default();
@@ -129,19 +130,21 @@ pub(in crate::tui) fn of_event(event: &EventView) -> String {
     }
 }
 
-/// The scope of a caller for a shell, which would read a pattern in `acme/*`.
+/// Returns the scope of a caller, quoted because a shell would expand `acme/*`.
 fn scope(caller: &Caller) -> String {
     quote(&format!("{}/{}", caller.org_id, caller.project))
 }
 
-/// Claims are named by their ids wherever they are; what is written anew names its scope, so that the line is right in any folder.
+/// Returns a command line that supersedes claims. It names the scope of the new claim, so that it is right in any
+/// folder; the ids of the superseded claims need none.
 fn supersede(targets: &[String], statement: &str, reason: &str, scope: &str) -> String {
     let (first, also) = targets.split_first().map_or(("", targets), |(first, also)| (first.as_str(), also));
     let also: String = also.iter().flat_map(|id| [" --also ", id]).collect();
     format!("ergo supersede {first} {statement}{also}{reason} --scope {scope}")
 }
 
-/// The answer to the question about a held write: an act on its card, if all verdicts are the same.
+/// Returns the command line that answers the question about a held write: an act on its card, if all verdicts are the
+/// same.
 fn judge(request: &JudgeRequest) -> String {
     let card = short(&request.token);
     let reason = quote(request.because.as_deref().unwrap_or_default());
@@ -219,7 +222,7 @@ fn short(id: &str) -> String {
     id.chars().take(crate::domain::id::SHORT).collect()
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn quote(text: &str) -> String {
     let line = crate::domain::text::sanitize_line(text);
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);

@@ -1,14 +1,15 @@
-//! The confirmation before something that cannot be undone.
+//! The confirmation before an act, such as one that cannot be undone.
 
-use super::{form::HELD_MS, global, undo};
+use super::{form::HELD_KEY_MS, global, undo};
 use crate::tui::{
     key::KeyPress,
     msg::{Effect, WriteRequest},
     state::{Acting, AppState, Overlay, overlay::Confirm},
 };
 
-/// Whether a question may be answered by this press, and whether the press is of the key that asked. Nothing is answered before the
-/// question has been painted or while a key is held down, and the key that asked does not answer yes before another one was pressed.
+/// Returns whether a key may answer the question, and whether it is the key that opened it. No key answers before the
+/// question has been painted, or while it is held down. The key that opened the question does not answer yes before
+/// another key was pressed.
 fn accepts(state: &mut AppState, key: Option<KeyPress>) -> (bool, bool) {
     let now = state.now;
     let Some(Overlay::Confirm(confirm)) = &mut state.overlay else { return (false, false) };
@@ -32,7 +33,7 @@ pub(super) fn no(state: &mut AppState) {
     state.overlay = None;
 }
 
-/// Presses the button that has the focus; it takes Enter, whichever key asked.
+/// Presses the button that has the focus. Unlike for [`yes`], the key may be the one that opened the question.
 pub(super) fn press(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     let (ready, _) = accepts(state, key);
     let Some(Overlay::Confirm(confirm)) = &state.overlay else { return };
@@ -60,9 +61,10 @@ pub(super) fn scroll(state: &mut AppState, by: isize, key: Option<KeyPress>) {
     }
 }
 
-/// Whether this press of the key that asked is still that key held down: presses follow each other within [`HELD_MS`].
+/// Returns whether the key that opened the question is still held down: its presses follow each other within
+/// [`HELD_KEY_MS`].
 fn is_held(confirm: &mut Confirm, now: u64) -> bool {
-    let held = confirm.painted.is_some_and(|last| now.saturating_sub(last) < HELD_MS);
+    let held = confirm.painted.is_some_and(|last| now.saturating_sub(last) < HELD_KEY_MS);
     if held {
         confirm.painted = Some(now);
     }

@@ -1,4 +1,4 @@
-//! Cards: moving among them, and opening the form of an act.
+//! Cards: navigation, and the forms of acts on them.
 
 use super::{claims, form_setup, inbox, many, why};
 use crate::{
@@ -38,14 +38,14 @@ pub(super) fn form(state: &mut AppState, act: CardAct, winner: Option<usize>, ke
     let form = form_setup::card(card, act, winner);
     let form = form_setup::with_draft(state, form, key);
     if state.is_narrow() {
-        // Behind the form stands the card that it is about.
+        // The card of the form is shown behind it.
         state.conflicts.focus = Focus::Detail;
         state.inbox.focus = Focus::Detail;
     }
     state.overlay = Some(Overlay::Form(Box::new(form)));
 }
 
-/// Goes to the next card, or to the one before.
+/// Moves the cursor by a number of cards.
 pub(super) fn step(state: &mut AppState, by: isize) {
     match state.screen {
         Screen::Inbox if by > 0 => inbox::next(state),
@@ -62,18 +62,18 @@ pub(super) fn compare_next(state: &mut AppState) {
     }
 }
 
-/// Highlights the next choice of words.
+/// Switches to the next mode of highlighting.
 pub(super) fn highlight(state: &mut AppState) {
     let apart = state.selected_card().is_some_and(|card| card.diff.is_apart());
     state.conflicts.words = state.conflicts.words.next(apart);
 }
 
-/// Shows or hides what the guard says of the card.
+/// Shows or hides the guard's evidence on a card.
 pub(super) fn toggle_details(state: &mut AppState) {
     state.conflicts.details = !state.conflicts.details;
 }
 
-/// Goes to the chain of the card's existing claim.
+/// Goes to the why-chain of a stored claim of the card, preferably the existing side that is shown.
 pub(super) fn why(state: &mut AppState) {
     let stored = |card: &Card| {
         let sides = card.b().into_iter().chain(card.a()).chain(&card.view.sides);
@@ -84,7 +84,7 @@ pub(super) fn why(state: &mut AppState) {
     }
 }
 
-/// Asks for a card by id or prefix, to be opened when it arrives.
+/// Requests a card by id or prefix, and opens it when it arrives.
 pub(super) fn request_card(state: &mut AppState, id: String) {
     let other = |card: &Card| !card.view.summary.id.to_hex().starts_with(&id);
     if state.conflicts.card.as_ref().is_some_and(other) {
@@ -100,20 +100,20 @@ pub(super) fn show(state: &mut AppState, id: String) {
     request_card(state, id);
 }
 
-/// Opens the card under the cursor.
 pub(super) fn open(state: &mut AppState) {
     if !state.conflicts.list.is_empty() {
         state.conflicts.focus = Focus::Detail;
     }
 }
 
-/// Once the wanted card and the list are there, the cursor goes to the card: in the Inbox if it waits there, else among all cards.
+/// Moves the cursor to the wanted card once the card and the list have arrived: in the Inbox if the card is listed
+/// there, otherwise in the list of the cards of its status.
 pub(super) fn open_wanted(state: &mut AppState) {
     let Some(wanted) = &state.conflicts.wanted else { return };
     let card = state.conflicts.card.as_ref().filter(|card| card.view.summary.id.to_hex() == *wanted);
     let Some(summary) = card.map(|card| card.view.summary.clone()) else { return };
     if !state.shows(&summary.scope) {
-        // The list beside it is that of its own scope.
+        // The list beside the card shows the card's own scope.
         state.scope = Some(summary.scope);
         claims::rescope(state);
         return claims::follow_scope(state);

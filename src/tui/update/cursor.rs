@@ -10,29 +10,29 @@ use crate::{
     },
 };
 
-/// To a claim that was written, or is in force again.
+/// Moves the cursor to a claim that was written or is active again.
 pub(super) fn claim(state: &mut AppState, id: ClaimId) {
-    state.claims.related.leave();
+    state.claims.related.return_to_list();
     state.claims.list.seek(id);
     state.why.cursor = Some(NodeId { section: Section::Chain, id: id.0 });
 }
 
-/// To the first of these claims that is in force.
+/// Moves the cursor to the first active one of these claims.
 pub(super) fn claims(state: &mut AppState, claims: &[ClaimView]) {
     if let Some(claim) = claims.iter().find(|claim| claim.status == Status::Active) {
         self::claim(state, claim.id);
     }
 }
 
-/// To an item of the Inbox that waits again.
+/// Moves the cursor to an item of the Inbox that waits again.
 pub(super) fn item(state: &mut AppState, item: ItemId) {
     if let ItemId::Card(card) = item {
         state.conflicts.list.seek(card);
     }
-    state.inbox.sought = Some(item);
+    state.inbox.cursor_target = Some(item);
 }
 
-/// From items of the Inbox that this app settled again: they leave the lists without a word.
+/// Releases items of the Inbox that a redo has settled again: they leave the lists without a message.
 pub(super) fn release(state: &mut AppState, items: Vec<ItemId>) {
     if let Some(card) = items.iter().find_map(|item| if let ItemId::Card(card) = item { Some(*card) } else { None }) {
         state.conflicts.released = Some(card);

@@ -16,8 +16,8 @@ use crate::{
     },
 };
 
-/// Presses of one key that follow each other within this many milliseconds are the key held down.
-pub(super) const HELD_MS: u64 = 120;
+/// Presses of one key within this many milliseconds of each other count as the key held down.
+pub(super) const HELD_KEY_MS: u64 = 120;
 
 fn form(state: &mut AppState) -> Option<&mut ActForm> {
     match &mut state.overlay {
@@ -26,12 +26,12 @@ fn form(state: &mut AppState) -> Option<&mut ActForm> {
     }
 }
 
-/// Whether the press is still that of the key that opened the form: what is held down types nothing into it.
+/// Returns whether a press comes from the key that opened the form and is still held down, so that it types nothing.
 pub(super) fn held_down(state: &mut AppState, key: KeyPress) -> bool {
     let now = state.now;
     let Some(form) = form(state) else { return false };
     match form.opener {
-        Some((opener, at)) if opener.same(key) && (key.repeat || now.saturating_sub(at) < HELD_MS) => {
+        Some((opener, at)) if opener.same(key) && (key.repeat || now.saturating_sub(at) < HELD_KEY_MS) => {
             form.opener = Some((opener, now));
             true
         }
@@ -42,7 +42,7 @@ pub(super) fn held_down(state: &mut AppState, key: KeyPress) -> bool {
     }
 }
 
-/// Closes the form; what was written is kept until the app ends.
+/// Closes the form. Its content is kept as a draft until the app ends.
 pub(super) fn cancel(state: &mut AppState) {
     if matches!(state.overlay, Some(Overlay::Form(_)))
         && let Some(Overlay::Form(form)) = state.overlay.take()
@@ -51,12 +51,12 @@ pub(super) fn cancel(state: &mut AppState) {
     }
 }
 
-/// Whether the form of an act is open.
+/// Returns whether the form of an act is open.
 pub(super) fn is_open(state: &AppState, acting: Option<&Acting>) -> bool {
     matches!((&state.overlay, acting), (Some(Overlay::Form(form)), Some(Acting::Form(about))) if form.about == *about)
 }
 
-/// The act of a form succeeded: the form and its draft are no longer needed. Other forms stay as they are.
+/// Closes the form of an act that succeeded, and removes its draft. Other forms stay as they are.
 pub(super) fn close(state: &mut AppState, acting: Option<&Acting>) {
     if is_open(state, acting) {
         state.overlay = None;
@@ -66,7 +66,7 @@ pub(super) fn close(state: &mut AppState, acting: Option<&Acting>) {
     }
 }
 
-/// The form of an act, open or kept as a draft.
+/// Returns the form of an act, open or kept as a draft.
 pub(super) fn of_act<'a>(state: &'a mut AppState, acting: Option<&Acting>) -> Option<&'a mut ActForm> {
     let Some(Acting::Form(about)) = acting else { return None };
     match &mut state.overlay {
@@ -75,7 +75,6 @@ pub(super) fn of_act<'a>(state: &'a mut AppState, acting: Option<&Acting>) -> Op
     }
 }
 
-/// Begins a new line in the text.
 pub(super) fn new_line(state: &mut AppState) {
     if let Some(form) = form(state).filter(|form| !form.sending)
         && let Some(field) = form.fields.get_mut(form.focus)
@@ -85,7 +84,7 @@ pub(super) fn new_line(state: &mut AppState) {
     }
 }
 
-/// Takes the text of the line away.
+/// Deletes the text of the line.
 pub(super) fn clear(state: &mut AppState) {
     if let Some(area) = form(state).filter(|form| !form.sending).and_then(ActForm::area) {
         clear_line(area);
@@ -99,7 +98,7 @@ pub(super) fn edit(state: &mut AppState, out: &mut Vec<Effect>) {
     }
 }
 
-/// Opens the form of a new claim; if all scopes are shown, it asks in which.
+/// Opens the form of a new claim. If all scopes are shown, the form asks for the scope.
 pub(super) fn add(state: &mut AppState, key: Option<KeyPress>) {
     let scope = global::scope_of_act(state);
     let mut others = Vec::new();
@@ -115,7 +114,7 @@ pub(super) fn add(state: &mut AppState, key: Option<KeyPress>) {
     state.overlay = Some(Overlay::Form(Box::new(form)));
 }
 
-/// To the next field; in the last one, does it. A key that is held down does not.
+/// Goes to the next field; in the last one, submits the form. A key that is held down does nothing.
 pub(super) fn advance(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     let Some(form) = form(state) else { return };
     if form.sending || key.is_some_and(|key| key.repeat) {
@@ -128,7 +127,7 @@ pub(super) fn advance(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec
     }
 }
 
-/// A key that is no act goes into the field.
+/// Types a key without an action into the field.
 pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     let Some(form) = form(state) else { return };
     if form.sending {
@@ -152,7 +151,7 @@ pub(super) fn typed(state: &mut AppState, key: KeyPress) {
         FieldInput::Line(area) => match key.code {
             KeyCode::Up => focus(state, -1),
             KeyCode::Down => focus(state, 1),
-            // One line has no other.
+            // A single line takes no line break.
             KeyCode::Enter => {}
             _ => drop(area.input(KeyEvent::new(key.code, key.mods))),
         },
@@ -172,7 +171,7 @@ fn choose(options: &[String], chosen: &mut usize, key: KeyPress) {
     };
 }
 
-/// Moves the focus by fields, round the form.
+/// Moves the focus by a number of fields, in a cycle.
 pub(super) fn focus(state: &mut AppState, by: isize) {
     if let Some(form) = form(state) {
         let count = form.fields.len().max(1);
@@ -189,7 +188,7 @@ pub(super) fn focus_on(state: &mut AppState, index: usize) {
     }
 }
 
-/// Pasted text goes into the field, in several lines if it takes them.
+/// Pastes text into the field; as one line if the field has only one.
 pub(super) fn paste(state: &mut AppState, text: &str) {
     let Some(form) = form(state) else { return };
     if form.sending {
@@ -203,7 +202,7 @@ pub(super) fn paste(state: &mut AppState, text: &str) {
     }
 }
 
-/// What the editor returned replaces the field's text; if it failed, the text stays and the form shows the reason.
+/// Replaces the field's text by what the editor returned. If the editor failed, the text stays and a message says why.
 pub(super) fn edited(state: &mut AppState, result: Result<Option<String>, String>, out: &mut Vec<Effect>) {
     let text = match result {
         Ok(Some(text)) => text,
@@ -219,7 +218,8 @@ pub(super) fn edited(state: &mut AppState, result: Result<Option<String>, String
     }
 }
 
-/// Sends the form, or asks once more. `key` is the one that did: it does not answer what is asked.
+/// Sends the form, or opens a confirmation. `key` is the key that submitted the form; it does not answer the
+/// confirmation.
 pub(super) fn submit(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     let now = state.now;
     let Some(Overlay::Form(open)) = &state.overlay else { return };
@@ -235,7 +235,8 @@ pub(super) fn submit(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<
         Ok(write) => write,
         Err(problem) => return refuse(form, problem.0, problem.1),
     };
-    // What was sent and may have happened goes again under the same key, so that it happens once.
+    // A request that was sent and may have been executed is sent again under the same `op_id`, so that it is executed
+    // only once.
     let op = match (&form.sent, fresh) {
         (Some((before, op)), _) if *before == write => Some(*op),
         (_, fresh) => fresh,
@@ -296,9 +297,9 @@ fn refuse(form: &mut ActForm, field: Option<FieldId>, message: String) {
     form.error = Some((field, message));
 }
 
-/// The request of a form failed: it stays as it was written.
+/// Handles the failure of a form's request. The content of the form stays.
 pub(super) fn failed(state: &mut AppState, acting: Option<&Acting>, failure: &RequestFailure) {
-    // Here letters are letters: the key that starts the daemon is on the screen behind.
+    // In a form, letters are typed: the key that starts the daemon works only on the screen behind it.
     let start = state.keys.say("{cancel} keeps your text; {start} starts the daemon, then submit again");
     let Some(form) = of_act(state, acting) else { return };
     form.sending = false;
@@ -314,7 +315,7 @@ pub(super) fn failed(state: &mut AppState, acting: Option<&Acting>, failure: &Re
     refuse(form, field, format!("{}{hint}", failure.message));
 }
 
-/// The guard refused the request of a form: it stays as it was written.
+/// Handles the guard's refusal of a form's request. The content of the form stays.
 pub(super) fn refused(state: &mut AppState, acting: Option<&Acting>, message: String) {
     let Some(form) = of_act(state, acting) else { return };
     form.sending = false;

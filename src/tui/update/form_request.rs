@@ -1,4 +1,4 @@
-//! Turns a filled form into a request; a missing value is reported at its field.
+//! Makes a request from a filled form. A missing value is reported at its field.
 
 use jiff::civil::Date;
 
@@ -12,13 +12,13 @@ use crate::{
     },
 };
 
-/// What is wrong with a form, and in which field.
+/// An error in a form: the field, and the message.
 pub(super) type Problem = (Option<FieldId>, String);
 
-/// Makes the request of a form, at `now` in milliseconds since the Unix epoch.
+/// Returns the request of a form. `now`: milliseconds since the Unix epoch.
 pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteRequest, Problem> {
     let reason = form.text(FieldId::Reason);
-    // On many cards each may have a known reason of its own; if one has none, the preview says so.
+    // Each of several cards may have a known reason of its own; if one has none, the preview says so.
     let needs_reason = match form.about {
         FormSubject::Card { act, .. } => act != CardAct::Snooze,
         FormSubject::Many { .. } => false,
@@ -109,12 +109,12 @@ pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteReq
     }
 }
 
-/// The kind that is chosen.
+/// Returns the chosen kind.
 fn kind(form: &ActForm) -> ClaimKind {
     ClaimKind::ALL.get(form.chosen(FieldId::Kind)).copied().unwrap_or(ClaimKind::Decision)
 }
 
-/// For how long a card is snoozed, in milliseconds.
+/// Returns the chosen snooze period in milliseconds.
 fn snoozed(form: &ActForm) -> u64 {
     SNOOZES.get(form.chosen(FieldId::Snooze)).map_or(24, |(_, hours)| *hours) * 3_600_000
 }

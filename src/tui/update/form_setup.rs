@@ -14,7 +14,8 @@ use crate::{
     },
 };
 
-/// The form of an act on a card. `winner` is the side that stays; `None` with supersede means a merged text.
+/// Returns the form of an act on a card. `winner` is the index of the side that stays; `None` with supersede means a
+/// merged claim.
 pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> ActForm {
     let summary = &card.view.summary;
     let merged = act == CardAct::Supersede && winner.is_none();
@@ -42,12 +43,13 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> ActForm 
         fields.push(snooze_field());
     } else {
         let prefill = card.option(act).and_then(|option| option.prefill.as_deref());
-        // The reason of the side that stays is why the other gives way; that of another side would say the opposite.
+        // The reason of the side that stays is also why the other side gives way; the reason of another side would say
+        // the opposite.
         let stays = winner.and_then(|index| card.view.sides.get(index));
         let reason = stays.map_or(prefill, |side| side.claim.own_reason());
         fields.push(text_field(FieldId::Reason, "Reason", "the reason, stored with the claim", reason.unwrap_or("")));
     }
-    let (title, effect) = words(card, act, winner);
+    let (title, effect) = title_and_effect(card, act, winner);
     let about = FormSubject::Card { id: summary.id, act, merged, winner: stays };
     ActForm {
         rev: Some(summary.rev),
@@ -56,16 +58,17 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> ActForm 
     }
 }
 
-/// The form of an act on a claim.
+/// Returns the form of an act on a claim.
 pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> ActForm {
     let id = claim.id.short();
     let (title, effect) = match act {
         ClaimAct::Supersede => {
             (format!("Supersede {id}"), "The new claim replaces it. The guard checks the new claim first.".to_owned())
         }
-        ClaimAct::Retract => {
-            (format!("Retract {id}"), rests(claim, "It was never right: it becomes inactive and stays in the history."))
-        }
+        ClaimAct::Retract => (
+            format!("Retract {id}"),
+            with_dependents(claim, "It was never right: it becomes inactive and stays in the history."),
+        ),
         ClaimAct::Reinstate => (format!("Reinstate {id}"), "It becomes active again.".to_owned()),
         ClaimAct::Reviewed => (
             format!("Mark {id} as reviewed"),
@@ -86,7 +89,7 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> ActForm {
     ActForm { rev: Some(claim.rev), ..plain(about, title, effect, claim.scope.clone(), fields) }
 }
 
-/// The form that marks claims of one scope as reviewed, of which the revisions are not shown.
+/// Returns the form that marks claims of one scope as reviewed, without checking their revisions, which are not shown.
 pub(super) fn reviewed(first: &ClaimMark, rest: &[ClaimMark]) -> ActForm {
     let about = FormSubject::Claim { id: first.id, act: ClaimAct::Reviewed };
     let (title, effect) = if rest.is_empty() {
@@ -105,7 +108,7 @@ pub(super) fn reviewed(first: &ClaimMark, rest: &[ClaimMark]) -> ActForm {
     }
 }
 
-/// The form of a new claim in a scope; if there are others, it asks in which.
+/// Returns the form of a new claim in a scope. If there are other scopes, the form asks which one.
 pub(super) fn new_claim(scope: Scope, others: &[Scope]) -> ActForm {
     let options = ClaimKind::ALL.iter().map(|kind| kind.as_str().to_owned()).collect();
     let mut fields = vec![
@@ -127,7 +130,7 @@ pub(super) fn new_claim(scope: Scope, others: &[Scope]) -> ActForm {
     plain(FormSubject::New, "Add a claim".to_owned(), effect, scope, fields)
 }
 
-/// A form in a scope, at its first field, that names no claims or cards.
+/// Returns a form with the given fields, the focus on the first one, and all else empty.
 pub(super) fn plain(about: FormSubject, title: String, effect: String, scope: Scope, fields: Vec<Field>) -> ActForm {
     ActForm {
         about,
@@ -149,7 +152,7 @@ pub(super) fn plain(about: FormSubject, title: String, effect: String, scope: Sc
     }
 }
 
-/// Restores what was written before in the same form, and remembers the key that opened it.
+/// Restores the draft of the same form into a form, and records the key that opened it.
 pub(super) fn with_draft(state: &mut AppState, mut form: ActForm, key: Option<KeyPress>) -> ActForm {
     if let Some(draft) = state.drafts.remove(&form.about) {
         form.restore(draft);
@@ -158,7 +161,7 @@ pub(super) fn with_draft(state: &mut AppState, mut form: ActForm, key: Option<Ke
     form
 }
 
-fn rests(claim: &ClaimView, effect: &str) -> String {
+fn with_dependents(claim: &ClaimView, effect: &str) -> String {
     match claim.dependents {
         0 => effect.to_owned(),
         1 => format!("{effect} One claim depends on it and will need review."),
@@ -166,12 +169,12 @@ fn rests(claim: &ClaimView, effect: &str) -> String {
     }
 }
 
-/// The heading, and what will happen.
-fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
+/// Returns the title of a form, and a sentence that says what the act will do.
+fn title_and_effect(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
     let quoted = |index: usize| {
         let claim = card.view.sides.get(index).map(|side| &side.claim);
         let text = claim.map_or("", |claim| claim.statement.as_str());
-        // Two scopes may have the same claim.
+        // Two scopes may have the same statement.
         let other = claim.map(|claim| &claim.scope).filter(|scope| **scope != card.view.summary.scope);
         let scope = other.map_or_else(String::new, |scope| format!(" of {scope}"));
         format!("“{}”{scope}", crate::tui::text::fit(text, 60))
@@ -236,10 +239,10 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
     (title.to_owned(), effect)
 }
 
-/// The choice of a side; the refused new claim, or the older side, is preselected by what the act is usually for.
+/// Returns the field that chooses a side. The side on which the act is usually done is preselected.
 fn target(card: &Card, act: CardAct, sides: &[usize]) -> Field {
     let options: Vec<String> = sides.iter().map(|index| card.name(*index)).collect();
-    // Narrowing usually bounds the newcomer; retracting usually takes out what stood in its way.
+    // Usually the new claim is narrowed, and the existing claim is retracted.
     let usual = if act == CardAct::Narrow { 0 } else { card.other };
     let chosen = sides.iter().position(|side| *side == usual).unwrap_or(0);
     Field { id: FieldId::Target, label: "Claim", hint: "", input: FieldInput::Choice { options, chosen } }
@@ -249,7 +252,7 @@ pub(super) fn text_field(id: FieldId, label: &'static str, hint: &'static str, t
     Field { id, label, hint, input: FieldInput::Text(Box::new(several_lines(text))) }
 }
 
-/// For how long: a day, unless another is chosen.
+/// Returns the field for the snooze period, with one day preselected.
 pub(super) fn snooze_field() -> Field {
     let options = SNOOZES.iter().map(|(label, _)| (*label).to_owned()).collect();
     Field { id: FieldId::Snooze, label: "Snooze for", hint: "", input: FieldInput::Choice { options, chosen: 1 } }
@@ -259,7 +262,7 @@ pub(super) fn line_field(id: FieldId, label: &'static str, hint: &'static str) -
     Field { id, label, hint, input: FieldInput::Line(Box::new(one_line(""))) }
 }
 
-/// The id of the side chosen as target.
+/// Returns the claim that is chosen as the target.
 pub(super) fn chosen_target(form: &ActForm) -> Option<ClaimId> {
     form.members.get(form.chosen(FieldId::Target)).copied()
 }

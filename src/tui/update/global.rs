@@ -1,4 +1,4 @@
-//! Acts that work on every screen.
+//! Actions that work on every screen.
 
 use super::{claims, command_line};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// Shows all scopes, or only that of what is under the cursor.
+/// Switches between all scopes and the scope of the item under the cursor.
 pub(super) fn toggle_scope(state: &mut AppState) {
     state.scope = match state.scope {
         None => Some(scope_shown(state)),
@@ -29,42 +29,40 @@ pub(super) fn audit(state: &mut AppState, out: &mut Vec<Effect>) {
     send(state, WriteRequest::Audit(AuditRequest { caller, dry_run: false }), Acting::Audit(scope), out);
 }
 
-/// Copies what the claim, or each side of the card, says.
+/// Copies the statement of the claim, or of each shown side of the card.
 pub(super) fn copy_text(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some(text) = state.selected_text() {
         out.push(Effect::Copy { text, what: "the text".to_owned() });
     }
 }
 
-/// Copies the command that opens what is under the cursor.
+/// Copies the command that opens the card or claim under the cursor.
 pub(super) fn copy_link(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some(link) = link(state) {
         out.push(Effect::Copy { text: link.clone(), what: link });
     }
 }
 
-/// Opens the file that the claim comes from.
+/// Opens the source file of the claim.
 pub(super) fn open_source(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some((path, line)) = state.selected_source() {
         out.push(Effect::Open { path, line });
     }
 }
 
-/// Draws the app in the next theme.
+/// Switches to the next theme.
 pub(super) fn next_theme(state: &mut AppState, out: &mut Vec<Effect>) {
-    state.theme = claims::after(&ThemeBase::ALL, Some(state.theme)).unwrap_or_default();
+    state.theme = claims::next_after(&ThemeBase::ALL, Some(state.theme)).unwrap_or_default();
     let keep = "theme = … under [tui] in config.toml keeps it";
     out.push(state.toast(Tone::Info, format!("Theme: {}; {keep}.", state.theme.name())));
     out.push(Effect::Theme(state.theme));
 }
 
-/// Starts the daemon.
 pub(super) fn start(state: &mut AppState, out: &mut Vec<Effect>) {
     state.daemon = Daemon::Starting;
     out.push(Effect::Start);
 }
 
-/// Leaves the app.
 pub(super) fn quit(state: &mut AppState, out: &mut Vec<Effect>) {
     super::judging::send_all(state, out);
     out.push(Effect::Quit);
@@ -75,7 +73,7 @@ pub(super) fn open_log(state: &mut AppState) {
     state.overlay = Some(Overlay::Log { up: 0 });
 }
 
-/// Takes the mouse, or leaves it to the terminal.
+/// Switches between handling the mouse here and leaving it to the terminal.
 pub(super) fn toggle_mouse(state: &mut AppState, out: &mut Vec<Effect>) {
     state.mouse = !state.mouse;
     let text =
@@ -84,7 +82,7 @@ pub(super) fn toggle_mouse(state: &mut AppState, out: &mut Vec<Effect>) {
     out.push(Effect::Mouse(state.mouse));
 }
 
-/// Sends an act; its equivalent command line goes into the session's log.
+/// Sends an act. The equivalent command line goes into the session's log.
 pub(super) fn send(state: &mut AppState, write: WriteRequest, acting: Acting, out: &mut Vec<Effect>) {
     let ticket = state.ticket(Slot::Act);
     super::inbox::begin_act(state, &acting);
@@ -92,12 +90,12 @@ pub(super) fn send(state: &mut AppState, write: WriteRequest, acting: Acting, ou
     state.acting = Some(acting);
     state.act_sent(super::undo::undoable(&write));
     if let Some(op) = command_line::op(&write) {
-        state.remember_own(op);
+        state.record_own_op(op);
     }
     out.push(Effect::Write(ticket, Box::new(write)));
 }
 
-/// Goes to a screen; from there one comes back.
+/// Goes to a screen. The Back key returns to the current one.
 pub(super) fn go(state: &mut AppState, screen: Screen) {
     if state.screen != screen {
         state.back.push(state.screen);
@@ -108,7 +106,7 @@ pub(super) fn go(state: &mut AppState, screen: Screen) {
     }
 }
 
-/// One step back: out of a pane, a search, a chain, a screen.
+/// Goes one step back: out of a pane, marks, a search, a filter, a chain or a screen.
 pub(super) fn back(state: &mut AppState) {
     match state.screen {
         Screen::Inbox if state.inbox.focus == Focus::Detail => {
@@ -170,7 +168,7 @@ pub(super) fn back(state: &mut AppState) {
             return;
         }
         Screen::Cards => {
-            // One step back from the cards of a status is what waits.
+            // The Inbox comes before its lists of cards.
             state.screen = Screen::Inbox;
             return;
         }
@@ -181,7 +179,8 @@ pub(super) fn back(state: &mut AppState) {
     }
 }
 
-/// The scope in which an act takes place that is about neither a claim nor a card: the one shown, else that under the cursor.
+/// Returns the scope of an act that is about neither a claim nor a card: the shown scope; or, if all are shown, the
+/// scope of the item under the cursor.
 pub(super) fn scope_of_act(state: &AppState) -> Scope {
     state.scope.clone().unwrap_or_else(|| scope_shown(state))
 }
@@ -202,7 +201,7 @@ fn scope_shown(state: &AppState) -> Scope {
     .unwrap_or_else(|| state.home.0.clone())
 }
 
-/// The command that opens what is under the cursor.
+/// Returns the command that opens the card or claim under the cursor.
 pub(super) fn link(state: &AppState) -> Option<String> {
     Some(match state.screen {
         Screen::Cards => format!("ergo tui --conflict {}", state.conflicts.current()?.view.summary.id.short()),

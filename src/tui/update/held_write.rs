@@ -18,13 +18,14 @@ use crate::{
     },
 };
 
-/// A write is held: opens the form of its question. The reason of the write is the reason of the verdicts, unless it is changed.
+/// Opens the form with the question about a write that was just held. The reason of the write is prefilled as the
+/// reason of the verdicts.
 pub(super) fn asked(state: &mut AppState, question: Consider, acting: Option<&Acting>) {
     let reason = form::of_act(state, acting).map_or_else(String::new, |form| form.text(FieldId::Reason));
     form::close(state, acting);
     form::cancel(state);
     if !question.replayed {
-        state.did(SessionAct {
+        state.record_act(SessionAct {
             op: question.op_id,
             scope: question.scope.clone(),
             summary: format!("Held “{}”", text::fit(&question.statement, 60)),
@@ -36,25 +37,25 @@ pub(super) fn asked(state: &mut AppState, question: Consider, acting: Option<&Ac
     live::refresh_all(state);
 }
 
-/// Asks about the held write under the cursor; if there is none, shows the pairs that wait.
+/// Opens the question about the held write under the cursor; if there is none, shows the waiting pairs.
 pub(super) fn judge(state: &mut AppState, _: Option<KeyPress>, out: &mut Vec<Effect>) {
-    match under(state) {
-        Some(card) if card.kind == CardKind::Held => ask(state, out),
+    match card_under_cursor(state) {
+        Some(card) if card.kind == CardKind::Held => request_question(state, out),
         _ => judging::open(state, out),
     }
 }
 
-/// Asks for the question about the held write under the cursor.
-fn ask(state: &mut AppState, out: &mut Vec<Effect>) {
-    if let Some(card) = under(state) {
+/// Requests the question about the held write under the cursor.
+fn request_question(state: &mut AppState, out: &mut Vec<Effect>) {
+    if let Some(card) = card_under_cursor(state) {
         let (org_id, project) = (Some(card.scope.org_id.clone()), Some(card.scope.project.clone()));
         let query = QuestionsQuery { org_id, project, ..QuestionsQuery::default() };
         reads::read(state, Slot::Question, ReadRequest::Questions(query), out);
     }
 }
 
-/// The card under the cursor, in short.
-fn under(state: &AppState) -> Option<&CardSummary> {
+/// Returns the summary of the card under the cursor.
+fn card_under_cursor(state: &AppState) -> Option<&CardSummary> {
     match state.screen {
         Screen::Inbox => match state.inbox.item()? {
             InboxItem::Card(card) => Some(card),
@@ -65,13 +66,13 @@ fn under(state: &AppState) -> Option<&CardSummary> {
     }
 }
 
-/// Takes the writes that wait: opens the form of the one under the cursor.
+/// Handles the list of open questions: opens the form of the held write under the cursor.
 pub(super) fn found(state: &mut AppState, questions: Questions, out: &mut Vec<Effect>) {
-    // Something else was opened since.
+    // Another overlay was opened in the meantime.
     if state.overlay.is_some() {
         return;
     }
-    let Some(card) = under(state).map(|card| card.id) else { return };
+    let Some(card) = card_under_cursor(state).map(|card| card.id) else { return };
     let Some(question) = questions.items.into_iter().find(|question| question.card_id == card) else {
         state.requests.inbox = true;
         return out.push(state.toast(Tone::Info, "This question was already answered."));
@@ -104,7 +105,8 @@ fn open(state: &mut AppState, question: Consider, reason: &str, key: Option<KeyP
     state.overlay = Some(Overlay::Form(Box::new(form)));
 }
 
-/// Answers the question that has the focus, and goes to the next one.
+/// Gives a verdict on the claim that has the focus, and goes to the next question. In the judging dialog, gives the
+/// verdict on the shown pair.
 pub(super) fn give(state: &mut AppState, verdict: PairVerdict, out: &mut Vec<Effect>) {
     if matches!(state.overlay, Some(Overlay::Judging(_))) {
         return judging::give(state, verdict, out);
@@ -120,12 +122,12 @@ pub(super) fn give(state: &mut AppState, verdict: PairVerdict, out: &mut Vec<Eff
         let questions = form.fields.iter().filter(|field| field.id == FieldId::Verdict).count();
         let open = |at: &usize| form.fields.get(*at).is_some_and(Field::is_unanswered);
         let next = (here + 1..questions).find(open).or_else(|| (0..here).find(open));
-        // Where each is answered, why is asked last.
+        // Once every claim has a verdict, the focus goes to the reason.
         form.focus = next.unwrap_or(questions);
     }
 }
 
-/// Takes the held write in question back: it is not stored.
+/// Withdraws the held write, so that it is not stored.
 pub(super) fn withdraw(state: &mut AppState, out: &mut Vec<Effect>) {
     let Some(Overlay::Form(form)) = &state.overlay else { return };
     let (Some(op), false) = (form.withdraws, form.sending) else { return };
@@ -136,7 +138,7 @@ pub(super) fn withdraw(state: &mut AppState, out: &mut Vec<Effect>) {
     global::send(state, write, Acting::Undo(op, scope), out);
 }
 
-/// The request of the form.
+/// Returns the request of the form.
 pub(super) fn build(form: &ActForm, caller: Caller) -> Result<WriteRequest, Problem> {
     if form.fields.iter().any(Field::is_unanswered) {
         return Err((Some(FieldId::Verdict), "say how the new claim relates to each of these".to_owned()));

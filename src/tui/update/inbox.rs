@@ -1,4 +1,4 @@
-//! The Inbox: opening what is under the cursor, and deciding on devices and events that wait.
+//! The Inbox: opening the item under the cursor, and decisions on join requests and quarantined events.
 
 use super::why;
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Goes to the next item; from the last one that is listed of a long group, to the next page of it.
+/// Goes to the next item; from the last listed item of a long group, to the next page of the group.
 pub(super) fn next(state: &mut AppState) {
     state.inbox.step(1);
     if let Some(InboxRow::More(kind, _)) = state.inbox.current() {
@@ -30,12 +30,12 @@ pub(super) fn next(state: &mut AppState) {
     }
 }
 
-/// Goes to the row before.
+/// Goes to the previous row.
 pub(super) fn previous(state: &mut AppState) {
     state.inbox.step(-1);
 }
 
-/// Opens what is under the cursor: the detail, or, from there, where it belongs.
+/// Opens the row under the cursor. For an item that is its detail; from there, the screen to which it belongs.
 pub(super) fn open(state: &mut AppState, out: &mut Vec<Effect>) {
     match state.inbox.current() {
         None | Some(InboxRow::Heading(..)) => {}
@@ -47,7 +47,7 @@ pub(super) fn open(state: &mut AppState, out: &mut Vec<Effect>) {
             if state.inbox.next_page(kind) {
                 state.requests.inbox_page = true;
             } else {
-                more(state, kind);
+                show_whole_group(state, kind);
             }
         }
         Some(InboxRow::Item(..)) if state.inbox.focus == Focus::List => state.inbox.focus = Focus::Detail,
@@ -58,18 +58,18 @@ pub(super) fn open(state: &mut AppState, out: &mut Vec<Effect>) {
                     why::show(state, Subject::Claim(id));
                 }
             }
-            InboxItem::Quarantined(_) | InboxItem::Joining(_) => leave(state, Screen::Peers),
+            InboxItem::Quarantined(_) | InboxItem::Joining(_) => leave_to(state, Screen::Peers),
         },
     }
 }
 
-fn leave(state: &mut AppState, screen: Screen) {
+fn leave_to(state: &mut AppState, screen: Screen) {
     state.back.push(Screen::Inbox);
     state.screen = screen;
 }
 
-/// The rest of a group, if it is listed whole.
-fn more(state: &mut AppState, kind: InboxKind) {
+/// Goes to the screen that lists a whole group.
+fn show_whole_group(state: &mut AppState, kind: InboxKind) {
     match kind {
         InboxKind::Refused
         | InboxKind::Contradiction
@@ -78,12 +78,12 @@ fn more(state: &mut AppState, kind: InboxKind) {
         | InboxKind::Found
         | InboxKind::Held
         | InboxKind::Story => {
-            leave(state, Screen::Cards);
+            leave_to(state, Screen::Cards);
             state.conflicts.filter = CardListFilter::Open;
             state.conflicts.list.restart();
         }
         InboxKind::NeedsReview | InboxKind::Warned | InboxKind::ByAgents => {
-            leave(state, Screen::Claims);
+            leave_to(state, Screen::Claims);
             state.claims.clear_filters();
             state.claims.search.clear();
             match kind {
@@ -94,13 +94,13 @@ fn more(state: &mut AppState, kind: InboxKind) {
             super::claims::restart(state);
         }
         InboxKind::Quarantined | InboxKind::Joining => {
-            leave(state, Screen::Peers);
+            leave_to(state, Screen::Peers);
             state.peers.focus = Focus::List;
         }
     }
 }
 
-/// Asks before a device is admitted or an event accepted; or the device denied, or the event discarded.
+/// Opens a confirmation: admit or deny the device under the cursor, or accept or discard the event.
 pub(super) fn answer(state: &mut AppState, opener: Option<KeyPress>, accept: bool) {
     if state.inbox.joining().is_some() {
         return super::peers::ask(state, opener, accept);
@@ -124,7 +124,7 @@ pub(super) fn answer(state: &mut AppState, opener: Option<KeyPress>, accept: boo
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, yes, write, opener)));
 }
 
-/// Notes which rows an act that is being sent will settle, so that the cursor can go on once it is done.
+/// Records which rows an act that is being sent will settle, so that the cursor can go on once it succeeds.
 pub(super) fn begin_act(state: &mut AppState, acting: &Acting) {
     let rows = match (acting, &state.overlay) {
         _ if state.screen != Screen::Inbox => Vec::new(),
@@ -133,7 +133,7 @@ pub(super) fn begin_act(state: &mut AppState, acting: &Acting) {
             FormSubject::Claim { id, .. } => {
                 rows_of_claims(state, |claim| claim == id || form.members.contains(&claim))
             }
-            // The answer says which cards it settled.
+            // The answer says which cards the act settled.
             FormSubject::Many { .. } | FormSubject::New | FormSubject::NewTeam | FormSubject::JoinTeam => Vec::new(),
         },
         (Acting::Confirmed | Acting::Redact, _) => state.inbox.anchor().cloned().into_iter().collect(),
@@ -142,13 +142,13 @@ pub(super) fn begin_act(state: &mut AppState, acting: &Acting) {
     state.inbox.acting = rows;
 }
 
-/// This app changed these claims: if their rows are settled by that, they leave the Inbox without a word.
+/// Records that this app changed these claims. If that settles their rows, they leave the Inbox without a message.
 pub(super) fn release(state: &mut AppState, claims: &[ClaimId]) {
     let rows = rows_of_claims(state, |claim| claims.contains(&claim));
     state.inbox.released.extend(rows);
 }
 
-/// The rows about these claims that are listed or marked; an act on a claim settles them all.
+/// Returns the listed or marked rows about these claims. An act on a claim settles all rows about it.
 fn rows_of_claims(state: &AppState, is_one: impl Fn(ClaimId) -> bool) -> Vec<ItemId> {
     let listed = state.inbox.listed().0.chain(state.inbox.item());
     let listed = listed.filter_map(claim_mark).chain(state.conflicts.marks.claims().cloned());
@@ -161,7 +161,7 @@ fn rows_of_claims(state: &AppState, is_one: impl Fn(ClaimId) -> bool) -> Vec<Ite
     rows
 }
 
-/// Takes the daemon's answer. If the item under the cursor was settled elsewhere, a message says by whom.
+/// Handles the daemon's answer. If the item under the cursor was settled elsewhere, a message says by whom.
 pub(super) fn accept(state: &mut AppState, view: crate::api::Inbox, out: &mut Vec<Effect>) {
     let lost = state.inbox.accept(view);
     report_settled(state, lost, out);
@@ -170,18 +170,18 @@ pub(super) fn accept(state: &mut AppState, view: crate::api::Inbox, out: &mut Ve
     super::conflicts::open_wanted(state);
 }
 
-/// [`accept`] for the page of a long group that was turned to.
+/// Does what [`accept`] does, for the page of a long group that was turned to.
 pub(super) fn accept_page(state: &mut AppState, view: crate::api::Inbox, out: &mut Vec<Effect>) {
     let asked = state.inbox.page_query(None);
     let lost = state.inbox.accept_page(view);
-    // Nothing was left on it: the page before is read instead.
+    // If the page is empty by now, the previous page is read instead.
     state.requests.inbox_page |= state.inbox.page_query(None) != asked;
     report_settled(state, lost, out);
 }
 
 fn report_settled(state: &mut AppState, lost: Option<InboxItem>, out: &mut Vec<Effect>) {
     let Some(lost) = lost else { return };
-    // A card is read again, and its answer says how it was settled.
+    // A card is read again, and that answer says how it was settled.
     if matches!(lost, InboxItem::Card(_)) {
         state.requests.card = true;
         return;
@@ -195,7 +195,8 @@ fn report_settled(state: &mut AppState, lost: Option<InboxItem>, out: &mut Vec<E
     out.push(state.toast(Tone::Warn, text));
 }
 
-/// The reason that is known for marking claims as reviewed: those that are marked, else the one under the cursor.
+/// Returns the prefilled reason for marking claims as reviewed: the marked claims, otherwise the claim under the
+/// cursor.
 pub(super) fn prefilled_reason(state: &AppState) -> Option<String> {
     if state.screen != Screen::Inbox {
         return None;
@@ -216,7 +217,7 @@ pub(super) fn prefilled_reason(state: &AppState) -> Option<String> {
     ))
 }
 
-/// The item that the cursor holds on to, for a link.
+/// Returns the command that opens the item under the cursor.
 pub(super) fn link(state: &AppState) -> Option<String> {
     match state.inbox.anchor()? {
         ItemId::Card(id) => Some(format!("ergo tui --conflict {}", id.short())),

@@ -1,4 +1,4 @@
-//! Judging the pairs that wait: a key a pair. The next pair is shown at once, while the verdict is on its way.
+//! Judging the waiting pairs, with one key per pair. The next pair is shown at once, before the verdict is stored.
 
 use super::{command_line, global, live, motion::Motion, reads, replies::sentence, undo};
 use crate::{
@@ -11,13 +11,13 @@ use crate::{
     },
 };
 
-/// The most verdicts that the daemon takes in a request.
-const MOST: usize = 50;
+/// The maximum number of verdicts that the daemon accepts in a request.
+const MAX_VERDICTS_PER_REQUEST: usize = 50;
 
-/// Said if a pair no longer waits.
+/// The message if a pair no longer waits.
 const STALE: &str = "That pair was judged already, or one of its claims is no longer active.";
 
-/// The pairs that are shown.
+/// Returns the pairs of the open judging dialog.
 fn shown(state: &mut AppState) -> Option<&mut JudgingState> {
     match &mut state.overlay {
         Some(Overlay::Judging(judging)) => Some(judging),
@@ -25,7 +25,8 @@ fn shown(state: &mut AppState) -> Option<&mut JudgingState> {
     }
 }
 
-/// The pairs that are shown, or those that were closed before all verdicts on them were sent.
+/// Returns the pairs of the open judging dialog, or those of a dialog that was closed before all its verdicts were
+/// sent.
 fn judging(state: &mut AppState) -> Option<&mut JudgingState> {
     match &mut state.overlay {
         Some(Overlay::Judging(judging)) => Some(judging),
@@ -33,7 +34,7 @@ fn judging(state: &mut AppState) -> Option<&mut JudgingState> {
     }
 }
 
-/// Shows the pairs that wait, one after another.
+/// Opens the dialog that shows the waiting pairs one by one.
 pub(super) fn open(state: &mut AppState, out: &mut Vec<Effect>) {
     let scope = state.scope.clone();
     let judging = match state.closed_pairs.take() {
@@ -48,7 +49,7 @@ pub(super) fn open(state: &mut AppState, out: &mut Vec<Effect>) {
     reads::read(state, Slot::Doubts, ReadRequest::Doubts(query), out);
 }
 
-/// Closes the pairs. Verdicts that still have to be sent are sent all the same, one after another.
+/// Closes the judging dialog. Unsent verdicts are still sent, one after another.
 pub(super) fn close(state: &mut AppState) {
     if let Some(Overlay::Judging(judging)) = state.overlay.take()
         && judging.unsent() > 0
@@ -58,25 +59,25 @@ pub(super) fn close(state: &mut AppState) {
     live::refresh_all(state);
 }
 
-/// Sends the verdicts that still wait, all at once, since the app is left.
+/// Sends all unsent verdicts at once, since the app quits.
 pub(super) fn send_all(state: &mut AppState, out: &mut Vec<Effect>) {
     let mut rest = judging(state).map(JudgingState::all_to_send).unwrap_or_default();
     while let Some(scope) = rest.first().map(|(pair, _)| pair.scope.clone()) {
         let (mut own, other): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(pair, _)| pair.scope == scope);
-        let more = own.split_off(own.len().min(MOST));
+        let more = own.split_off(own.len().min(MAX_VERDICTS_PER_REQUEST));
         write(state, &scope, own, out);
         rest = more.into_iter().chain(other).collect();
     }
 }
 
-/// Takes the pairs that wait.
+/// Takes the waiting pairs.
 pub(super) fn accept(state: &mut AppState, doubts: Doubts) {
     if let Some(judging) = shown(state) {
         judging.accept(doubts);
     }
 }
 
-/// Gives a verdict on the pair that is shown.
+/// Gives a verdict on the shown pair.
 pub(super) fn give(state: &mut AppState, verdict: PairVerdict, out: &mut Vec<Effect>) {
     if let Some(judging) = shown(state) {
         judging.give(verdict);
@@ -84,7 +85,7 @@ pub(super) fn give(state: &mut AppState, verdict: PairVerdict, out: &mut Vec<Eff
     }
 }
 
-/// Sends the next verdict that was given, if none is on its way.
+/// Sends the next verdict, unless another one waits for its answer.
 fn send(state: &mut AppState, out: &mut Vec<Effect>) {
     let Some((pair, verdict)) = judging(state).and_then(JudgingState::next_to_send) else { return };
     let scope = pair.scope.clone();
@@ -95,7 +96,7 @@ fn send(state: &mut AppState, out: &mut Vec<Effect>) {
 fn write(state: &mut AppState, scope: &Scope, verdicts: Vec<(PairInDoubt, PairVerdict)>, out: &mut Vec<Effect>) {
     let caller = state.caller(scope);
     if let Some(op) = caller.op_id {
-        state.remember_own(op);
+        state.record_own_op(op);
     }
     let verdict = |(pair, verdict): (PairInDoubt, _)| VerdictOnPair { pair: pair.id.to_hex(), verdict, because: None };
     let verdicts = verdicts.into_iter().map(verdict).collect();
@@ -105,7 +106,7 @@ fn write(state: &mut AppState, scope: &Scope, verdicts: Vec<(PairInDoubt, PairVe
     out.push(Effect::Write(ticket, Box::new(write)));
 }
 
-/// Takes what became of a verdict.
+/// Handles the answer to a verdict.
 pub(super) fn stored(state: &mut AppState, judged: JudgedPairs, out: &mut Vec<Effect>) {
     let opened = judged.pairs.iter().any(|pair| pair.effect == PairEffect::Card);
     let stale = judged.pairs.iter().any(|pair| pair.effect == PairEffect::Stale);
@@ -120,23 +121,23 @@ pub(super) fn stored(state: &mut AppState, judged: JudgedPairs, out: &mut Vec<Ef
     }
     let JudgedPairs { op_id, scope, summary, .. } = judged;
     state.note(Tone::Done, sentence(&summary));
-    state.did(SessionAct { op: op_id, scope, summary, about: Vec::new(), settled: 0 });
+    state.record_act(SessionAct { op: op_id, scope, summary, about: Vec::new(), settled: 0 });
     state.requests.inbox = true;
     send(state, out);
-    more(state, out);
+    request_more(state, out);
     state.closed_pairs = state.closed_pairs.take().filter(|closed| closed.unsent() > 0);
 }
 
 /// Reads the next pairs once all that were read are judged.
-fn more(state: &mut AppState, out: &mut Vec<Effect>) {
+fn request_more(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some(query) = shown(state).filter(|judging| judging.wants_more()).map(|judging| judging.query()) {
         reads::read(state, Slot::Doubts, ReadRequest::Doubts(query), out);
     }
 }
 
-/// The pairs were not read, or a verdict was not stored.
+/// Handles a failure: the pairs were not read, or a verdict was not stored.
 pub(super) fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut Vec<Effect>) {
-    // Somebody judged it meanwhile, or one of its claims gave way by a verdict that was given before.
+    // Another request may have judged the pair in the meantime, or an earlier verdict made one of its claims inactive.
     if failure.kind == FailureKind::Stale {
         if let Some(judging) = judging(state) {
             judging.remove_sent();
@@ -144,7 +145,7 @@ pub(super) fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure,
         out.push(state.toast(Tone::Info, STALE));
         send(state, out);
         state.closed_pairs = state.closed_pairs.take().filter(|closed| closed.unsent() > 0);
-        return more(state, out);
+        return request_more(state, out);
     }
     let hint = match (failure.kind, &failure.hint) {
         (FailureKind::Unreachable, _) if shown(state).is_some() => {
@@ -160,7 +161,7 @@ pub(super) fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure,
         Some(judging) => judging.failed(message.clone()),
         None => {
             let closed = (slot == Slot::Judged).then(|| state.closed_pairs.take()).flatten();
-            // After a timeout it is not known whether the first of them is stored.
+            // After a timeout it is not known whether the first of these verdicts is stored.
             let not = if failure.kind == FailureKind::Timeout { "may not be stored" } else { "not stored" };
             let lost = closed.map_or_else(String::new, |closed| {
                 let verdicts = count(closed.unsent(), "verdict", "verdicts");
@@ -172,7 +173,7 @@ pub(super) fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure,
     state.note(Tone::Bad, message);
 }
 
-/// Goes to another pair.
+/// Moves by a number of pairs.
 pub(super) fn step(state: &mut AppState, by: isize) {
     if let Some(judging) = shown(state) {
         judging.step(by);
@@ -187,7 +188,7 @@ pub(super) fn take_back(state: &mut AppState, out: &mut Vec<Effect>) {
     }
 }
 
-/// An act was undone, perhaps a verdict.
+/// Handles the undo of an act, which may have stored a verdict.
 pub(super) fn undone(state: &mut AppState, op: OpId) {
     if let Some(judging) = shown(state) {
         judging.undone(op);

@@ -1,4 +1,4 @@
-//! Changes from the event stream: the screen follows, the cursor stays.
+//! Handles the event stream: the screen follows the changes, and the cursor stays.
 
 use super::{inbox, reads, replies::sentence, undo};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// Takes one thing from the stream.
+/// Handles one message of the event stream.
 pub(super) fn live(state: &mut AppState, live: Live, out: &mut Vec<Effect>) {
     match live {
         Live::Up => {
@@ -20,30 +20,31 @@ pub(super) fn live(state: &mut AppState, live: Live, out: &mut Vec<Effect>) {
             }
             refresh_all(state);
             if back {
-                out.push(state.toast(Tone::Done, BACK));
+                out.push(state.toast(Tone::Done, DAEMON_BACK));
             }
         }
-        Live::Down(message) => reads::lost(state, message),
+        Live::Down(message) => reads::daemon_lost(state, message),
         Live::Change(change) => {
-            heard(state, out);
+            daemon_answered(state, out);
             changed(state, &change, out);
         }
     }
 }
 
-/// Said once the daemon answers after it did not.
-const BACK: &str = "The daemon answers again.";
+/// The message when the daemon answers again.
+const DAEMON_BACK: &str = "The daemon answers again.";
 
-/// Something came from the daemon: if it was taken for gone, since a single request did not reach it, everything is read again.
-pub(super) fn heard(state: &mut AppState, out: &mut Vec<Effect>) {
+/// Records that the daemon sent something. If the app took it for unreachable, because one request had failed,
+/// everything is read again.
+pub(super) fn daemon_answered(state: &mut AppState, out: &mut Vec<Effect>) {
     if matches!(state.daemon, Daemon::Down { .. }) {
         state.daemon = Daemon::Unknown;
         refresh_all(state);
-        out.push(state.toast(Tone::Done, BACK));
+        out.push(state.toast(Tone::Done, DAEMON_BACK));
     }
 }
 
-/// Reads everything again; if the daemon is taken for gone, asks first whether it answers.
+/// Reads everything again. If the daemon is taken for unreachable, first checks whether it answers.
 pub(super) fn reload(state: &mut AppState, out: &mut Vec<Effect>) {
     refresh_all(state);
     if matches!(state.daemon, Daemon::Down { .. }) {
@@ -54,15 +55,15 @@ pub(super) fn reload(state: &mut AppState, out: &mut Vec<Effect>) {
 fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
     state.requests.agents = true;
     if change.act.starts_with("agent.") {
-        // Who comes and goes is of the Agents screen alone.
+        // Connections of agents concern the Agents screen only.
         return;
     }
     if change.act == "doubts" {
-        // The Inbox counts pairs that wait for a verdict; nobody did anything.
+        // The Inbox counts the pairs that wait for a verdict. This change is not an act of anybody.
         state.requests.inbox = true;
         return;
     }
-    let own = change.op_id.is_some_and(|op| state.own.contains(&op));
+    let own = change.op_id.is_some_and(|op| state.own_ops.contains(&op));
     let here = match (&state.scope, &change.scope) {
         (Some(shown), Some(scope)) => shown.takes(scope),
         _ => true,
@@ -92,7 +93,7 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
         out.push(state.toast_with(Tone::Warn, sentence(&change.summary), how));
     }
     if !change.cards.is_empty() || !change.claims.is_empty() {
-        // Those on the screen may be of any scope.
+        // The card and the chain on the screen may belong to any scope.
         state.requests.card = true;
         state.requests.why = true;
     }
@@ -119,7 +120,7 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
     }
 }
 
-/// Everything should be read again; what is shown stays until then.
+/// Requests everything again. The old data is shown until then.
 pub(super) fn refresh_all(state: &mut AppState) {
     state.conflicts.list.refresh();
     state.claims.list.refresh();

@@ -22,7 +22,8 @@ use crate::{
     },
 };
 
-/// Opens the form of an act on all marked cards; if it is about their sources, these are read first.
+/// Opens the form of an act on all marked cards. If one source is to be kept, the cards are read first, for their
+/// sources.
 pub(super) fn open(state: &mut AppState, act: CardAct, keep: KeepSide, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     if state.screen == Screen::Cards {
         state.conflicts.marks.refresh(&state.conflicts.list);
@@ -34,9 +35,9 @@ pub(super) fn open(state: &mut AppState, act: CardAct, keep: KeepSide, key: Opti
     form(state, act, keep, Vec::new(), key);
 }
 
-/// Takes the marked cards: the form offers the sources and writers of their sides.
+/// Opens the form that offers the sources and writers of the marked cards, which have arrived.
 pub(super) fn choose(state: &mut AppState, views: &[CardView]) {
-    // Something was opened, or the marks were taken away, since.
+    // In the meantime another overlay may have been opened, or the cards unmarked.
     let marked = state.marked_cards();
     let are_marked = views.iter().any(|view| marked.iter().any(|card| card.id == view.summary.id));
     if state.overlay.is_none() && are_marked {
@@ -65,8 +66,8 @@ fn form(state: &mut AppState, act: CardAct, keep: KeepSide, keeps: Vec<(Keep, us
         };
         fields.push(form_setup::text_field(FieldId::Reason, "Reason", hint, ""));
     }
-    let (title, effect) = words(act, keep, count);
-    let effect = format!("{effect} {}A preview follows.", elsewhere(state, count));
+    let (title, effect) = title_and_effect(act, keep, count);
+    let effect = format!("{effect} {}A preview follows.", left_out(state, count));
     let form = ActForm {
         cards,
         keeps: keeps.into_iter().map(|(keep, _)| keep).collect(),
@@ -76,8 +77,8 @@ fn form(state: &mut AppState, act: CardAct, keep: KeepSide, keeps: Vec<(Keep, us
     state.overlay = Some(Overlay::Form(Box::new(form)));
 }
 
-/// What an act leaves out, since it is about one scope.
-fn elsewhere(state: &AppState, count: usize) -> String {
+/// Returns a sentence about the marked items that an act leaves out, since it is about the cards of one scope.
+fn left_out(state: &AppState, count: usize) -> String {
     match state.conflicts.marks.len().saturating_sub(count) {
         0 => String::new(),
         1 => "1 marked item of another scope or kind is left out and stays marked. ".to_owned(),
@@ -85,7 +86,7 @@ fn elsewhere(state: &AppState, count: usize) -> String {
     }
 }
 
-fn words(act: CardAct, keep: KeepSide, count: usize) -> (String, String) {
+fn title_and_effect(act: CardAct, keep: KeepSide, count: usize) -> (String, String) {
     let (verb, effect) = match (act, keep) {
         (CardAct::Supersede, KeepSide::First) => {
             ("keep new", "On each, the new claim stays and replaces the existing one.")
@@ -106,8 +107,9 @@ fn words(act: CardAct, keep: KeepSide, count: usize) -> (String, String) {
     (format!("{count} {cards}: {verb}"), effect.to_owned())
 }
 
-/// The sources and writers of the sides of cards, with on how many of the cards they tell one side from the others; those that do
-/// so on most cards first. What is on every side of a card chooses none there.
+/// Returns the sources and writers of the cards' sides, each with the number of cards on which exactly one side has it,
+/// the largest number first. What several sides of a card share selects no side there, and is not counted for that
+/// card.
 fn sources(cards: &[CardView]) -> Vec<(Keep, usize)> {
     let mut out: Vec<(Keep, usize)> = Vec::new();
     for card in cards {
@@ -115,26 +117,26 @@ fn sources(cards: &[CardView]) -> Vec<(Keep, usize)> {
         for CardSide { claim, .. } in &card.sides {
             let source = claim.source.as_deref().map(|source| Keep::Source(file_of(source).to_owned()));
             let writer = Some(Keep::Writer(claim.agent.clone().unwrap_or_else(|| claim.who.clone())));
-            source.into_iter().chain(writer).for_each(|keep| count(&mut own, keep));
+            source.into_iter().chain(writer).for_each(|keep| add_one(&mut own, keep));
         }
-        own.into_iter().filter(|(_, sides)| *sides == 1).for_each(|(keep, _)| count(&mut out, keep));
+        own.into_iter().filter(|(_, sides)| *sides == 1).for_each(|(keep, _)| add_one(&mut out, keep));
     }
     out.sort_by_key(|(_, on)| std::cmp::Reverse(*on));
-    out.truncate(OFFERED);
+    out.truncate(MAX_SOURCES_OFFERED);
     out
 }
 
-/// The most sources and writers that are offered.
-const OFFERED: usize = 40;
+/// The maximum number of sources and writers that are offered.
+const MAX_SOURCES_OFFERED: usize = 40;
 
-fn count(all: &mut Vec<(Keep, usize)>, keep: Keep) {
+fn add_one(all: &mut Vec<(Keep, usize)>, keep: Keep) {
     match all.iter_mut().find(|(known, _)| *known == keep) {
         Some((_, times)) => *times += 1,
         None => all.push((keep, 1)),
     }
 }
 
-/// A source without its line.
+/// Returns a source without its line number.
 fn file_of(source: &str) -> &str {
     let file = source.rsplit_once(':').filter(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()));
     file.map_or(source, |(file, _)| file)
@@ -149,7 +151,7 @@ fn label(keep: &Keep) -> String {
     }
 }
 
-/// The preview came: the question before it is done. Or it is done: what became of the cards.
+/// Handles the answer: to a dry run with a confirmation that shows the preview, to the act itself with a message.
 pub(super) fn answered(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
     state.acting = None;
     if answer.dry_run {
@@ -160,7 +162,7 @@ pub(super) fn answered(state: &mut AppState, answer: ResolvedMany, out: &mut Vec
 }
 
 fn preview(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
-    // What lies over the screen by now may be something else.
+    // In the meantime another overlay may have been opened.
     if !matches!(&state.overlay, Some(Overlay::Form(form)) if form.sending && matches!(form.about, FormSubject::Many { .. }))
     {
         return;
@@ -193,7 +195,7 @@ fn preview(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
     state.drafts.insert(about, ActForm { sending: false, sent: None, ..*form });
 }
 
-/// The label of the button that performs an act on many cards.
+/// Returns the label of the button that confirms an act on many cards.
 fn button(act: CardAct) -> &'static str {
     match act {
         CardAct::Dismiss => "Dismiss",
@@ -213,7 +215,8 @@ fn done(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
         state.conflicts.list.update(item.card, |row| row.status = CardStatus::Settled);
     }
     let settled = |id: CardId| answer.items.iter().any(|item| item.settled && item.card == id);
-    // The cursor goes on to the next card that waits; if none does, the one under it leaves the list as well.
+    // The cursor goes on to the next card that is not settled. If there is none, the card under it leaves the list as
+    // well.
     let list = &mut state.conflicts.list;
     for _ in 0..answer.items.len() {
         if list.anchor().is_some_and(settled) {
@@ -227,7 +230,7 @@ fn done(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
     state.inbox.settle(about.clone());
     if answer.settled() > 0 {
         let (scope, summary) = (answer.scope.clone(), answer.summary.clone());
-        state.did(SessionAct { op: answer.op_id, scope, summary, settled: about.len(), about });
+        state.record_act(SessionAct { op: answer.op_id, scope, summary, settled: about.len(), about });
     }
     let left = answer.items.iter().filter(|item| !item.settled).count();
     let more = if left == 0 { String::new() } else { state.keys.say(" The others are still marked; {log} says why.") };

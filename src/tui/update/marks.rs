@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// From what waits to what is snoozed, to what is settled, to all cards, and back.
+/// Switches from the Inbox to the snoozed, the settled and all cards, and back.
 pub(super) fn filter(state: &mut AppState) {
     let before = if state.screen == Screen::Inbox { CardListFilter::Open } else { state.conflicts.filter };
     if let Some(next) = before.next() {
@@ -27,7 +27,7 @@ pub(super) fn filter(state: &mut AppState) {
     state.conflicts.marks.clear();
 }
 
-/// Marks or unmarks what is under the cursor, and goes to the next row.
+/// Marks or unmarks the item under the cursor, and goes to the next row.
 pub(super) fn toggle(state: &mut AppState) {
     if state.screen == Screen::Inbox {
         let items = state.inbox.selectable_rows().get(state.inbox.cursor()).map(|row| state.inbox.items(row));
@@ -42,7 +42,7 @@ pub(super) fn toggle(state: &mut AppState) {
     screen.list.step(1, height);
 }
 
-/// Marks all from the row that was marked last to the one under the cursor.
+/// Marks all items from the one that was marked last to the one under the cursor.
 pub(super) fn range(state: &mut AppState, out: &mut Vec<Effect>) {
     if state.screen == Screen::Inbox {
         let (selectable_rows, here) = (state.inbox.selectable_rows(), state.inbox.cursor());
@@ -70,7 +70,7 @@ pub(super) fn range(state: &mut AppState, out: &mut Vec<Effect>) {
     report_unmarked(state, missing, out);
 }
 
-/// Reports how many cards were left out, since they are not in memory.
+/// Shows how many cards were not marked, because they are not in memory.
 fn report_unmarked(state: &mut AppState, count: usize, out: &mut Vec<Effect>) {
     if count > 0 {
         let cards = text::count(count, "card is not loaded and was", "cards are not loaded and were");
@@ -78,7 +78,7 @@ fn report_unmarked(state: &mut AppState, count: usize, out: &mut Vec<Effect>) {
     }
 }
 
-/// Marks everything listed in the group under the cursor, or unmarks it where all is marked.
+/// Marks everything listed in the group under the cursor, or unmarks it if everything is marked.
 pub(super) fn group(state: &mut AppState, out: &mut Vec<Effect>) {
     if state.screen == Screen::Inbox {
         let kind = state.inbox.kind();

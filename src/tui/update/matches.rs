@@ -1,4 +1,4 @@
-//! Moves from one search match to the next.
+//! Moves between search matches.
 
 use super::{claims, motion::Motion};
 use crate::tui::{
@@ -12,7 +12,7 @@ use crate::tui::{
     },
 };
 
-/// Goes to the next or the previous match on this screen; says so if there is none.
+/// Goes to the next or previous match on the screen. If there is none, a message says so.
 pub(super) fn step(state: &mut AppState, forward: bool, out: &mut Vec<Effect>) {
     let words = state.claims.words();
     let missed = match state.screen {
@@ -26,12 +26,12 @@ pub(super) fn step(state: &mut AppState, forward: bool, out: &mut Vec<Effect>) {
     }
 }
 
-/// Every row of the list has what is searched for, what is near to it too.
+/// Goes to the next or previous row: every row of the list matches the search, and so do the related claims below it.
 fn in_list(state: &mut AppState, forward: bool) -> Option<String> {
     let before = state.claims.row();
     let height = state.hits.height(Pane::Claims);
     claims::move_cursor(state, Motion::By(if forward { 1 } else { -1 }), height);
-    (state.claims.row() == before).then(|| none(forward))
+    (state.claims.row() == before).then(|| no_match(forward))
 }
 
 fn in_chain(state: &mut AppState, words: &SearchWords, forward: bool) -> Option<String> {
@@ -46,7 +46,7 @@ fn in_chain(state: &mut AppState, words: &SearchWords, forward: bool) -> Option<
         None => false,
     };
     let found = if forward { (here + 1..nodes.len()).find(has) } else { (0..here).rev().find(has) };
-    let Some(found) = found else { return Some(none(forward)) };
+    let Some(found) = found else { return Some(no_match(forward)) };
     state.why.step(found.cast_signed() - here.cast_signed());
     None
 }
@@ -64,19 +64,23 @@ fn among_acts(state: &mut AppState, words: &SearchWords, forward: bool) -> Optio
         })
     };
     let (here, known) = (acts.list.cursor(), acts.list.known());
-    // The first match, or the first act that is not in memory.
+    // Stops at the first match, or at the first act that is not in memory.
     let found = if forward { (here + 1..known).find(stops) } else { (0..here).rev().find(stops) };
     if let Some(found) = found {
         let is_loaded = acts.list.get(found).is_some();
-        // From the act before it, so that it is looked at once it is there.
+        // The cursor stops before an act that is not loaded, so that the next step checks it.
         let place = if is_loaded { found } else { found.saturating_add_signed(if forward { -1 } else { 1 }) };
         acts.list.place(place, height);
         acts.scroll = 0;
         return (!is_loaded).then(|| format!("No match so far; more changes are loading: {again}."));
     }
-    // Older acts are read as one goes down.
+    // Older acts are loaded as the cursor moves down.
     let rest = forward && !acts.list.is_whole();
-    Some(if rest { format!("No further match in the {known} changes loaded so far: {all}.") } else { none(forward) })
+    Some(if rest {
+        format!("No further match in the {known} changes loaded so far: {all}.")
+    } else {
+        no_match(forward)
+    })
 }
 
 fn in_story(state: &mut AppState, words: &SearchWords, forward: bool) -> Option<String> {
@@ -93,11 +97,11 @@ fn in_story(state: &mut AppState, words: &SearchWords, forward: bool) -> Option<
         let here = story.row();
         if forward { (here + 1..rows.len()).find(has) } else { (0..here).rev().find(has) }
     };
-    let Some(found) = found else { return Some(none(forward)) };
+    let Some(found) = found else { return Some(no_match(forward)) };
     story.place(found);
     None
 }
 
-fn none(forward: bool) -> String {
+fn no_match(forward: bool) -> String {
     if forward { "This was the last match.".to_owned() } else { "This was the first match.".to_owned() }
 }

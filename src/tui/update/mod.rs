@@ -1,6 +1,6 @@
-//! What happens on each message: a function of the state and the message to the state and what to ask of the world.
+//! Handles messages: from the state and a message to the new state and the effects to run.
 //!
-//! Invariant: no I/O and no clock here; the time comes in as [`Msg::Clock`], so that a session can be replayed.
+//! Invariant: no I/O and no clock here. The time comes in as [`Msg::Clock`], so that a session can be replayed.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod acts;
@@ -63,20 +63,20 @@ use crate::{
     domain::{PairVerdict, Scope},
 };
 
-/// What to show first.
+/// What the app shows first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opening {
     /// A card, by id or prefix.
     pub card: Option<String>,
-    /// A claim, by id or prefix: its why-chain.
+    /// A claim by id or prefix, whose why-chain is shown.
     pub claim: Option<String>,
-    /// Only this scope.
+    /// The scope to which the lists are limited; `None` for all.
     pub scope: Option<Scope>,
-    /// The screen, if neither card nor claim says it.
+    /// The screen, if neither a card nor a claim determines it.
     pub screen: Option<Screen>,
 }
 
-/// Begins: what to read first.
+/// Opens the app. Returns the first requests.
 pub fn open(state: &mut AppState, opening: Opening) -> Vec<Effect> {
     let mut out = Vec::new();
     state.scope = opening.scope;
@@ -98,11 +98,11 @@ pub fn open(state: &mut AppState, opening: Opening) -> Vec<Effect> {
     if state.settings.tour {
         state.overlay = Some(Overlay::Tour { page: 0 });
     }
-    reads::follow(state, &mut out);
+    reads::request_missing(state, &mut out);
     out
 }
 
-/// Takes one message.
+/// Handles one message. Returns the effects to run.
 pub fn update(state: &mut AppState, msg: Msg) -> Vec<Effect> {
     let mut out = Vec::new();
     match msg {
@@ -127,11 +127,11 @@ pub fn update(state: &mut AppState, msg: Msg) -> Vec<Effect> {
             state.toasts.retain(|toast| toast.until > now);
         }
     }
-    reads::follow(state, &mut out);
+    reads::request_missing(state, &mut out);
     out
 }
 
-/// A key goes to what lies over the screen, else to the screen.
+/// Handles a key: the overlay gets it or, if there is none, the screen.
 fn press(state: &mut AppState, key: KeyPress, out: &mut Vec<Effect>) {
     if matches!(state.overlay, Some(Overlay::Form(_))) && form::held_down(state, key) {
         return;
@@ -153,7 +153,7 @@ fn press(state: &mut AppState, key: KeyPress, out: &mut Vec<Effect>) {
     }
 }
 
-/// Does an action. The key is the one that was pressed; a click and the palette's mouse have none.
+/// Runs an action. The key is the one that was pressed; `None` for a click.
 type Handler = fn(&mut AppState, Option<KeyPress>, &mut Vec<Effect>);
 
 macro_rules! define_handlers {
@@ -168,7 +168,7 @@ macro_rules! define_handlers {
 }
 for_each_action!(define_handlers);
 
-/// Does an action, or says why it cannot be done.
+/// Runs an action, or shows a message that says why it is not possible.
 fn perform(state: &mut AppState, action: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     let spec = action.spec();
     match state.check(spec) {

@@ -1,4 +1,4 @@
-//! The Models screen: making the vectors anew.
+//! The Models screen: recomputing the vectors.
 
 use super::{global, replies::sentence};
 use crate::{
@@ -9,27 +9,27 @@ use crate::{
     },
 };
 
-/// Goes to this screen, and reads anew what it shows.
+/// Goes to the Models screen, and reads its data again.
 pub(super) fn show(state: &mut AppState) {
     global::go(state, Screen::Models);
     state.requests.diagnose = true;
     state.models.files = None;
 }
 
-/// Makes all vectors again.
+/// Recomputes all vectors.
 pub(super) fn reembed(state: &mut AppState, out: &mut Vec<Effect>) {
     state.note(Tone::Info, "$ ergo reembed");
     state.models.reembed = Some(Reembedded::default());
-    step(state, out);
+    request_step(state, out);
 }
 
-/// One step: the daemon makes some, and says how far it is.
-fn step(state: &mut AppState, out: &mut Vec<Effect>) {
+/// Requests one step, in which the daemon recomputes some vectors and reports its progress.
+fn request_step(state: &mut AppState, out: &mut Vec<Effect>) {
     let ticket = state.ticket(Slot::Reembed);
     out.push(Effect::Write(ticket, Box::new(WriteRequest::Reembed)));
 }
 
-/// A step is done.
+/// Handles the result of a step, and requests the next one.
 pub(super) fn accept(state: &mut AppState, done: Reembedded, out: &mut Vec<Effect>) {
     if done.finished {
         state.models.reembed = None;
@@ -37,11 +37,11 @@ pub(super) fn accept(state: &mut AppState, done: Reembedded, out: &mut Vec<Effec
         out.push(state.toast(Tone::Done, format!("Recomputed all {1} vectors with {0}.", done.model, done.total)));
     } else {
         state.models.reembed = Some(done);
-        step(state, out);
+        request_step(state, out);
     }
 }
 
-/// A step failed: what is done is kept, and begun again it goes on from there.
+/// Handles a failed step. The vectors computed so far are kept, and a new start continues from there.
 pub(super) fn failed(state: &mut AppState, failure: &RequestFailure, out: &mut Vec<Effect>) {
     state.models.reembed = None;
     state.requests.diagnose = true;

@@ -1,4 +1,4 @@
-//! Cursor movement: the same keys on every screen.
+//! Cursor movement, with the same keys on every screen.
 
 use super::{acts, agents, claims, conflicts, inbox, note_files, peers, story, why};
 use crate::tui::{
@@ -7,19 +7,19 @@ use crate::tui::{
     state::{AppState, Focus, Overlay, Screen, claims::ClaimsFocus},
 };
 
-/// How far a movement goes.
+/// A movement of a cursor or a scroll position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Motion {
-    /// By rows, down where positive.
+    /// By a number of rows, down if positive.
     By(isize),
-    /// To the first.
+    /// To the first row.
     First,
-    /// To the last.
+    /// To the last row.
     Last,
 }
 
 impl Motion {
-    /// The new position of something that stands at `from` and may stand from 0 to `last`.
+    /// Returns the new position of something at `from` that can be at 0 to `last`.
     pub(super) fn apply(self, from: usize, last: usize) -> usize {
         match self {
             Self::By(rows) => from.saturating_add_signed(rows).min(last),
@@ -34,13 +34,13 @@ pub(super) fn shift_focused(state: &mut AppState, motion: Motion) {
     shift(state, pane(state), motion);
 }
 
-/// Moves by pages in the pane that has the focus; one line stays in sight.
+/// Moves by pages in the pane that has the focus. One line of the old page stays visible.
 pub(super) fn turn_page(state: &mut AppState, pages: isize) {
     let rows = isize::try_from(state.hits.height(pane(state)).saturating_sub(1).max(1)).unwrap_or(1);
     shift_focused(state, Motion::By(pages * rows));
 }
 
-/// Opens what is under the cursor.
+/// Opens the item under the cursor.
 pub(super) fn open(state: &mut AppState, out: &mut Vec<Effect>) {
     match state.screen {
         Screen::Cards => conflicts::open(state),
@@ -56,7 +56,7 @@ pub(super) fn open(state: &mut AppState, out: &mut Vec<Effect>) {
     }
 }
 
-/// The pane that has the focus.
+/// Returns the pane that has the focus.
 pub(super) fn pane(state: &AppState) -> Pane {
     match &state.overlay {
         Some(Overlay::Page(_)) => return Pane::Page,
@@ -103,7 +103,7 @@ pub(super) fn pane(state: &AppState) -> Pane {
     }
 }
 
-/// Moves in a pane: the cursor of a list, or what is scrolled.
+/// Moves the cursor of a list, or scrolls a pane.
 pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
     let height = state.hits.height(pane);
     match pane {
@@ -184,27 +184,28 @@ pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
     }
 }
 
-/// Moves the focus from pane to pane; `round` goes from the last to the first. A page has nothing beside it.
-pub(super) fn turn(state: &mut AppState, by: isize, round: bool) {
+/// Moves the focus by a number of panes. With `round`, the first pane follows the last one. A text page is a single
+/// pane.
+pub(super) fn move_focus(state: &mut AppState, by: isize, round: bool) {
     if matches!(state.overlay, Some(Overlay::Page(_))) {
         return;
     }
     match state.screen {
-        Screen::Cards => turn_to(&mut state.conflicts.focus, [Focus::List, Focus::Detail], by, round),
+        Screen::Cards => move_focus_in(&mut state.conflicts.focus, [Focus::List, Focus::Detail], by, round),
         Screen::Claims => {
             let order = [ClaimsFocus::Scopes, ClaimsFocus::List, ClaimsFocus::Detail];
-            turn_to(&mut state.claims.focus, order, by, round);
+            move_focus_in(&mut state.claims.focus, order, by, round);
         }
-        Screen::Peers => turn_to(&mut state.peers.focus, [Focus::List, Focus::Detail], by, round),
-        Screen::Inbox => turn_to(&mut state.inbox.focus, [Focus::List, Focus::Detail], by, round),
-        Screen::Timeline => turn_to(&mut state.timeline.focus, [Focus::List, Focus::Detail], by, round),
-        Screen::Notes => turn_to(&mut state.notes.focus, [Focus::List, Focus::Detail], by, round),
-        Screen::Agents => turn_to(&mut state.agents.focus, [Focus::List, Focus::Detail], by, round),
+        Screen::Peers => move_focus_in(&mut state.peers.focus, [Focus::List, Focus::Detail], by, round),
+        Screen::Inbox => move_focus_in(&mut state.inbox.focus, [Focus::List, Focus::Detail], by, round),
+        Screen::Timeline => move_focus_in(&mut state.timeline.focus, [Focus::List, Focus::Detail], by, round),
+        Screen::Notes => move_focus_in(&mut state.notes.focus, [Focus::List, Focus::Detail], by, round),
+        Screen::Agents => move_focus_in(&mut state.agents.focus, [Focus::List, Focus::Detail], by, round),
         Screen::Why | Screen::Models => {}
     }
 }
 
-fn turn_to<T: Copy + PartialEq, const N: usize>(focus: &mut T, order: [T; N], by: isize, round: bool) {
+fn move_focus_in<T: Copy + PartialEq, const N: usize>(focus: &mut T, order: [T; N], by: isize, round: bool) {
     let index = order.iter().position(|own| own == focus).unwrap_or(0);
     let next = index.saturating_add_signed(by).min(N - 1);
     let next = if round { (index + N).saturating_add_signed(by) % N } else { next };

@@ -1,4 +1,4 @@
-//! The mouse: what a click means depends on what was painted under it.
+//! The mouse. What a click does depends on what was painted at its position.
 
 use crossterm::event::{MouseButton, MouseEventKind};
 
@@ -10,23 +10,23 @@ use crate::tui::{
     state::{AppState, Focus, Overlay, Screen, claims::ClaimsFocus},
 };
 
-/// Rows that one notch of the wheel moves.
-const NOTCH: isize = 3;
+/// Rows that the view moves per notch of the wheel.
+const ROWS_PER_NOTCH: isize = 3;
 
-/// Takes a mouse event.
+/// Handles a mouse event.
 pub(super) fn mouse(state: &mut AppState, kind: MouseEventKind, column: u16, row: u16, out: &mut Vec<Effect>) {
     let Some(hit) = state.hits.at(column, row) else { return };
     match kind {
         MouseEventKind::Down(MouseButton::Left) => click(state, hit, out),
         MouseEventKind::Down(MouseButton::Right) => mark(state, hit, out),
-        MouseEventKind::ScrollDown => wheel(state, hit, NOTCH, out),
-        MouseEventKind::ScrollUp => wheel(state, hit, -NOTCH, out),
+        MouseEventKind::ScrollDown => wheel(state, hit, ROWS_PER_NOTCH, out),
+        MouseEventKind::ScrollUp => wheel(state, hit, -ROWS_PER_NOTCH, out),
         _ => {}
     }
 }
 
 fn click(state: &mut AppState, hit: Hit, out: &mut Vec<Effect>) {
-    // What lies over the screen takes the clicks on itself; the screen below takes none.
+    // An overlay takes the clicks on itself; the screen below takes none.
     let over = state.overlay.is_some();
     match hit {
         Hit::Field(index) => form::focus_on(state, index),
@@ -89,7 +89,7 @@ fn click(state: &mut AppState, hit: Hit, out: &mut Vec<Effect>) {
     }
 }
 
-/// The other button marks what waits.
+/// Marks the clicked item, for the right button.
 fn mark(state: &mut AppState, hit: Hit, out: &mut Vec<Effect>) {
     if state.overlay.is_some() {
         return;

@@ -1,4 +1,5 @@
-//! The Notes screen: reading the files, the difference before a section is written, and from a file to its cards.
+//! The Notes screen: reading rule files, the preview of a section that is to be written, and the way from a file to its
+//! cards.
 
 use std::fmt::Write as _;
 
@@ -22,15 +23,15 @@ use crate::{
     },
 };
 
-/// Goes to this screen, and reads anew what it shows.
+/// Goes to the Notes screen, and reads its data again.
 pub(super) fn show(state: &mut AppState) {
     global::go(state, Screen::Notes);
     state.requests.notes = true;
 }
 
-/// Lists the files, or the principles.
-pub(super) fn list_other(state: &mut AppState) {
-    state.notes.list_other();
+/// Switches between the files and the insights.
+pub(super) fn switch_listing(state: &mut AppState) {
+    state.notes.switch_listing();
 }
 
 /// Puts the cursor on a row.
@@ -49,7 +50,8 @@ pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
     }
 }
 
-/// Opens what is under the cursor: the whole of it; from there the first card of a file, or the history of a principle.
+/// Opens the item under the cursor in full; from there, goes to the first card of a file or the why-chain of an
+/// insight.
 pub(super) fn open(state: &mut AppState) {
     if state.notes.focus == Focus::List {
         state.notes.focus = Focus::Detail;
@@ -78,7 +80,7 @@ pub(super) fn scan(state: &mut AppState, out: &mut Vec<Effect>) {
     global::send(state, WriteRequest::NotesScan(request), Acting::Confirmed, out);
 }
 
-/// Says what a run over the files did.
+/// Reports the result of a run over the files.
 pub(super) fn scanned(state: &mut AppState, run: &NotesRun, out: &mut Vec<Effect>) {
     state.acting = None;
     state.requests.notes = true;
@@ -92,13 +94,13 @@ pub(super) fn scanned(state: &mut AppState, run: &NotesRun, out: &mut Vec<Effect
     }
 }
 
-/// Shows what projects say alike, with the cursor on the first rule that may be promoted.
+/// Goes to the insights, with the cursor on the first one that can be promoted.
 pub(super) fn show_promotions(state: &mut AppState) {
     show(state);
     state.notes.seek_promotion();
 }
 
-/// Asks whether the rule under the cursor is to become a claim of the organisation.
+/// Opens a confirmation: make the insight under the cursor a claim of the organisation.
 pub(super) fn promote(state: &mut AppState, key: Option<KeyPress>) {
     let Some(insight) = state.notes.principle().cloned() else { return };
     let Some(first) = insight.derivations.first() else { return };
@@ -113,7 +115,7 @@ pub(super) fn promote(state: &mut AppState, key: Option<KeyPress>) {
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, "Promote", write, key)));
 }
 
-/// The scope of a file's claims.
+/// Returns the scope of a file's claims.
 fn scope_of(state: &AppState, file: &NoteFileView) -> Scope {
     file.scope.clone().unwrap_or_else(|| state.shown_scope())
 }
@@ -125,7 +127,7 @@ pub(super) fn preview(state: &mut AppState, out: &mut Vec<Effect>) {
     page::open(state, about, out);
 }
 
-/// The request that writes a section, or shows it.
+/// Returns the request that writes a section, or previews it.
 pub(super) fn request(state: &mut AppState, path: &str, scope: &Scope, dry_run: bool) -> NotesWriteRequest {
     let mut caller = state.caller(scope);
     if dry_run {
@@ -134,7 +136,7 @@ pub(super) fn request(state: &mut AppState, path: &str, scope: &Scope, dry_run: 
     NotesWriteRequest { caller, path: path.to_owned(), dry_run, ..NotesWriteRequest::default() }
 }
 
-/// Takes the answer to a write: what would be written, if the page of it is open, else what was.
+/// Handles the answer to a write: a preview for the open page, or the result of the write.
 pub(super) fn written(state: &mut AppState, written: &NotesWritten, is_page: bool, out: &mut Vec<Effect>) {
     if is_page {
         let note = format!("about {} of {} tokens", written.tokens, written.budget);
@@ -145,7 +147,7 @@ pub(super) fn written(state: &mut AppState, written: &NotesWritten, is_page: boo
     out.push(state.toast(Tone::Done, format!("{}.", sanitize_line(&written.sentence()))));
 }
 
-/// The difference that writing makes, after what a person should know of it.
+/// Returns the text of the preview: conflicts and left-out claims, then the difference to the written section.
 fn difference(written: &NotesWritten) -> String {
     let mut out = String::new();
     for conflict in &written.conflicts {
@@ -173,7 +175,7 @@ fn difference(written: &NotesWritten) -> String {
     out
 }
 
-/// What to do with a file, in a sentence with its key.
+/// Returns a sentence that says what to do with a file, with the key for it.
 pub(in crate::tui) fn next_step(file: &NoteFileView) -> &'static str {
     match file.state {
         NoteFileState::New => "The file has not been read yet. {notes_scan} reads it.",

@@ -1,4 +1,4 @@
-//! A text over the screen: a scope on a page, and what setup would write.
+//! Text pages over the screen, such as the snapshot of a scope and the preview of setup.
 
 use crossterm::event::KeyCode;
 
@@ -17,22 +17,22 @@ use crate::{
     },
 };
 
-/// About how many tokens a page has: more than an agent is given, since a person scrolls.
-const TOKENS: usize = 4_000;
+/// The approximate number of tokens of a snapshot. It is larger than for agents, since a person can scroll.
+const SNAPSHOT_TOKENS: usize = 4_000;
 
-/// Opens the page of the scope shown.
+/// Opens the snapshot of the scope.
 pub(super) fn open_snapshot(state: &mut AppState, out: &mut Vec<Effect>) {
     let scope = global::scope_of_act(state);
     open(state, PageSubject::Snapshot(scope), out);
 }
 
-/// Opens a page, and asks for its text.
+/// Opens a page, and requests its text.
 pub(super) fn open(state: &mut AppState, about: PageSubject, out: &mut Vec<Effect>) {
     let request = match &about {
         PageSubject::Snapshot(scope) => ReadRequest::Snapshot(SnapshotQuery {
             org_id: scope.org_id.clone(),
             project: scope.project.clone(),
-            tokens: Some(TOKENS),
+            tokens: Some(SNAPSHOT_TOKENS),
             ..SnapshotQuery::default()
         }),
         PageSubject::Setup { remove } => ReadRequest::Setup { remove: *remove },
@@ -46,28 +46,28 @@ pub(super) fn open(state: &mut AppState, about: PageSubject, out: &mut Vec<Effec
     reads::read(state, Slot::Page, request, out);
 }
 
-/// Takes the text of the page that is open.
+/// Takes the text of the open page.
 pub(super) fn accept(state: &mut AppState, text: String, note: String) {
     if let Some(Overlay::Page(page)) = &mut state.overlay {
         (page.text, page.note, page.error) = (Some(text), note, None);
     }
 }
 
-/// The text could not be read.
+/// Shows on the page why its text could not be read.
 pub(super) fn failed(state: &mut AppState, failure: &RequestFailure) {
     if let Some(Overlay::Page(page)) = &mut state.overlay {
         page.error = Some((failure.message.clone(), failure.hint.clone().unwrap_or_default()));
     }
 }
 
-/// A key without an action goes into what is searched for on the page.
+/// Types a key without an action into the search on the page.
 pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     if let Some(Overlay::Page(page)) = &mut state.overlay {
         page.typed(key);
     }
 }
 
-/// Closes what is searched for, then the page.
+/// Closes the search on the page, if there is one and the key is Esc; otherwise closes the page.
 pub(super) fn close(state: &mut AppState, key: Option<KeyPress>) {
     match &mut state.overlay {
         Some(Overlay::Page(page)) if page.find.is_some() && key.is_some_and(|key| key.code == KeyCode::Esc) => {
@@ -75,19 +75,19 @@ pub(super) fn close(state: &mut AppState, key: Option<KeyPress>) {
         }
         _ => {
             state.overlay = None;
-            state.forget(Slot::Page);
+            state.cancel_request(Slot::Page);
         }
     }
 }
 
-/// Begins to search the page.
+/// Starts a search on the page.
 pub(super) fn find(state: &mut AppState) {
     if let Some(Overlay::Page(page)) = &mut state.overlay {
         page.begin_find();
     }
 }
 
-/// Goes to the next line that matches, or to the one before.
+/// Goes to the next or previous line that matches.
 pub(super) fn step(state: &mut AppState, forward: bool) {
     if let Some(Overlay::Page(page)) = &mut state.overlay {
         page.step(forward);
@@ -103,7 +103,7 @@ pub(super) fn copy(state: &mut AppState, out: &mut Vec<Effect>) {
     }
 }
 
-/// Asks before what the page shows is written.
+/// Opens a confirmation before writing what the page shows.
 pub(super) fn apply(state: &mut AppState, key: Option<KeyPress>) {
     let Some(Overlay::Page(page)) = &state.overlay else { return };
     let remove = match page.about.clone() {
@@ -127,7 +127,7 @@ pub(super) fn apply(state: &mut AppState, key: Option<KeyPress>) {
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, yes, write, key)));
 }
 
-/// Asks before a section is written.
+/// Opens a confirmation before writing a section.
 fn apply_notes(state: &mut AppState, path: &str, scope: &Scope, key: Option<KeyPress>) {
     let request = note_files::request(state, path, scope, false);
     let effect =

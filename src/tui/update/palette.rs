@@ -10,7 +10,7 @@ use crate::tui::{
     state::{AppState, Overlay, form::clear_line, overlay::Palette},
 };
 
-/// A key without an action goes into the search.
+/// Types a key without an action into the search.
 pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     if let Some(Overlay::Palette(palette)) = &mut state.overlay {
         palette.input.input(KeyEvent::new(key.code, key.mods));
@@ -18,7 +18,6 @@ pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     }
 }
 
-/// Opens the palette.
 pub(super) fn open(state: &mut AppState) {
     state.overlay = Some(Overlay::Palette(Palette::new()));
 }
@@ -46,7 +45,7 @@ pub(super) fn turn_page(state: &mut AppState, pages: isize) {
     step(state, pages * isize::try_from(page).unwrap_or(1));
 }
 
-/// Takes away what was typed.
+/// Deletes what was typed.
 pub(super) fn clear(state: &mut AppState) {
     match &mut state.overlay {
         Some(Overlay::Palette(palette)) => {
@@ -62,7 +61,7 @@ pub(super) fn clear(state: &mut AppState) {
     }
 }
 
-/// Does what is under the cursor, or ends what is typed.
+/// Runs the action under the cursor, submits the input line, ends the typing of a search, or closes the log.
 pub(super) fn pick(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     match &mut state.overlay {
         Some(Overlay::Palette(palette)) => {
@@ -80,7 +79,7 @@ pub(super) fn pick(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Ef
     }
 }
 
-/// Goes back to what lies below.
+/// Closes the palette, the log, the input line, or the search on a page.
 pub(super) fn close(state: &mut AppState) {
     match &mut state.overlay {
         Some(Overlay::Palette(_) | Overlay::Log { .. }) => state.overlay = None,

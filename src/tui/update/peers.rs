@@ -1,4 +1,4 @@
-//! The Peers screen: comparing with every peer now, and who is admitted.
+//! The Peers screen: syncing with all peers, and decisions on join requests.
 
 use super::global;
 use crate::{
@@ -10,13 +10,12 @@ use crate::{
     },
 };
 
-/// Syncs with every peer.
 pub(super) fn sync_now(state: &mut AppState, out: &mut Vec<Effect>) {
     out.push(state.toast(Tone::Info, "Comparing with every peer…"));
     global::send(state, WriteRequest::SyncNow, Acting::Confirmed, out);
 }
 
-/// Opens what is under the cursor.
+/// Opens the entry under the cursor: a decision on a join request, or the detail of a team or device.
 pub(super) fn open(state: &mut AppState) {
     match state.peers.current() {
         Some(PeerEntry::Pending(_)) => ask(state, None, true),
@@ -25,7 +24,7 @@ pub(super) fn open(state: &mut AppState) {
     }
 }
 
-/// Asks before someone is admitted or denied: neither can be undone.
+/// Opens a confirmation: admit or deny the device under the cursor. Neither can be undone.
 pub(super) fn ask(state: &mut AppState, opener: Option<KeyPress>, accept: bool) {
     let Some(join) = state.waiting().cloned() else { return };
     let home = state.home.0.clone();

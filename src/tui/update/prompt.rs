@@ -1,4 +1,4 @@
-//! The input line: a search that updates with each letter, or a question.
+//! The input line: a search that is updated with each letter, or a question.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui_textarea::TextArea;
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Opens the line.
+/// Opens the input line.
 pub(super) fn open(state: &mut AppState, asking: PromptPurpose) {
     let before = match asking {
         PromptPurpose::Search => state.claims.search.clone(),
@@ -35,40 +35,40 @@ pub(super) fn open(state: &mut AppState, asking: PromptPurpose) {
     state.overlay = Some(Overlay::Prompt(PromptInput { asking, input: one_line(&before), before, from }));
 }
 
-/// The most bytes of a line: the daemon refuses longer searches and questions.
-const MAX: usize = 1000;
+/// The maximum length of the line in bytes. The daemon rejects longer searches and questions.
+const MAX_LINE_BYTES: usize = 1000;
 
-/// How many more bytes fit into the line.
+/// Returns the number of bytes that still fit into the line.
 fn room(input: &TextArea<'static>) -> usize {
-    MAX.saturating_sub(input.lines().iter().map(String::len).sum())
+    MAX_LINE_BYTES.saturating_sub(input.lines().iter().map(String::len).sum())
 }
 
-/// As much of a text as fits into so many bytes.
-fn fitting(text: &str, room: usize) -> &str {
+/// Returns the longest prefix of a text that fits into `room` bytes.
+fn fitting_prefix(text: &str, room: usize) -> &str {
     text.split_at(text.floor_char_boundary(room)).0
 }
 
-/// A key that is no act goes into the text.
+/// Types a key without an action into the line.
 pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
         if !matches!(key.code, KeyCode::Char(c) if c.len_utf8() > room(&prompt.input)) {
             prompt.input.input(KeyEvent::new(key.code, key.mods));
         }
-        follow(state);
+        update_search(state);
     }
 }
 
-/// Pasted text goes in as one line.
+/// Pastes text into the line, as one line.
 pub(super) fn paste(state: &mut AppState, text: &str) {
     if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
         let room = room(&prompt.input);
-        prompt.input.insert_str(fitting(&sanitize_line(text), room));
-        follow(state);
+        prompt.input.insert_str(fitting_prefix(&sanitize_line(text), room));
+        update_search(state);
     }
 }
 
-/// The search follows what is typed.
-fn follow(state: &mut AppState) {
+/// Updates the search to what is typed.
+fn update_search(state: &mut AppState) {
     let Some(Overlay::Prompt(prompt)) = &state.overlay else { return };
     if prompt.asking == PromptPurpose::Search {
         search(state, prompt.input.lines().join(" "));
@@ -82,15 +82,15 @@ fn search(state: &mut AppState, words: String) {
     }
 }
 
-/// Takes away what was typed.
+/// Deletes what was typed.
 pub(super) fn clear(state: &mut AppState) {
     if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
         clear_line(&mut prompt.input);
-        follow(state);
+        update_search(state);
     }
 }
 
-/// Ends the line: a question is asked, a search stays.
+/// Closes the line. A question is asked; a search stays.
 pub(super) fn submit(state: &mut AppState) {
     let Some(Overlay::Prompt(prompt)) = state.overlay.take() else { return };
     let text = prompt.input.lines().join(" ").trim().to_owned();
@@ -99,7 +99,7 @@ pub(super) fn submit(state: &mut AppState) {
     }
 }
 
-/// Closes the line: the search is again what it was before.
+/// Closes the line, and restores the search from before.
 pub(super) fn cancel(state: &mut AppState) {
     let Some(Overlay::Prompt(prompt)) = state.overlay.take() else { return };
     if prompt.asking == PromptPurpose::Search {

@@ -1,4 +1,4 @@
-//! Determines after every message what must be read for the current screen, so that no message has to.
+//! After every message, requests what the current screen needs, so that the handlers of messages need not do it.
 
 use crate::{
     api::{AgentsQuery, IngestedFiles, IngestedQuery, WhyRequest},
@@ -16,8 +16,8 @@ use crate::{
     },
 };
 
-/// Asks for what the screen needs and has not.
-pub(super) fn follow(state: &mut AppState, out: &mut Vec<Effect>) {
+/// Requests the data that the screen needs and does not have.
+pub(super) fn request_missing(state: &mut AppState, out: &mut Vec<Effect>) {
     if state.autostart && !matches!(state.daemon, Daemon::Unknown) {
         state.autostart = false;
         if matches!(state.daemon, Daemon::Down { .. }) {
@@ -33,10 +33,10 @@ pub(super) fn follow(state: &mut AppState, out: &mut Vec<Effect>) {
         read(state, Slot::Health, ReadRequest::Health, out);
     }
     inbox(state, out);
-    super::teams::follow(state, out);
+    super::teams::poll_join(state, out);
     match state.screen {
         Screen::Inbox => card(state, out),
-        Screen::Timeline if state.timeline.story.is_some() => super::story::follow(state, out),
+        Screen::Timeline if state.timeline.story.is_some() => super::story::request(state, out),
         Screen::Timeline => acts(state, out),
         Screen::Models => diagnose(state, out),
         Screen::Cards => {
@@ -55,7 +55,7 @@ pub(super) fn follow(state: &mut AppState, out: &mut Vec<Effect>) {
     }
 }
 
-/// Asks the daemon.
+/// Sends a request to read something.
 pub(super) fn read(state: &mut AppState, slot: Slot, read: ReadRequest, out: &mut Vec<Effect>) {
     let ticket = state.ticket(slot);
     out.push(Effect::Read(ticket, read));
@@ -89,13 +89,14 @@ fn claims(state: &mut AppState, out: &mut Vec<Effect>) {
         let query = state.claims.query(state.scope.as_ref(), state.now, page.cursor);
         read(state, Slot::Claims, ReadRequest::Claims(Box::new(query)), out);
     }
-    near(state, out);
+    related_claims(state, out);
     injected(state, out);
 }
 
-/// What is near to the words of the search line. One question at a time: while one is under way, more letters are typed.
-fn near(state: &mut AppState, out: &mut Vec<Effect>) {
-    match state.claims.wanted(&nearest(state), state.now) {
+/// Requests the claims that recall finds for the search line. Only one request is under way at a time, since more
+/// letters may be typed meanwhile.
+fn related_claims(state: &mut AppState, out: &mut Vec<Effect>) {
+    match state.claims.related_query(&scopes_to_search(state), state.now) {
         None => state.claims.related.clear(),
         wanted if state.claims.related.asked == wanted || state.waits(Slot::Found) => {}
         wanted => {
@@ -104,12 +105,12 @@ fn near(state: &mut AppState, out: &mut Vec<Effect>) {
             read(state, Slot::Found, ReadRequest::Recall(requests), out);
         }
     }
-    state.claims.settle(state.now);
+    state.claims.update_related(state.now);
 }
 
-/// The scopes that are searched by meaning: the one that is shown; else that of the place where the app is, then those where
-/// something happened last.
-fn nearest(state: &AppState) -> Vec<Scope> {
+/// Returns the scopes to search by meaning: the shown scope; or, if all are shown, first the project where the app was
+/// opened, then the others, the most recently changed first.
+fn scopes_to_search(state: &AppState) -> Vec<Scope> {
     if let Some(scope) = &state.scope {
         return vec![scope.clone()];
     }
@@ -136,10 +137,10 @@ fn agents(state: &mut AppState, out: &mut Vec<Effect>) {
     }
 }
 
-/// The files of rules, and the principles of the organisation that is shown.
+/// Requests the rule files, and the insights of the shown organisation.
 fn notes(state: &mut AppState, out: &mut Vec<Effect>) {
     let unread = state.notes.status.is_none() && state.notes.error.is_none();
-    // While the files are being read, nothing is asked again: the request stays for later.
+    // While a request is under way, a new one is postponed: `requests.notes` stays set.
     let waits = state.waits(Slot::Notes);
     let again = state.requests.notes && !waits;
     if (unread && !waits) || again {
@@ -154,7 +155,7 @@ fn notes(state: &mut AppState, out: &mut Vec<Effect>) {
     }
 }
 
-/// What hooks gave agents.
+/// Requests the claims that hooks injected for agents.
 fn injected(state: &mut AppState, out: &mut Vec<Effect>) {
     if (state.agents.injected.is_none() || state.requests.injected) && !state.waits(Slot::Injected) {
         state.requests.injected = false;
@@ -185,11 +186,11 @@ fn why(state: &mut AppState, out: &mut Vec<Effect>) {
     read(state, Slot::Why, request, out);
 }
 
-/// Read whatever is shown: its count stands on its tab.
+/// Requests the Inbox on every screen, since its tab shows its count.
 fn inbox(state: &mut AppState, out: &mut Vec<Effect>) {
     if state.requests.inbox && !state.waits(Slot::Inbox) {
         state.requests.inbox = false;
-        // What changed may be on the page that was turned to.
+        // The page that was turned to may have changed, too.
         state.requests.inbox_page = true;
         read(state, Slot::Inbox, ReadRequest::Inbox(InboxState::query(state.scope.as_ref())), out);
     }
@@ -218,7 +219,7 @@ fn diagnose(state: &mut AppState, out: &mut Vec<Effect>) {
         read(state, Slot::Diagnose, ReadRequest::Diagnose, out);
     }
     if state.models.files.is_none() && !state.waits(Slot::Ingested) {
-        // Read once; an answer that fails is none of a page that has more to say.
+        // The files are requested only once: if that fails, the screen shows the rest without them.
         state.models.files = Some(IngestedFiles::default());
         let scope = state.shown_scope();
         let query = IngestedQuery { org_id: scope.org_id, project: scope.project, under: None };
@@ -226,8 +227,9 @@ fn diagnose(state: &mut AppState, out: &mut Vec<Effect>) {
     }
 }
 
-/// Checks whether the source files of the shown chain still contain its statements. Only for this project, whose files are here.
-pub(super) fn compare(state: &mut AppState, out: &mut Vec<Effect>) {
+/// Checks whether the source files of the shown chain still contain its statements. Only for claims of this project,
+/// since the files of other projects are not here.
+pub(super) fn compare_sources(state: &mut AppState, out: &mut Vec<Effect>) {
     let home = &state.home.0;
     let Some(chain) = &state.why.chain else { return };
     let mut sources = Vec::new();
@@ -240,14 +242,14 @@ pub(super) fn compare(state: &mut AppState, out: &mut Vec<Effect>) {
             sources.push((claim.id, source.clone(), claim.statement.clone()));
         }
     }
-    sources.truncate(COMPARED);
+    sources.truncate(MAX_COMPARED_SOURCES);
     if !sources.is_empty() {
         out.push(Effect::Compare(sources));
     }
 }
 
-/// The most sources of a chain that are compared.
-const COMPARED: usize = 50;
+/// The maximum number of sources of a chain that are checked.
+const MAX_COMPARED_SOURCES: usize = 50;
 
 fn sync(state: &mut AppState, out: &mut Vec<Effect>) {
     let unread = state.peers.status.is_none() && state.peers.error.is_none();
@@ -257,8 +259,8 @@ fn sync(state: &mut AppState, out: &mut Vec<Effect>) {
     }
 }
 
-/// The daemon is gone: what was under way can be asked again once it is back.
-pub(super) fn lost(state: &mut AppState, message: String) {
+/// Handles the loss of the daemon: everything is requested again once it is back.
+pub(super) fn daemon_lost(state: &mut AppState, message: String) {
     if state.daemon != Daemon::Starting {
         state.daemon = Daemon::Down { message };
     }

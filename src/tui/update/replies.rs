@@ -1,4 +1,4 @@
-//! Answers of the daemon. Late ones are dropped; a failure is reported and loses nothing.
+//! Handles the daemon's answers. Outdated ones are dropped; a failure is reported and loses nothing.
 
 use super::{
     claims, conflicts, cursor, form, held_write, inbox, judging, live, many, models, note_files, page, reads, teams,
@@ -24,21 +24,21 @@ use crate::{
     },
 };
 
-/// Takes an answer.
+/// Handles an answer or a failure.
 pub(super) fn reply(
     state: &mut AppState,
     ticket: RequestId,
     result: Result<RequestAnswer, RequestFailure>,
     out: &mut Vec<Effect>,
 ) {
-    if !state.take(ticket) {
+    if !state.accept_answer(ticket) {
         return;
     }
     match result {
         Ok(answer) => {
-            // These two come from files of this machine.
+            // These two answers come from files of this machine, not from the daemon.
             if !matches!(answer, RequestAnswer::Setup(_) | RequestAnswer::Injected(_)) {
-                live::heard(state, out);
+                live::daemon_answered(state, out);
             }
             answered(state, ticket.slot, answer, out);
         }
@@ -56,7 +56,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
             state.scopes = scopes.items;
             let known = known_scope(&state.settings.scope, &state.settings.identities, &state.scopes);
             let before = std::mem::replace(&mut state.home, known);
-            // The project where the app was opened may be known by another name than its folder's.
+            // The daemon may know the project by another name than its folder.
             if state.scope.as_ref() == Some(&before.0) && before.0 != state.home.0 {
                 state.scope = Some(state.home.0.clone());
                 claims::rescope(state);
@@ -88,11 +88,11 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
         }
         RequestAnswer::History(history) => {
             state.why.accept(WhyChain::from(*history));
-            reads::compare(state, out);
+            reads::compare_sources(state, out);
         }
         RequestAnswer::Why(answer) => {
             state.why.accept(WhyChain::from(*answer));
-            reads::compare(state, out);
+            reads::compare_sources(state, out);
         }
         RequestAnswer::Inbox(view) if slot == Slot::InboxPage => inbox::accept_page(state, view, out),
         RequestAnswer::Inbox(view) => inbox::accept(state, view, out),
@@ -140,7 +140,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
         }
         RequestAnswer::Team(done) => {
             state.acting = None;
-            state.inbox.acted();
+            state.inbox.settle_acting();
             state.requests.sync = true;
             state.requests.inbox = true;
             out.push(state.toast(Tone::Done, sentence(&done.summary)));
@@ -161,7 +161,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
                         settled: 0,
                     };
                     out.push(state.toast(Tone::Warn, sentence(&act.summary)));
-                    state.did(act);
+                    state.record_act(act);
                     live::refresh_all(state);
                 }
                 WriteOutcome::Consider(consider) => held_write::asked(state, consider, acting.as_ref()),
@@ -188,7 +188,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
         }
         RequestAnswer::Joined { name, accepted } => {
             state.acting = None;
-            state.inbox.acted();
+            state.inbox.settle_acting();
             state.requests.sync = true;
             state.requests.inbox = true;
             let text = if accepted { format!("{name} is in the team.") } else { format!("{name} was denied.") };
@@ -200,7 +200,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
 fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) {
     let summary = view.summary.clone();
     if state.conflicts.wanted.is_some() && state.conflicts.wanted == state.requests.asked_card {
-        // It was asked for by a prefix.
+        // The card was requested by a prefix.
         state.conflicts.wanted = Some(summary.id.to_hex());
         state.requests.asked_card = Some(summary.id.to_hex());
     }
@@ -215,7 +215,7 @@ fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) {
     state.conflicts.list.update(summary.id, |row| *row = summary);
     let elsewhere = state.conflicts.card.as_ref().is_some_and(|card| card.elsewhere);
     if let (true, false, Some(settled)) = (elsewhere, was_elsewhere, settled) {
-        let own = settled.op_id.is_some_and(|op| state.own.contains(&op));
+        let own = settled.op_id.is_some_and(|op| state.own_ops.contains(&op));
         if own {
             if let Some(card) = &mut state.conflicts.card {
                 card.elsewhere = false;
@@ -236,20 +236,20 @@ fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) {
     conflicts::open_wanted(state);
 }
 
-/// Who settled a card, and how.
+/// Returns a sentence that says who settled a card, and how.
 fn settled_by(settled: &CardSettlement) -> String {
     let by = writer(&settled.who, settled.agent.as_deref());
     let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
     format!("Already settled by {by} ({}){reason}", settled.act)
 }
 
-/// An act succeeded.
+/// Handles the success of an act.
 fn done(state: &mut AppState, done: Done, acting: Option<&Acting>, out: &mut Vec<Effect>) {
-    // Nothing takes a redaction back, and nothing offers to.
+    // A redaction cannot be undone, so no undo is offered.
     let final_act = acting == Some(&Acting::Redact);
     form::close(state, acting);
     state.conflicts.marks.remove_rows(&state.inbox.acting);
-    let (about, settled) = settled_here(state, done.card_id);
+    let (about, settled) = settle_rows(state, done.card_id);
     cursor::claims(state, &done.claims);
     let claims: Vec<ClaimId> = done.claims.iter().map(|claim| claim.id).collect();
     inbox::release(state, &claims);
@@ -258,7 +258,7 @@ fn done(state: &mut AppState, done: Done, acting: Option<&Acting>, out: &mut Vec
     let undo = if final_act { "" } else { "{undo} to undo" };
     out.push(state.toast_with(Tone::Done, format!("{summary}{place}."), undo));
     if !final_act {
-        state.did(SessionAct { op: done.op_id, scope: done.scope, summary: done.summary, about, settled });
+        state.record_act(SessionAct { op: done.op_id, scope: done.scope, summary: done.summary, about, settled });
     }
     for warning in done.warnings {
         out.push(state.toast(Tone::Warn, warning.message));
@@ -272,9 +272,9 @@ fn done(state: &mut AppState, done: Done, acting: Option<&Acting>, out: &mut Vec
     live::refresh_all(state);
 }
 
-/// The cursor of the Inbox goes on from what an act settled. Returns what the act was about, and how many items it settled.
-fn settled_here(state: &mut AppState, card: Option<CardId>) -> (Vec<ItemId>, usize) {
-    let items = state.inbox.acted();
+/// Settles the rows of an act in the Inbox. Returns the items on which it acted, and how many items it settled.
+fn settle_rows(state: &mut AppState, card: Option<CardId>) -> (Vec<ItemId>, usize) {
+    let items = state.inbox.settle_acting();
     let settled = items.len();
     (card.map_or(items, |card| vec![ItemId::Card(card)]), settled)
 }
@@ -285,24 +285,24 @@ fn stored(state: &mut AppState, stored: Stored, acting: Option<&Acting>, out: &m
         let text = format!("Nothing was stored: {} already says the same.", stored.claim_id.short());
         out.push(state.toast(Tone::Done, text));
     } else {
-        let (about, settled) = settled_here(state, None);
+        let (about, settled) = settle_rows(state, None);
         cursor::claim(state, stored.claim_id);
         let summary = format!("Stored {}{}", stored.claim_id.short(), state.scope_suffix(&stored.scope));
         out.push(state.toast_with(Tone::Done, format!("{summary}."), "{undo} to undo"));
-        state.did(SessionAct { op: stored.op_id, scope: stored.scope, summary, about, settled });
+        state.record_act(SessionAct { op: stored.op_id, scope: stored.scope, summary, about, settled });
     }
     for warning in stored.warnings {
         out.push(state.toast(Tone::Warn, warning.message));
     }
-    for doubt in stored.doubts.iter().take(MENTIONED) {
+    for doubt in stored.doubts.iter().take(MAX_MENTIONED_DOUBTS) {
         let what = text::fit(&doubt.statement, 70);
         out.push(state.toast(Tone::Warn, format!("Does {} still hold? “{what}”", doubt.id.short())));
     }
     live::refresh_all(state);
 }
 
-/// The most claims near a stored one that are mentioned.
-const MENTIONED: usize = 2;
+/// The maximum number of doubts that are shown after a claim was stored.
+const MAX_MENTIONED_DOUBTS: usize = 2;
 
 fn refused(state: &mut AppState, refused: &Refused, acting: Option<&Acting>, out: &mut Vec<Effect>) {
     state.inbox.acting.clear();
@@ -358,7 +358,7 @@ fn audited(state: &mut AppState, audit: &AuditOutcome, out: &mut Vec<Effect>) {
     live::refresh_all(state);
 }
 
-/// How many claims need review after an act, as a sentence.
+/// Returns a sentence that says how many claims need review after an act.
 pub(super) fn need_review(count: usize) -> String {
     match count {
         1 => "One dependent claim needs review.".to_owned(),
@@ -366,13 +366,13 @@ pub(super) fn need_review(count: usize) -> String {
     }
 }
 
-/// The text with a full stop, once.
+/// Returns the text with one period at its end.
 pub(super) fn sentence(text: &str) -> String {
     let text = text.trim_end();
     if text.ends_with(['.', '!', '?', '…']) { text.to_owned() } else { format!("{text}.") }
 }
 
-/// The card is decided: the cursor goes to the next one, or to the one before if it was the last.
+/// Marks a card as settled in the list. The cursor goes to the next card, or to the previous one if it was the last.
 fn next_card(state: &mut AppState, id: CardId) {
     let height = state.hits.height(Pane::Cards);
     let list = &mut state.conflicts.list;
@@ -401,7 +401,7 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
     }
     if failure.kind == FailureKind::Unreachable {
         state.note(Tone::Bad, failure.message.clone());
-        reads::lost(state, failure.message.clone());
+        reads::daemon_lost(state, failure.message.clone());
         return;
     }
     let message = match &failure.hint {
@@ -447,7 +447,7 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
             state.agents.injected = Some(Vec::new());
             state.note(Tone::Warn, message);
         }
-        // Beside what the words found: it is missed, and nothing is wrong with what is listed.
+        // These only add to a list that is complete without them, so the failure goes to the log only.
         Slot::Found | Slot::Ingested => state.note(Tone::Warn, message),
         Slot::Health | Slot::Scopes => out.push(state.toast(Tone::Bad, message)),
         Slot::Join => teams::poll_failed(state, failure, message, out),

@@ -1,4 +1,4 @@
-//! The Timeline as a story: showing it, moving in it, and from a mark to its card.
+//! The Timeline as a story: showing it, navigation, and the way from a mark to its card.
 
 use super::{conflicts, global, motion::Motion, reads, why};
 use crate::{
@@ -25,8 +25,8 @@ pub(super) fn toggle(state: &mut AppState) {
     };
 }
 
-/// Reads the story that is shown, if it was not or should be read again.
-pub(super) fn follow(state: &mut AppState, out: &mut Vec<Effect>) {
+/// Requests the shown story if it was not read yet, or should be read again.
+pub(super) fn request(state: &mut AppState, out: &mut Vec<Effect>) {
     let waits = state.waits(Slot::Story);
     let (shown, last_here, midnight) = (state.scope.clone(), state.settings.last_here, state.midnight());
     let Some(story) = &mut state.timeline.story else { return };
@@ -62,7 +62,7 @@ pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
     }
 }
 
-/// Opens what is under the cursor: the whole of it, and from there its card or its chain.
+/// Opens the row under the cursor in full; from there, goes to its card or why-chain.
 pub(super) fn open(state: &mut AppState) {
     if state.timeline.focus == Focus::List {
         state.timeline.focus = Focus::Detail;
@@ -71,7 +71,7 @@ pub(super) fn open(state: &mut AppState) {
     to_card(state);
 }
 
-/// Goes to the card of the mark under the cursor; if there is none, to the chain of its newest claim.
+/// Goes to the card of the mark under the cursor; if there is none, to the why-chain of the mark's newest claim.
 pub(super) fn to_card(state: &mut AppState) {
     if let Some(card) = state.timeline.story.as_ref().and_then(StoryState::mark).and_then(|mark| mark.card) {
         return conflicts::show(state, card.to_hex());

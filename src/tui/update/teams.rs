@@ -1,4 +1,4 @@
-//! Creating and joining a team: forms, the words to compare, and waiting for the other side.
+//! Creating and joining a team: forms, the words to compare, and the wait for the other side.
 
 use super::{form, form_setup, live, reads, replies};
 use crate::{
@@ -19,14 +19,14 @@ use crate::{
 /// How often the daemon is asked whether the other side has answered, in milliseconds.
 const POLL_MS: u64 = 1_000;
 
-/// What is shared if nothing is.
-const NOTHING: &str = "nothing yet";
+/// The option to share no scope.
+const SHARE_NOTHING: &str = "nothing yet";
 
 /// Opens the form of a new team.
 pub(super) fn make(state: &mut AppState, key: Option<KeyPress>) {
     let scopes = std::iter::once(state.shown_scope()).chain(state.scopes.iter().map(|view| view.scope.clone()));
     let mut options: Vec<String> = Vec::new();
-    for scope in scopes.map(|scope| scope.to_string()).chain([NOTHING.to_owned()]) {
+    for scope in scopes.map(|scope| scope.to_string()).chain([SHARE_NOTHING.to_owned()]) {
         if !options.contains(&scope) {
             options.push(scope);
         }
@@ -42,7 +42,7 @@ pub(super) fn make(state: &mut AppState, key: Option<KeyPress>) {
     open(state, FormSubject::NewTeam, "Create a team", effect, fields, key);
 }
 
-/// Opens the form for a ticket.
+/// Opens the form that joins a team with a ticket.
 pub(super) fn join(state: &mut AppState, key: Option<KeyPress>) {
     let fields = vec![
         form_setup::line_field(FieldId::Ticket, "Ticket", "ergo1…, from an admin of the team"),
@@ -67,7 +67,7 @@ fn open(
     state.overlay = Some(Overlay::Form(Box::new(form)));
 }
 
-/// The request of one of these forms; else what is missing.
+/// Returns the request of one of these forms, or what is missing in it.
 pub(super) fn build(form: &ActForm, caller: crate::api::Caller) -> Result<WriteRequest, (Option<FieldId>, String)> {
     let device_name = Some(form.text(FieldId::Device)).filter(|name| !name.is_empty());
     if form.about == FormSubject::JoinTeam {
@@ -88,7 +88,7 @@ pub(super) fn build(form: &ActForm, caller: crate::api::Caller) -> Result<WriteR
     Ok(WriteRequest::CreateTeam(Box::new(CreateTeamRequest { caller, name, device_name, scopes })))
 }
 
-/// A team was made.
+/// Handles the creation of a team.
 pub(super) fn made(state: &mut AppState, team: &TeamView, out: &mut Vec<Effect>) {
     let acting = state.acting.take();
     form::close(state, acting.as_ref());
@@ -98,7 +98,7 @@ pub(super) fn made(state: &mut AppState, team: &TeamView, out: &mut Vec<Effect>)
     live::refresh_all(state);
 }
 
-/// How far a join has come: the words to compare, or how it ended.
+/// Handles the progress of a join: shows the words to compare, or how the join ended.
 pub(super) fn joining(state: &mut AppState, view: &JoinView, slot: Slot, out: &mut Vec<Effect>) {
     if slot == Slot::Act {
         let acting = state.acting.take();
@@ -109,7 +109,7 @@ pub(super) fn joining(state: &mut AppState, view: &JoinView, slot: Slot, out: &m
             let mut page = TextPage::new(PageSubject::Join);
             page.text = Some(words(view));
             form::cancel(state);
-            state.forget(Slot::Page);
+            state.cancel_request(Slot::Page);
             state.overlay = Some(Overlay::Page(Box::new(page)));
         }
         let again_at = state.now + POLL_MS;
@@ -131,7 +131,7 @@ pub(super) fn joining(state: &mut AppState, view: &JoinView, slot: Slot, out: &m
     live::refresh_all(state);
 }
 
-/// The daemon did not say how far the join has come: it is asked again if it was only slow.
+/// Handles a failed request for the progress of a join. If the daemon was only slow, it is asked again.
 pub(super) fn poll_failed(state: &mut AppState, failure: &RequestFailure, message: String, out: &mut Vec<Effect>) {
     if failure.kind == FailureKind::Timeout
         && let Some(joining) = &mut state.peers.joining
@@ -148,8 +148,8 @@ pub(super) fn poll_failed(state: &mut AppState, failure: &RequestFailure, messag
     }
 }
 
-/// Asks whether the other side has answered, when it is time.
-pub(super) fn follow(state: &mut AppState, out: &mut Vec<Effect>) {
+/// Asks whether the other side has answered, once that is due.
+pub(super) fn poll_join(state: &mut AppState, out: &mut Vec<Effect>) {
     let due =
         state.peers.joining.as_ref().filter(|joining| state.now >= joining.again_at).map(|joining| joining.id.clone());
     if let Some(id) = due.filter(|_| !state.waits(Slot::Join)) {

@@ -1,4 +1,4 @@
-//! What happens on each message, without a terminal and without a daemon.
+//! Tests of `update` without a terminal and without a daemon.
 
 mod add;
 mod agents;
@@ -44,8 +44,8 @@ fn cards() -> AppState {
     app(SIZE, Opening { screen: Some(Screen::Cards), ..Opening::default() })
 }
 
-fn done(summary: &str, card: Option<u8>) -> Msg2 {
-    Msg2(WriteOutcome::Done(Done {
+fn done(summary: &str, card: Option<u8>) -> OutcomeReply {
+    OutcomeReply(WriteOutcome::Done(Done {
         op_id: OpId([9; 16]),
         scope: scope("api"),
         summary: summary.into(),
@@ -58,10 +58,10 @@ fn done(summary: &str, card: Option<u8>) -> Msg2 {
     }))
 }
 
-/// An outcome on its way.
-struct Msg2(WriteOutcome);
+/// The outcome of an act, which can be made into the message that brings it.
+struct OutcomeReply(WriteOutcome);
 
-impl Msg2 {
+impl OutcomeReply {
     fn to(self, ticket: RequestId) -> Msg {
         Msg::Reply(ticket, Ok(RequestAnswer::Outcome(Box::new(self.0))))
     }
@@ -181,7 +181,7 @@ fn what_was_written_survives_cancel_failure_and_staleness() {
     assert_eq!(first, again, "what may have happened goes again under the same key");
     let stale =
         Stale { message: "The card changed".into(), claim: None, heads: vec![], card: None, can_reinstate: false };
-    step(&mut state, Msg2(WriteOutcome::Stale(stale)).to(ticket));
+    step(&mut state, OutcomeReply(WriteOutcome::Stale(stale)).to(ticket));
     assert!(toasts(&state).contains("The card changed"));
     press(&mut state, "d");
     assert_eq!(reason(&state), "no");
@@ -265,7 +265,7 @@ fn what_cannot_be_taken_back_asks_and_cancel_has_the_focus() {
     assert!(!ask("X"));
     assert!(ask("y"));
     assert!(ask("tab enter"));
-    // An answer that was queued before the question was painted is none.
+    // A key that was pressed before the question was painted does not answer it.
     let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
     press(&mut state, "X w h y");
     update(&mut state, Msg::Key(KeyPress::parse("ctrl-s").unwrap()));
@@ -326,7 +326,7 @@ fn a_deep_link_opens_the_card_and_the_cursor_goes_there() {
     let state = opened(3);
     assert_eq!((state.screen, state.inbox.card()), (Screen::Inbox, Some(card_id(3))));
     assert_eq!(state.selected_card().unwrap().view.summary.id, card_id(3));
-    // What the Inbox does not list is shown among all cards.
+    // A card that the Inbox does not list is shown in the list of cards.
     let state = opened(7);
     assert_eq!((state.screen, state.conflicts.list.anchor()), (Screen::Cards, Some(card_id(7))));
     assert_eq!(state.selected_card().unwrap().view.summary.id, card_id(7));
@@ -404,7 +404,7 @@ fn the_log_names_the_command_that_does_the_same() {
 
 #[test]
 fn ten_cards_need_no_more_than_forty_keys() {
-    // A decision is two keys, and the cursor goes on by itself.
+    // A decision takes two keys, and the cursor goes on by itself.
     let mut state = cards();
     let mut keys = 0;
     for _ in 0..3 {
@@ -418,8 +418,8 @@ fn ten_cards_need_no_more_than_forty_keys() {
     assert!(keys * 10 <= 3 * 40);
 }
 
-/// Any key that means something, and what the world may send.
-fn anything() -> impl Strategy<Value = Msg> {
+/// Any key that has a meaning, and any message from outside.
+fn any_message() -> impl Strategy<Value = Msg> {
     let keys: Vec<&'static str> =
         crate::tui::action::ACTIONS.iter().flat_map(|spec| spec.keys.iter().copied()).collect();
     prop_oneof![
@@ -442,11 +442,11 @@ fn anything() -> impl Strategy<Value = Msg> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
     #[test]
-    fn no_sequence_panics_or_loses_the_cursor(messages in prop::collection::vec(anything(), 1..60), answered in any::<u64>()) {
+    fn no_sequence_panics_or_loses_the_cursor(messages in prop::collection::vec(any_message(), 1..60), answered in any::<u64>()) {
         let mut state = cards();
         for (index, message) in messages.into_iter().enumerate() {
             let out = step(&mut state, message);
-            // Some answers come, some fail, some never come.
+            // Some answers arrive, some are failures, some never arrive.
             match (answered >> (index % 64)) & 3 {
                 0 => for effect in out {
                     if let Effect::Read(ticket, _) | Effect::Write(ticket, _) = effect {
@@ -485,5 +485,5 @@ fn a_slot_knows_what_is_under_way() {
     let mut state = AppState::new(settings(), SIZE, 1);
     let ticket = state.ticket(Slot::Why);
     assert!(state.waits(Slot::Why));
-    assert!(state.take(ticket) && !state.waits(Slot::Why));
+    assert!(state.accept_answer(ticket) && !state.waits(Slot::Why));
 }

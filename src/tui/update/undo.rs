@@ -1,4 +1,4 @@
-//! Undo and redo: what this session did, newest first. Older acts, and acts in another scope than the one shown, are
+//! Undo and redo of this session's acts, newest first. Older acts, and acts in another scope than the shown one, are
 //! undone only after a confirmation.
 
 use super::{command_line, cursor, global, live, reads, replies::sentence};
@@ -13,27 +13,33 @@ use crate::{
     },
 };
 
-/// Acts looked at in a request for what was done before this session.
+/// Acts requested at a time, to find one from before this session.
 const PAGE_ACTS: usize = 200;
 
-/// Undoes the newest act of this session; if there is none, asks for the newest before it.
+/// Undoes the newest act of this session; if there is none, looks for the newest one before it.
 pub(super) fn undo(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
-    match state.done.last().cloned() {
-        Some(act) => take_back(state, &act, "Undo", key, out),
+    match state.undo_stack.last().cloned() {
+        Some(act) => undo_or_ask(state, &act, "Undo", key, out),
         None if state.waits(Slot::LastAct) => {}
-        None => look(state, None, out),
+        None => request_own_acts(state, None, out),
     }
 }
 
 /// Undoes the newest undo of this session.
 pub(super) fn redo(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
-    if let Some(act) = state.undone.last().cloned() {
-        take_back(state, &act, "Redo", key, out);
+    if let Some(act) = state.redo_stack.last().cloned() {
+        undo_or_ask(state, &act, "Redo", key, out);
     }
 }
 
-/// Undoes an act at once if its scope is shown, else asks.
-fn take_back(state: &mut AppState, act: &SessionAct, verb: &'static str, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+/// Undoes an act at once if its scope is shown; otherwise opens a confirmation.
+fn undo_or_ask(
+    state: &mut AppState,
+    act: &SessionAct,
+    verb: &'static str,
+    key: Option<KeyPress>,
+    out: &mut Vec<Effect>,
+) {
     let write = request(state, act.op, &act.scope);
     if state.shows(&act.scope) {
         return global::send(state, write, Acting::Undo(act.op, act.scope.clone()), out);
@@ -43,12 +49,12 @@ fn take_back(state: &mut AppState, act: &SessionAct, verb: &'static str, key: Op
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, verb, write, key)));
 }
 
-/// The request that undoes an act.
+/// Returns the request that undoes an act.
 pub(super) fn request(state: &mut AppState, op: OpId, scope: &Scope) -> WriteRequest {
     WriteRequest::Undo(UndoRequest { caller: state.caller(scope), target_op: Some(op) })
 }
 
-/// The key of an act that undo can undo once it is done.
+/// Returns the `op_id` of a request, if its act can be undone by [`undo`].
 pub(super) fn undoable(write: &WriteRequest) -> Option<OpId> {
     match write {
         WriteRequest::Resolve { .. }
@@ -77,21 +83,21 @@ pub(super) fn undoable(write: &WriteRequest) -> Option<OpId> {
     }
 }
 
-/// An act that has no answer was done all the same: it is the next to be undone.
+/// Handles an act that got no answer but was done: it is the next one to be undone.
 pub(super) fn done_without_answer(state: &mut AppState, act: SessionAct, out: &mut Vec<Effect>) {
     let (summary, place) = (act.summary.trim_end_matches('.'), state.scope_suffix(&act.scope));
     out.push(state.toast_with(Tone::Done, format!("Done after all: {summary}{place}."), "{undo} to undo"));
-    state.did(act);
+    state.record_act(act);
 }
 
-/// What an undo that is sent undoes, and where.
+/// Returns what the app waits for after it has sent an undo: the undone act and its scope.
 pub(super) fn acting(request: &UndoRequest) -> Acting {
     let Caller { org_id, project, .. } = request.caller.clone();
     request.target_op.map_or(Acting::Confirmed, |op| Acting::Undo(op, Scope { org_id, project }))
 }
 
-/// Asks for the acts of this person, the newest first.
-fn look(state: &mut AppState, cursor: Option<String>, out: &mut Vec<Effect>) {
+/// Requests the acts of this person, the newest first.
+fn request_own_acts(state: &mut AppState, cursor: Option<String>, out: &mut Vec<Effect>) {
     let scope = state.scope.clone();
     let query = LogQuery {
         org_id: scope.as_ref().map(|scope| scope.org_id.clone()),
@@ -105,18 +111,18 @@ fn look(state: &mut AppState, cursor: Option<String>, out: &mut Vec<Effect>) {
     reads::read(state, Slot::LastAct, ReadRequest::Log(query), out);
 }
 
-/// Takes the acts of this person: asks whether the newest that can be undone shall be.
+/// Handles the acts of this person: opens a confirmation to undo the newest one that can be undone.
 pub(super) fn found(state: &mut AppState, page: LogPage, out: &mut Vec<Effect>) {
     let Some(event) = page.items.iter().find(|event| event.is_last_act()) else {
         if page.next.is_some() {
-            return look(state, page.next, out);
+            return request_own_acts(state, page.next, out);
         }
         let place = state.scope.as_ref().map_or_else(String::new, |scope| format!(" in {scope}"));
         let how = state.keys.say("{show_timeline} lists what others did");
         return out.push(state.toast(Tone::Info, format!("You have no change{place} to undo; {how}.")));
     };
-    // Something was opened, or done, since it was asked.
-    if state.overlay.is_some() || !state.done.is_empty() || state.acting.is_some() {
+    // In the meantime an overlay may have been opened, or an act done.
+    if state.overlay.is_some() || !state.undo_stack.is_empty() || state.acting.is_some() {
         return;
     }
     let quote = |words: &str| format!(" “{}”", text::fit(words, 90));
@@ -131,13 +137,13 @@ pub(super) fn found(state: &mut AppState, page: LogPage, out: &mut Vec<Effect>) 
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, "Undo", write, None)));
 }
 
-/// Takes the answer to an undo: it can itself be undone.
+/// Handles the answer to an undo, which can itself be undone.
 pub(super) fn done(state: &mut AppState, outcome: UndoOutcome, out: &mut Vec<Effect>) {
     let scope = match state.acting.take() {
         Some(Acting::Undo(_, scope)) => scope,
         _ => state.shown_scope(),
     };
-    let from = if outcome.redo { &mut state.undone } else { &mut state.done };
+    let from = if outcome.redo { &mut state.redo_stack } else { &mut state.undo_stack };
     let before = from.iter().position(|act| act.op == outcome.undone).map(|at| from.remove(at));
     let act = SessionAct {
         op: outcome.op_id,
@@ -156,15 +162,18 @@ pub(super) fn done(state: &mut AppState, outcome: UndoOutcome, out: &mut Vec<Eff
     *count = if outcome.redo { *count + act.settled } else { count.saturating_sub(act.settled) };
     let place = state.scope_suffix(&act.scope);
     let summary = outcome.summary.trim_end_matches('.');
-    let (to, back) =
-        if outcome.redo { (&mut state.done, "{undo} to undo") } else { (&mut state.undone, "{redo} to redo") };
+    let (to, back) = if outcome.redo {
+        (&mut state.undo_stack, "{undo} to undo")
+    } else {
+        (&mut state.redo_stack, "{redo} to redo")
+    };
     to.push(act);
     out.push(state.toast_with(Tone::Done, format!("{summary}{place}."), back));
     live::refresh_all(state);
 }
 
-/// An act that was to be undone is gone already: the one before it is next.
+/// Removes an act that cannot be undone any more, so that the one before it is next.
 pub(super) fn stale(state: &mut AppState, op: OpId) {
-    state.done.retain(|act| act.op != op);
-    state.undone.retain(|act| act.op != op);
+    state.undo_stack.retain(|act| act.op != op);
+    state.redo_stack.retain(|act| act.op != op);
 }

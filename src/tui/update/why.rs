@@ -1,9 +1,9 @@
-//! The Why screen: asking, walking the chain, going back.
+//! The Why screen: questions, and navigation in the chain.
 
 use super::{conflicts, prompt};
 use crate::tui::state::{AppState, Screen, overlay::PromptPurpose, why::Subject};
 
-/// Goes to this screen for a subject.
+/// Goes to the Why screen with a subject.
 pub(super) fn show(state: &mut AppState, subject: Subject) {
     if state.screen != Screen::Why {
         state.back.push(state.screen);
@@ -17,7 +17,7 @@ pub(super) fn show(state: &mut AppState, subject: Subject) {
     set(state, subject);
 }
 
-/// Changes the subject; what is shown stays until the answer arrives.
+/// Changes the subject. The old chain is shown until the answer arrives.
 pub(super) fn set(state: &mut AppState, subject: Subject) {
     if state.why.subject.as_ref() != Some(&subject) {
         state.why.cursor = None;
@@ -27,7 +27,8 @@ pub(super) fn set(state: &mut AppState, subject: Subject) {
     state.requests.why = true;
 }
 
-/// Opens what is under the cursor: another claim's chain, or a card.
+/// Opens the item under the cursor: the chain of another claim, or a card. If there is none, opens the prompt for a
+/// question.
 pub(super) fn open(state: &mut AppState) {
     if let Some(card) = state.why.current_card() {
         conflicts::show(state, card.to_hex());

@@ -1,6 +1,6 @@
 //! The conditions of actions on cards.
 
-use super::{Can, idle};
+use super::{Availability, idle};
 use crate::{
     api::{CardAct, CardKind, CardStatus, InboxItem, MAX_CARDS},
     tui::state::{AppState, Overlay, Screen, conflicts::Card, inbox::InboxRow},
@@ -23,12 +23,12 @@ pub(super) fn card(state: &AppState) -> Result<&Card, String> {
     Ok(card)
 }
 
-pub(super) fn act(state: &AppState, act: CardAct) -> Can {
+pub(super) fn act(state: &AppState, act: CardAct) -> Availability {
     card(state)?.can(act)
 }
 
 /// Checks an act on all marked cards. The daemon decides what the act does to each card, and a preview shows it first.
-fn many(state: &AppState) -> Can {
+pub(super) fn cards_marked(state: &AppState) -> Availability {
     match state.marked_cards().len() {
         0 => Err(state.keys.say("no card is marked ({mark} marks one)")),
         n if n > MAX_CARDS => Err(format!("{n} cards are marked; at most {MAX_CARDS} are settled at once")),
@@ -37,12 +37,12 @@ fn many(state: &AppState) -> Can {
 }
 
 /// Checks an act on the marked cards or, if none is marked, on the card under the cursor.
-fn act_or_many(state: &AppState, act: CardAct) -> Can {
-    if state.is_marked() { many(state) } else { self::act(state, act) }
+fn act_or_many(state: &AppState, act: CardAct) -> Availability {
+    if state.is_marked() { cards_marked(state) } else { self::act(state, act) }
 }
 
 /// Checks an act that is possible on one card only.
-fn act_on_one(state: &AppState, act: CardAct) -> Can {
+fn act_on_one(state: &AppState, act: CardAct) -> Availability {
     if !state.is_marked() {
         return self::act(state, act);
     }
@@ -50,9 +50,9 @@ fn act_on_one(state: &AppState, act: CardAct) -> Can {
 }
 
 /// The item under the cursor can be marked, to be settled with others by one act.
-pub(super) fn markable(state: &AppState) -> Can {
+pub(super) fn markable(state: &AppState) -> Availability {
     if state.screen == Screen::Cards {
-        return has_cards(state);
+        return cards_listed(state);
     }
     match state.inbox.current() {
         Some(
@@ -73,7 +73,7 @@ pub(super) fn markable(state: &AppState) -> Can {
 }
 
 /// The form with the question about a held write is open.
-pub(super) fn asked_here(state: &AppState) -> Can {
+pub(super) fn held_form_open(state: &AppState) -> Availability {
     match &state.overlay {
         Some(Overlay::Form(form)) if form.withdraws.is_some() => idle(state),
         _ => Err("both claims are stored already".to_owned()),
@@ -81,13 +81,13 @@ pub(super) fn asked_here(state: &AppState) -> Can {
 }
 
 /// Pairs wait for a verdict, or a held write is under the cursor.
-pub(super) fn judge(state: &AppState) -> Can {
+pub(super) fn judgeable(state: &AppState) -> Availability {
     let pairs = state.inbox.view.as_ref().map_or(0, |view| view.doubts);
     if pairs > 0 { idle(state) } else { held_card(state) }
 }
 
 /// A pair is shown, or the form of a held write.
-pub(super) fn verdict_asked(state: &AppState) -> Can {
+pub(super) fn verdict_askable(state: &AppState) -> Availability {
     match &state.overlay {
         Some(Overlay::Judging(judging)) if judging.current().is_none() => Err("there is no pair to judge".to_owned()),
         _ => Ok(()),
@@ -95,7 +95,7 @@ pub(super) fn verdict_asked(state: &AppState) -> Can {
 }
 
 /// A verdict was given in the judging dialog.
-pub(super) fn judged_here(state: &AppState) -> Can {
+pub(super) fn verdict_given(state: &AppState) -> Availability {
     match &state.overlay {
         Some(Overlay::Judging(judging)) if judging.can_take_back() => idle(state),
         _ => Err("no verdict was given here yet".to_owned()),
@@ -103,7 +103,7 @@ pub(super) fn judged_here(state: &AppState) -> Can {
 }
 
 /// A held write that waits for an answer is under the cursor.
-fn held_card(state: &AppState) -> Can {
+fn held_card(state: &AppState) -> Availability {
     let under = match state.screen {
         Screen::Inbox => match state.inbox.item() {
             Some(InboxItem::Card(card)) => Some(&**card),
@@ -118,17 +118,13 @@ fn held_card(state: &AppState) -> Can {
     }
 }
 
-pub(super) fn keep_source(state: &AppState) -> Can {
-    many(state)
-}
-
 /// The guard has evidence for the card under the cursor.
-pub(super) fn card_details(state: &AppState) -> Can {
+pub(super) fn card_details(state: &AppState) -> Availability {
     let card = state.selected_card().ok_or("the card is still loading")?;
     card.evidence().map(|_| ()).ok_or_else(|| "the guard has no evidence for this card".to_owned())
 }
 
-pub(super) fn keep_new(state: &AppState) -> Can {
+pub(super) fn keep_new(state: &AppState) -> Availability {
     act_or_many(state, CardAct::Supersede)?;
     if state.is_marked() {
         return Ok(());
@@ -136,54 +132,54 @@ pub(super) fn keep_new(state: &AppState) -> Can {
     card(state)?.view.can_act_on(CardAct::Supersede, 0)
 }
 
-pub(super) fn keep_existing(state: &AppState) -> Can {
+pub(super) fn keep_existing(state: &AppState) -> Availability {
     if state.is_marked() {
-        return many(state);
+        return cards_marked(state);
     }
     act(state, CardAct::Supersede)?;
     let card = card(state)?;
     card.view.can_act_on(CardAct::Supersede, card.other)
 }
 
-pub(super) fn merge(state: &AppState) -> Can {
+pub(super) fn merge(state: &AppState) -> Availability {
     act_on_one(state, CardAct::Supersede)?;
     card(state)?.view.can_merge()
 }
 
-pub(super) fn retract_side(state: &AppState) -> Can {
+pub(super) fn retract_side(state: &AppState) -> Availability {
     act_on_one(state, CardAct::Retract)
 }
 
-pub(super) fn narrow(state: &AppState) -> Can {
+pub(super) fn narrow(state: &AppState) -> Availability {
     act_on_one(state, CardAct::Narrow)
 }
 
-pub(super) fn exception(state: &AppState) -> Can {
+pub(super) fn exception(state: &AppState) -> Availability {
     act_or_many(state, CardAct::Exception)
 }
 
-pub(super) fn dismiss(state: &AppState) -> Can {
+pub(super) fn dismiss(state: &AppState) -> Availability {
     act_or_many(state, CardAct::Dismiss)
 }
 
-pub(super) fn discard(state: &AppState) -> Can {
+pub(super) fn discard(state: &AppState) -> Availability {
     act_or_many(state, CardAct::Discard)
 }
 
-pub(super) fn answer_yes(state: &AppState) -> Can {
+pub(super) fn answer_yes(state: &AppState) -> Availability {
     act_on_one(state, CardAct::Yes)
 }
 
-pub(super) fn answer_no(state: &AppState) -> Can {
+pub(super) fn answer_no(state: &AppState) -> Availability {
     act_on_one(state, CardAct::No)
 }
 
-pub(super) fn snooze(state: &AppState) -> Can {
+pub(super) fn snooze(state: &AppState) -> Availability {
     act_or_many(state, CardAct::Snooze)
 }
 
 /// Cards are listed.
-pub(super) fn has_cards(state: &AppState) -> Can {
+pub(super) fn cards_listed(state: &AppState) -> Availability {
     let none = match state.screen {
         Screen::Inbox => state.inbox.selectable_rows().is_empty(),
         _ => state.conflicts.list.is_empty(),

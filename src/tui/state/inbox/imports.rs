@@ -66,7 +66,7 @@ impl InboxState {
         } else {
             self.unfolded.push(key);
         }
-        self.find();
+        self.restore_cursor();
     }
 
     /// Returns the items of the import under the cursor.

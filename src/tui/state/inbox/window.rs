@@ -1,6 +1,6 @@
 //! A long group of the Inbox, page by page, so that a group of a hundred thousand rows is never loaded as a whole.
 
-use super::{EACH, InboxRow, InboxState, ItemId};
+use super::{GROUP_PAGE_SIZE, InboxRow, InboxState, ItemId};
 use crate::{
     api::{Inbox as View, InboxGroup, InboxItem, InboxKind, InboxQuery},
     domain::Scope,
@@ -16,19 +16,19 @@ pub struct GroupWindow {
     /// The page that was read last, and the number of rows before it. It is shown until the next page arrives.
     page: Option<(InboxGroup, usize)>,
     /// The direction of a page turn whose page has not arrived yet.
-    turned: Option<Turn>,
+    pending_turn: Option<Turn>,
 }
 
 /// The direction of a page turn. It decides where the cursor goes: to the first row of the next page, or to the last
 /// row of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    On,
+    Forward,
     Back,
 }
 
 /// The listed part of a group.
-pub(super) struct Part<'a> {
+pub(super) struct GroupPart<'a> {
     /// The number of rows before `items`.
     pub(super) before: usize,
     pub(super) items: &'a [InboxItem],
@@ -38,16 +38,16 @@ pub(super) struct Part<'a> {
 
 impl InboxState {
     /// Returns the listed part of a group: its first rows, or the page that was turned to.
-    pub(super) fn part<'a>(&'a self, group: &'a InboxGroup) -> Part<'a> {
+    pub(super) fn part<'a>(&'a self, group: &'a InboxGroup) -> GroupPart<'a> {
         let turned = self.window.as_ref().filter(|window| window.kind == group.group);
         if let Some((page, before)) = turned.and_then(|window| window.page.as_ref()) {
             let rest = group.total.saturating_sub(before + page.items.len());
             // If there is a cursor for the next page, at least one row follows, whatever the count says.
             let rest = if page.next.is_some() { rest.max(1) } else { 0 };
-            return Part { before: *before, items: &page.items, rest };
+            return GroupPart { before: *before, items: &page.items, rest };
         }
         let rest = group.total.saturating_sub(group.items.len());
-        Part { before: 0, items: &group.items, rest: rest.max(usize::from(group.next.is_some())) }
+        GroupPart { before: 0, items: &group.items, rest: rest.max(usize::from(group.next.is_some())) }
     }
 
     fn group(&self, kind: InboxKind) -> Option<&InboxGroup> {
@@ -58,7 +58,7 @@ impl InboxState {
     pub fn next_page(&mut self, kind: InboxKind) -> bool {
         let Some(group) = self.group(kind) else { return false };
         let window = self.window.as_ref().filter(|window| window.kind == kind);
-        if window.is_some_and(|window| window.turned.is_some()) {
+        if window.is_some_and(|window| window.pending_turn.is_some()) {
             // The page of the last turn has not arrived yet.
             return true;
         }
@@ -68,9 +68,9 @@ impl InboxState {
         };
         let Some(next) = next else { return false };
         let window = self.window.take().filter(|window| window.kind == kind);
-        let mut window = window.unwrap_or(GroupWindow { kind, starts: Vec::new(), page: None, turned: None });
+        let mut window = window.unwrap_or(GroupWindow { kind, starts: Vec::new(), page: None, pending_turn: None });
         window.starts.push((next, shown));
-        window.turned = Some(Turn::On);
+        window.pending_turn = Some(Turn::Forward);
         self.window = Some(window);
         true
     }
@@ -79,7 +79,7 @@ impl InboxState {
     pub fn previous_page(&mut self) -> bool {
         let Some(window) = &mut self.window else { return false };
         window.starts.pop();
-        window.turned = Some(Turn::Back);
+        window.pending_turn = Some(Turn::Back);
         if !window.starts.is_empty() {
             return true;
         }
@@ -93,14 +93,19 @@ impl InboxState {
     pub fn page_query(&self, scope: Option<&Scope>) -> Option<InboxQuery> {
         let window = self.window.as_ref()?;
         let (cursor, _) = window.starts.last()?.clone();
-        Some(InboxQuery { group: Some(window.kind), cursor: Some(cursor), limit: Some(EACH), ..Self::query(scope) })
+        Some(InboxQuery {
+            group: Some(window.kind),
+            cursor: Some(cursor),
+            limit: Some(GROUP_PAGE_SIZE),
+            ..Self::query(scope)
+        })
     }
 
     /// Takes a page. The result is as for [`InboxState::accept`]. If the page is empty by now, turns to the previous
     /// one.
     pub fn accept_page(&mut self, view: View) -> Option<InboxItem> {
         let Some(window) = &self.window else { return None };
-        let (kind, turned) = (window.kind, window.turned);
+        let (kind, turned) = (window.kind, window.pending_turn);
         let page = view.groups.into_iter().find(|group| group.group == kind).filter(|group| !group.items.is_empty());
         let Some(page) = page else {
             self.previous_page();
@@ -110,7 +115,7 @@ impl InboxState {
             if let Some(window) = &mut inbox.window {
                 let before = window.starts.last().map_or(0, |(_, before)| *before);
                 window.page = Some((page, before));
-                window.turned = None;
+                window.pending_turn = None;
             }
         });
         let Some(turned) = turned else { return lost };
@@ -124,7 +129,7 @@ impl InboxState {
         let selectable_rows = self.selectable_rows();
         let own = |row: &InboxRow<'_>| matches!(row, InboxRow::Item(own, _) if *own == kind);
         let found = match turned {
-            Turn::On => selectable_rows.iter().position(own),
+            Turn::Forward => selectable_rows.iter().position(own),
             Turn::Back => selectable_rows.iter().rposition(own),
         };
         let place = found.or_else(|| selectable_rows.iter().position(|row| row.id() == Some(ItemId::More(kind))));

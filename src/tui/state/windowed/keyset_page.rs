@@ -19,11 +19,11 @@ pub(super) struct KeysetPage<T> {
     pub(super) stale: bool,
     /// For rows that were left over from a replaced page: the number of pages that were read in their place since then
     /// without finding any of them.
-    pub(super) sought: u8,
+    pub(super) missed_reads: u8,
 }
 
 /// The number of pages that are read in the place of left-over rows without finding any, before the rows count as gone.
-const MOST: u8 = 10;
+const MAX_MISSED_READS: u8 = 10;
 
 impl<T: ListRow> KeysetPage<T> {
     /// Removes rows by their ids. Returns whether the page had any of them; `false` if it is not in memory.
@@ -37,21 +37,21 @@ impl<T: ListRow> KeysetPage<T> {
     /// Returns the rows of this page after the last one that was read again, as a page to be read again. `read`: the
     /// ids of the rows that were read in the place of this page. If the page has none of these, all its rows come later
     /// in the list, or are gone.
-    pub(super) fn after(mut self, read: &HashSet<T::Id>) -> Self {
+    pub(super) fn tail_after(mut self, read: &HashSet<T::Id>) -> Self {
         let mut items = self.items.take().unwrap_or_default();
         let last = items.iter().rposition(|row| read.contains(&row.id()));
-        let sought = if last.is_some() { 0 } else { self.sought + 1 };
-        if sought > MOST {
+        let missed_reads = if last.is_some() { 0 } else { self.missed_reads + 1 };
+        if missed_reads > MAX_MISSED_READS {
             items.clear();
         }
         let items: Vec<T> = items.into_iter().skip(last.map_or(0, |last| last + 1)).collect();
-        Self { len: items.len(), items: Some(items), stale: true, sought, ..self }
+        Self { len: items.len(), items: Some(items), stale: true, missed_reads, ..self }
     }
 }
 
 /// Removes from the `later` pages everything up to the last row that was read again, since earlier rows that were not
 /// read are gone. Returns whether there was such a row.
-pub(super) fn drop_read<T: ListRow>(later: &mut Vec<KeysetPage<T>>, read: &HashSet<T::Id>) -> bool {
+pub(super) fn drop_read_rows<T: ListRow>(later: &mut Vec<KeysetPage<T>>, read: &HashSet<T::Id>) -> bool {
     let last = |page: &KeysetPage<T>| page.items.as_ref()?.iter().rposition(|row| read.contains(&row.id()));
     let Some((number, at)) = later.iter().enumerate().rev().find_map(|(number, page)| Some((number, last(page)?)))
     else {
@@ -70,11 +70,10 @@ pub(super) fn drop_read<T: ListRow>(later: &mut Vec<KeysetPage<T>>, read: &HashS
 
 /// Makes the first of the `later` pages begin at `end`, where the previous page ends since it was read again.
 ///
-///
 /// `tail` has the rows of the previous page after its new end. They may still be in the list, so they are shown until
 /// the next page has been read again too. `beyond`: the cursor is in the later pages. `far`: no row of the tail is near
 /// the cursor.
-pub(super) fn move_next<T>(
+pub(super) fn reattach_next<T>(
     end: &str,
     tail: Option<KeysetPage<T>>,
     later: &mut Vec<KeysetPage<T>>,

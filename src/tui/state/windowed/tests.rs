@@ -19,7 +19,7 @@ impl ListRow for N {
 fn answer(list: &mut Windowed<N>, rows: &[u32], keep: bool) -> bool {
     let Some(request) = list.need() else { return false };
     let after: Option<u32> = request.cursor.as_deref().map(|text| text.parse().unwrap());
-    let page: Vec<u32> = rows.iter().copied().filter(|n| after.is_none_or(|a| *n < a)).take(PAGE).collect();
+    let page: Vec<u32> = rows.iter().copied().filter(|n| after.is_none_or(|a| *n < a)).take(PAGE_SIZE).collect();
     let last = page.last().copied();
     let next = last.filter(|last| rows.iter().any(|n| n < last)).map(|n| n.to_string());
     list.accept(page.into_iter().map(N).collect(), rows.len(), next, keep, 10);
@@ -43,7 +43,7 @@ fn down_from(n: u32) -> Vec<u32> {
 fn asks_for_the_first_page_and_no_more_than_it_needs() {
     let mut list = Windowed::default();
     settle(&mut list, &down_from(100_000), false);
-    assert_eq!((list.total(), list.known(), list.anchor()), (100_000, PAGE, Some(99_999)));
+    assert_eq!((list.total(), list.known(), list.anchor()), (100_000, PAGE_SIZE, Some(99_999)));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn end_reaches_the_last_row_and_holds_only_a_window() {
     assert!(list.is_seeking());
     settle(&mut list, &rows, false);
     assert_eq!((list.anchor(), list.cursor(), list.is_seeking()), (Some(0), 10_049, false));
-    assert!(list.pages.iter().filter(|page| page.items.is_some()).count() <= KEEP / PAGE + 1);
+    assert!(list.pages.iter().filter(|page| page.items.is_some()).count() <= KEEP_DISTANCE / PAGE_SIZE + 1);
     list.home(10);
     settle(&mut list, &rows, false);
     assert_eq!(list.current().map(ListRow::id), Some(10_049), "the first page is fetched again");
@@ -293,7 +293,7 @@ impl Session {
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), count, "a row is listed twice");
-        assert!(count <= 2 * KEEP + 6 * PAGE, "{count} rows are in memory");
+        assert!(count <= 2 * KEEP_DISTANCE + 6 * PAGE_SIZE, "{count} rows are in memory");
         for pair in self.list.pages.windows(2) {
             assert_eq!(pair[0].next, pair[1].from, "a page begins where the one before it ends");
         }

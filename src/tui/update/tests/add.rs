@@ -10,7 +10,7 @@ fn remembered(effects: &[Effect]) -> RememberRequest {
     }
 }
 
-/// Types a text, a space as the key of that name.
+/// Returns the keys that type a text; a space is the key of that name.
 fn typed(text: &str) -> String {
     text.chars().map(|c| if c == ' ' { "space".to_owned() } else { c.to_string() }).collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! The Agents screen, setting agents up, and vectors that are made anew.
+//! Tests of the Agents screen, of setting agents up, and of recomputing vectors.
 
 use super::*;
 use crate::{
@@ -13,7 +13,7 @@ fn at(screen: Screen) -> AppState {
     app(SIZE, Opening { screen: Some(screen), ..Opening::default() })
 }
 
-/// The logs that are asked for.
+/// Returns the queries for logs among effects.
 fn logs(out: &[Effect]) -> Vec<crate::api::LogQuery> {
     let asked = |effect: &Effect| match effect {
         Effect::Read(_, ReadRequest::Log(query)) => Some(query.clone()),

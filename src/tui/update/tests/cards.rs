@@ -1,4 +1,4 @@
-//! Cards of which a side changed since, and settled ones.
+//! Tests of cards of which a side has changed since, and of settled cards.
 
 use super::*;
 use crate::{

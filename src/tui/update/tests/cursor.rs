@@ -1,4 +1,4 @@
-//! The cursor goes to what was restored or written.
+//! Tests that the cursor goes to what was restored or written.
 
 use super::*;
 use crate::{
@@ -62,7 +62,7 @@ fn what_was_written_in_place_of_a_claim_is_under_the_cursor() {
 #[test]
 fn a_claim_that_was_brought_back_is_under_the_cursor() {
     let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
-    state.did(crate::tui::state::SessionAct {
+    state.record_act(crate::tui::state::SessionAct {
         op: OpId([9; 16]),
         scope: scope("api"),
         summary: "Retracted".into(),

@@ -1,4 +1,4 @@
-//! Questions: which key presses which button.
+//! Tests of confirmations: which key presses which button.
 
 use super::*;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     tui::msg::WriteRequest,
 };
 
-/// The question before an act on many cards, which is asked by Enter.
+/// An app with the confirmation of an act on many cards, which Enter opened.
 fn asked_by_enter() -> AppState {
     let mut state = cards();
     let out = press(&mut state, "space d n o enter");

@@ -1,4 +1,4 @@
-//! What forms are filled with, and whose place the app takes itself to be in.
+//! Tests of the prefilled values of forms, and of the project in which the app was opened.
 
 use super::*;
 use crate::{
@@ -128,7 +128,7 @@ fn a_draft_keeps_the_side_that_was_chosen_and_not_its_place_in_the_list() {
         let mut state = cards();
         state.conflicts.card = Some(Card::new(three_sided(Status::Active)));
         press(&mut state, &format!("r {choose} tab n o esc"));
-        // Someone else retracts the first existing claim.
+        // Another person retracts the first existing claim.
         state.conflicts.card = Some(Card::new(three_sided(Status::Retracted)));
         press(&mut state, "r");
         assert_eq!(reason(&state), "no");
@@ -144,7 +144,7 @@ fn a_new_claim_goes_to_the_scope_that_its_form_shows() {
         Some((_, WriteRequest::Remember(request))) => (request.statement.clone(), request.caller.project),
         other => panic!("{other:?}"),
     };
-    // Begun in all scopes with another one chosen, submitted in one scope.
+    // Begun while all scopes were shown, with another scope chosen; submitted while one scope is shown.
     let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
     press(&mut state, "+ a enter b enter enter enter right");
     let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
@@ -153,7 +153,8 @@ fn a_new_claim_goes_to_the_scope_that_its_form_shows() {
     state.scope = Some(scope("api"));
     press(&mut state, "+");
     assert_eq!(scope_sent(&mut state), ("a".to_owned(), "api".to_owned()));
-    // Begun in one scope, submitted where all are shown: it asks, and keeps what is chosen then.
+    // Begun while one scope was shown, submitted while all are shown: the form asks for the scope, and keeps the
+    // choice.
     let mut state = app(SIZE, Opening { scope: Some(scope("api")), ..Opening::default() });
     press(&mut state, "+ a enter b esc");
     state.scope = None;

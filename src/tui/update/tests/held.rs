@@ -1,4 +1,4 @@
-//! The question about a held write.
+//! Tests of the question about a held write.
 
 use super::*;
 use crate::{
@@ -21,14 +21,14 @@ fn judged(effects: &[Effect]) -> (RequestId, JudgeRequest) {
     }
 }
 
-/// An app in which a new claim was just written, and is held.
+/// An app in which a new claim was just written and is held.
 fn asked() -> AppState {
     let mut state = app(SIZE, Opening { scope: Some(scope("api")), ..Opening::default() });
     press(&mut state, "+");
     let out = press(&mut state, "a tab b ctrl-s");
     let Some((ticket, WriteRequest::Remember(request))) = written(&out) else { panic!("{out:?}") };
     assert!(request.consider, "a person is there to answer");
-    let out = step(&mut state, Msg2(WriteOutcome::Consider(screens::consider())).to(ticket));
+    let out = step(&mut state, OutcomeReply(WriteOutcome::Consider(screens::consider())).to(ticket));
     settle(&mut state, out);
     state
 }
@@ -57,7 +57,7 @@ fn a_key_a_claim_and_the_reason_of_the_write_answer_the_question() {
         warnings: vec![],
         doubts: screens::consider().doubts,
     };
-    step(&mut state, Msg2(WriteOutcome::Stored(stored)).to(ticket));
+    step(&mut state, OutcomeReply(WriteOutcome::Stored(stored)).to(ticket));
     assert!(state.overlay.is_none());
     let shown = toasts(&state);
     assert!(shown.contains("u to undo") && shown.contains("still hold? “Reports are archived"), "{shown}");
@@ -75,7 +75,7 @@ fn every_question_needs_an_answer_and_answers_need_a_reason() {
     assert!(form(&state).error.as_ref().is_some_and(|(_, text)| text.contains("reason")));
     let (ticket, _) = judged(&press(&mut state, "x ctrl-s"));
     let refused = Refused { conflicts: vec![], card_id: Some(card_id(8)), scope: scope("api"), ways_on: vec![] };
-    step(&mut state, Msg2(WriteOutcome::Conflict(refused)).to(ticket));
+    step(&mut state, OutcomeReply(WriteOutcome::Conflict(refused)).to(ticket));
     assert!(state.overlay.is_none(), "its text is on a card");
     assert!(toasts(&state).contains("is kept on card"), "{}", toasts(&state));
 }
@@ -97,7 +97,7 @@ fn a_question_that_is_left_waits_on_its_card_and_can_be_withdrawn() {
     let inbox = Inbox { groups: vec![group], total: 1, ..Inbox::default() };
     let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(inbox))));
     settle(&mut state, out);
-    // The cursor leaves what is no longer listed.
+    // The cursor leaves an item that is no longer listed.
     press(&mut state, "j J");
     let verdicts: Vec<_> = form(&state).verdicts().map(|(_, verdict)| verdict).collect();
     assert_eq!(verdicts, [Some(PairVerdict::Compatible), None, None], "what was said before is still there");

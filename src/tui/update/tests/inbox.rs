@@ -1,4 +1,5 @@
-//! The Inbox: the cursor goes on after each act, stays where it is whatever comes, and says who settled what was under it.
+//! Tests of the Inbox: the cursor goes on after each act and stays on its item otherwise, and a message says who
+//! settled the item under it.
 
 use super::*;
 use crate::{
@@ -16,13 +17,13 @@ fn opened() -> AppState {
     app(SIZE, Opening::default())
 }
 
-/// The daemon's answer to the next reading of the inbox.
+/// Sends a change, and answers the reading of the Inbox that follows with `view`.
 fn reread(state: &mut AppState, change: Change, view: &Inbox) {
     let effects = step(state, Msg::Live(Live::Change(Box::new(change))));
     serve_view(state, effects, view);
 }
 
-/// Answers what is read, the Inbox with this.
+/// Answers all reads; those of the Inbox with `view`.
 fn serve_view(state: &mut AppState, effects: Vec<Effect>, view: &Inbox) {
     for effect in effects {
         if let Effect::Read(ticket, read) = effect {
@@ -97,7 +98,7 @@ fn a_card_is_settled_here_and_the_cursor_goes_on() {
 fn three_cards_of_the_inbox_take_two_keys_each() {
     let mut state = opened();
     reread(&mut state, change("max", "x"), &three_cards());
-    // Whoever stood at the door is gone, and stays under the cursor until it leaves.
+    // The join request is gone, and its row stays under the cursor until the cursor leaves it.
     press(&mut state, "j");
     for n in 1..=3 {
         assert_eq!(state.inbox.card(), Some(card_id(n)));
@@ -223,8 +224,8 @@ fn a_lost_daemon_keeps_the_inbox_and_comes_back_to_the_same_row() {
     assert_eq!(state.inbox.focus, Focus::List);
 }
 
-/// A long group of reviews: `total` of them, of which a page has fifty.
-fn long(total: usize, from: usize) -> Inbox {
+/// A long group of `total` reviews, from row `from`, in pages of fifty.
+fn long_group(total: usize, from: usize) -> Inbox {
     let item = |n: usize| {
         let mut claim = crate::tui::sample::claim(1, &format!("claim {n}"));
         claim.id.0[..8].copy_from_slice(&(n as u64 + 1).to_be_bytes());
@@ -237,19 +238,19 @@ fn long(total: usize, from: usize) -> Inbox {
     Inbox { groups: vec![group], total, ..Inbox::default() }
 }
 
-/// Answers what is read of the inbox out of a long group.
+/// Answers reads of the Inbox from a long group.
 fn serve(state: &mut AppState, effects: Vec<Effect>, total: usize) {
     let mut queue = effects;
     while let Some(effect) = queue.pop() {
         if let Effect::Read(ticket, ReadRequest::Inbox(query)) = effect {
             let from = query.cursor.as_ref().map_or(0, |cursor| cursor.parse().unwrap());
             assert_eq!(query.limit, Some(50), "a page, whatever there is");
-            queue.extend(step(state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(long(total, from))))));
+            queue.extend(step(state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(long_group(total, from))))));
         }
     }
 }
 
-/// Presses keys; what they ask for is left to be answered.
+/// Presses keys. The returned requests are still to be answered.
 fn keys(state: &mut AppState, keys: &str) -> Vec<Effect> {
     let mut out = Vec::new();
     for key in keys.split(' ') {
@@ -283,7 +284,7 @@ fn a_long_group_is_turned_page_by_page_and_never_held_whole() {
     let rest =
         state.inbox.rows().iter().find_map(|row| if let InboxRow::More(_, rest) = row { Some(*rest) } else { None });
     assert_eq!(rest, Some(total - 150));
-    // What changes meanwhile is read again on the page that is shown, and the cursor stays.
+    // After a change the shown page is read again, and the cursor stays.
     press(&mut state, "j");
     let out = step(&mut state, Msg::Live(Live::Change(Box::new(change("max", "x")))));
     serve(&mut state, out, total);
@@ -296,7 +297,7 @@ fn a_long_group_is_turned_page_by_page_and_never_held_whole() {
     let out = keys(&mut state, "g enter");
     serve(&mut state, out, total);
     assert_eq!(under(&state), "claim 49");
-    // A page on which nothing is left gives way to the one before.
+    // If a page becomes empty, the previous one is shown.
     let out = keys(&mut state, "G enter");
     serve(&mut state, out, total);
     assert_eq!(under(&state), "claim 50");
@@ -306,17 +307,17 @@ fn a_long_group_is_turned_page_by_page_and_never_held_whole() {
     assert_eq!(state.inbox.rows().len(), 51, "fifty and their heading");
 }
 
-/// An app whose inbox is what an import left.
+/// An app whose Inbox has the items of an import.
 fn imported() -> AppState {
     let mut state = opened();
     reread(&mut state, change("max", "x"), &after_import());
-    // Whoever stood at the door is gone, and stays under the cursor until it leaves.
+    // The join request is gone, and its row stays under the cursor until the cursor leaves it.
     press(&mut state, "j g");
     state.toasts.clear();
     state
 }
 
-/// What the rows say, without headings.
+/// Returns the texts of the rows, without headings.
 fn selectable_rows(state: &AppState) -> Vec<String> {
     let selectable_rows = state.inbox.selectable_rows();
     let shown = selectable_rows.iter().map(|row| match row {
@@ -370,7 +371,7 @@ fn one_source_is_chosen_among_those_of_all_cards_of_an_import() {
 #[test]
 fn cards_and_claims_are_marked_in_the_inbox_and_an_act_is_about_those_of_its_kind_and_scope() {
     let mut state = imported();
-    // The card of the other scope, the import of three, the two warnings.
+    // The card of the other scope, the import with three items, and the two warnings.
     press(&mut state, "space space space");
     assert_eq!(state.conflicts.marks.len(), 6);
     press(&mut state, "g j");
@@ -396,7 +397,7 @@ fn a_group_and_a_range_are_marked_and_unmarked() {
     assert!(state.conflicts.marks.is_empty());
     press(&mut state, "space G V");
     assert_eq!(state.conflicts.marks.len(), 6);
-    // What is settled elsewhere is no longer marked.
+    // An item that was settled elsewhere is no longer marked.
     reread(&mut state, change("max", "x"), &without(InboxKind::Refused));
     let mut view = after_import();
     view.groups.remove(0);
@@ -439,7 +440,7 @@ fn what_is_settled_by_one_act_leaves_without_a_word() {
     serve_view(&mut state, out, &view);
     assert_eq!(selectable_rows(&state), ["card 09", "2 of an import, Warned"]);
     assert!(!toasts(&state).contains("Already"), "{}", toasts(&state));
-    // One undo brings all of them back, with the cursor; redo takes them away again.
+    // One undo restores all of them, and the cursor; redo removes them again.
     let undone = |undone, op_id, redo| {
         let (undone, op_id) = (OpId([undone; 16]), OpId([op_id; 16]));
         RequestAnswer::Undone(Box::new(UndoOutcome {

@@ -1,4 +1,4 @@
-//! Judging the pairs that wait.
+//! Tests of judging the waiting pairs.
 
 use super::*;
 use crate::{
@@ -64,7 +64,7 @@ fn a_key_judges_a_pair_and_the_next_is_shown_at_once() {
     let (ticket, verdict) = sent(&out).unwrap();
     assert_eq!((verdict.pair, verdict.verdict), (card_id(112).to_hex(), PairVerdict::Compatible));
     step(&mut state, Msg::Reply(ticket, Ok(answer(112, 2, PairEffect::Kept))));
-    assert_eq!((judging(&state).total, judging(&state).judged(), state.done.len()), (3, 2, 2));
+    assert_eq!((judging(&state).total, judging(&state).judged(), state.undo_stack.len()), (3, 2, 2));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_long_session_keeps_the_keys_of_its_last_acts_alone() {
     let mut state = inbox();
     press(&mut state, "J");
     let (mut ticket, _) = sent(&press(&mut state, "r")).unwrap();
-    let first = state.own[0];
+    let first = state.own_ops[0];
     for _ in 0..150 {
         step(&mut state, Msg::Reply(ticket, Ok(answer(110, 1, PairEffect::Replaced))));
         if let Some(Overlay::Judging(judging)) = &mut state.overlay {
@@ -80,7 +80,7 @@ fn a_long_session_keeps_the_keys_of_its_last_acts_alone() {
         }
         (ticket, _) = sent(&press(&mut state, "r")).unwrap();
     }
-    assert!(state.own.len() <= 100 && !state.own.contains(&first), "{} keys", state.own.len());
+    assert!(state.own_ops.len() <= 100 && !state.own_ops.contains(&first), "{} keys", state.own_ops.len());
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn ten_pairs_are_judged_with_ten_keys() {
     }
     assert_eq!((judging(&state).judged(), judging(&state).total), (10, 0));
     assert_eq!(verdicts.iter().filter(|verdict| **verdict == PairVerdict::Compatible).count(), 3);
-    // A key that is held down judges nothing.
+    // A key that is held down gives no verdict.
     let held = KeyPress { repeat: true, ..KeyPress::char('k') };
     assert!(written(&step(&mut state, Msg::Key(held))).is_none());
 }
@@ -180,13 +180,13 @@ fn verdicts_that_still_wait_when_the_pairs_are_closed_are_sent_all_the_same() {
     let out = step(&mut state, Msg::Reply(ticket, Ok(answer(110, 1, PairEffect::Kept))));
     let (ticket, verdict) = sent(&out).unwrap();
     assert_eq!(verdict.pair, card_id(112).to_hex());
-    // Opening the pairs again does not make its answer a late one.
+    // Opening the dialog again does not make the answer an outdated one.
     super::super::judging::open(&mut state, &mut Vec::new());
     let out = step(&mut state, Msg::Reply(ticket, Ok(answer(112, 2, PairEffect::Kept))));
     let (ticket, _) = sent(&out).unwrap();
     press(&mut state, "esc");
     step(&mut state, Msg::Reply(ticket, Ok(answer(1, 3, PairEffect::Kept))));
-    assert_eq!((state.done.len(), state.closed_pairs.is_none()), (3, true));
+    assert_eq!((state.undo_stack.len(), state.closed_pairs.is_none()), (3, true));
 }
 
 #[test]

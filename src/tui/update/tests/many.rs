@@ -1,4 +1,4 @@
-//! Many cards at once, and how many keys it takes to settle ten.
+//! Tests of settling many cards at once, and of the number of keys for ten cards.
 
 use super::*;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     tui::state::form::{FormSubject, KeepSide},
 };
 
-/// The preview of a request, or what came of it: every card settled but those of `left`.
+/// Returns the preview of a request, or its result: every card is settled except those of `left`.
 fn answer_to(request: &crate::api::ResolveManyRequest, left: &[u8]) -> RequestAnswer {
     let items = request.cards.iter().map(|card| {
         let settled = !left.iter().any(|n| card_id(*n).to_hex() == card.id);
@@ -26,7 +26,7 @@ fn answer_to(request: &crate::api::ResolveManyRequest, left: &[u8]) -> RequestAn
     }))
 }
 
-/// The request among effects.
+/// Returns the request among effects.
 fn sent(effects: &[Effect]) -> (RequestId, crate::api::ResolveManyRequest) {
     match written(effects) {
         Some((ticket, WriteRequest::ResolveMany(request))) => (ticket, request),

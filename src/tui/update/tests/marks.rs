@@ -1,4 +1,4 @@
-//! Marked claims: an act is about those that its form names, and about no others.
+//! Tests of marked claims: an act changes the claims that its form names, and no others.
 
 use super::*;
 use crate::{
@@ -71,7 +71,7 @@ fn an_act_on_the_row_under_the_cursor_leaves_the_marked_ones_alone() {
     assert_eq!(state.inbox.released, [notice(0x51)]);
 }
 
-/// The Inbox without what needs review, after a change.
+/// Sends a change, after which the Inbox has no claim that needs review.
 fn reread(state: &mut AppState, change: Change) {
     let mut view: Inbox = inbox();
     view.groups.retain(|group| group.group != InboxKind::NeedsReview);
@@ -89,10 +89,10 @@ fn nobody_else_is_named_for_what_they_did_not_settle() {
     go_to(&mut state, &review());
     reread(&mut state, Change { claims: vec![id(99)], ..Change::default() });
     assert_eq!(toasts(&state), "Already settled.");
-    // What this app settled from another screen leaves without a word.
+    // An item that this app settled from another screen leaves without a message.
     let mut state = marked(&[]);
     go_to(&mut state, &review());
-    state.remember_own(OpId([4; 16]));
+    state.record_own_op(OpId([4; 16]));
     reread(&mut state, Change { claims: vec![id(40)], op_id: Some(OpId([4; 16])), ..Change::default() });
     assert_eq!((toasts(&state).as_str(), state.inbox.settled_item.is_none()), ("", true));
 }

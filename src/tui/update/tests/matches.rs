@@ -1,4 +1,4 @@
-//! From match to match, on screens and on a page; which words a card marks; what is said of a copy.
+//! Tests of search matches on screens and pages, of the highlighted words of a card, and of messages about copies.
 
 use super::*;
 use crate::tui::{
@@ -60,7 +60,7 @@ fn a_page_is_searched_as_one_types_and_escape_goes_back_one_step() {
         Some(Overlay::Page(page)) => page.clone(),
         other => panic!("{other:?}"),
     };
-    // 2, and 20 to 29.
+    // Lines 2, and 20 to 29.
     assert_eq!((page(&state).matches().len(), page(&state).shown_match()), (11, Some(0)));
     press(&mut state, "enter n N N");
     assert_eq!(page(&state).shown_match(), Some(10), "round and round");
@@ -106,7 +106,7 @@ fn what_became_of_a_copy_is_shown_when_it_is_known() {
     assert_eq!(toasts(&state), "Copied with wl-copy: ergo tui");
 }
 
-/// Presses a key on the Timeline of a daemon with 3,000 acts, of which each thousandth is about a needle.
+/// Presses a key on the Timeline of a daemon with 3,000 acts, of which every thousandth is about a needle.
 fn press_on_acts(state: &mut AppState, key: &str) {
     let act = |n: u32| {
         let statement = if n % 1_000 == 500 { "the needle" } else { "straw" };

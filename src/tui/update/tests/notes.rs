@@ -80,7 +80,7 @@ fn a_conflict_leads_to_its_card_and_a_principle_to_its_history() {
 #[test]
 fn the_inbox_leads_to_what_may_be_promoted_and_a_person_accepts_it() {
     let mut state = app(SIZE, Opening { scope: Some(scope("api")), ..Opening::default() });
-    state.inbox.begin();
+    state.inbox.reset();
     let ticket = state.ticket(Slot::Inbox);
     let inbox = crate::api::Inbox { promotions: 1, ..crate::api::Inbox::default() };
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(inbox))));
@@ -96,7 +96,7 @@ fn the_inbox_leads_to_what_may_be_promoted_and_a_person_accepts_it() {
     let out = press(&mut state, "y");
     let Some((_, WriteRequest::Promote(request))) = written(&out) else { panic!("{out:?}") };
     assert_eq!(request.claims, [insights.items[1].claim.to_hex()]);
-    // What is a claim of the organisation already is not promoted again.
+    // An insight that is a claim of the organisation already is not promoted again.
     state.notes.place(0);
     state.acting = None;
     press(&mut state, "p");

@@ -1,4 +1,4 @@
-//! A daemon that did not answer once, and does.
+//! Tests of a daemon that did not answer one request, and then answers again.
 
 use super::*;
 

@@ -24,7 +24,7 @@ fn name(state: &AppState) -> String {
     }
 }
 
-/// The daemon answers: nobody waits any more, or the same as before.
+/// Sends a change of a peer, and answers the reads that follow: with nobody waiting, or as before.
 fn answered(state: &mut AppState, nobody_waits: bool) {
     let effects =
         step(state, Msg::Live(Live::Change(Box::new(Change { act: "sync.peer".into(), ..Change::default() }))));
@@ -90,7 +90,7 @@ fn a_team_is_never_called_in_sync_while_something_was_not_let_in() {
     assert_eq!(state.peers.attention(), 2);
     let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
     assert!(shown.contains("2 in quarantine") && !shown.contains("in sync"), "{shown}");
-    // Nor while a peer did not admitted what this device brought.
+    // Nor while a peer did not accept what this device sent.
     let mut status = sync_status();
     let peer = status.teams[0].peers.iter_mut().find(|peer| !peer.you && peer.connected).unwrap();
     peer.not_taken = 3;

@@ -1,4 +1,4 @@
-//! Another scope is shown: what stood on the screen before is gone from it, and no key acts on it.
+//! Tests of a change of scope: the old items are gone from the screen, and no key acts on them.
 
 use super::*;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     tui::sample::screens::three_cards,
 };
 
-/// The reads among effects.
+/// Returns the reads among effects.
 fn reads(effects: &[Effect]) -> Vec<(RequestId, ReadRequest)> {
     let read = |effect: &Effect| match effect {
         Effect::Read(ticket, read) => Some((*ticket, read.clone())),

@@ -11,7 +11,7 @@ fn at(screen: Screen) -> AppState {
     app(SIZE, Opening { screen: Some(screen), ..Opening::default() })
 }
 
-/// The last query of a kind among effects.
+/// Returns the last query of a kind among effects.
 fn asked<T>(effects: &[Effect], of: impl Fn(&ReadRequest) -> Option<T>) -> Option<T> {
     effects.iter().rev().find_map(|effect| match effect {
         Effect::Read(_, read) => of(read),
@@ -19,7 +19,7 @@ fn asked<T>(effects: &[Effect], of: impl Fn(&ReadRequest) -> Option<T>) -> Optio
     })
 }
 
-/// Presses one key and returns everything that is asked for.
+/// Presses a key, and returns all effects.
 fn key(state: &mut AppState, key: &str) -> Vec<Effect> {
     state.now += 500;
     step(state, Msg::Key(KeyPress::parse(key).unwrap()))
@@ -148,7 +148,7 @@ fn the_key_of_why_leads_there_and_types_nothing() {
     assert_eq!((state.screen, state.overlay.is_none()), (Screen::Why, true));
     let out = press(&mut state, "q");
     assert!(out.contains(&Effect::Quit), "a key that follows is a key: {out:?}");
-    // The chain that was read last is there again.
+    // The chain that was read last is shown again.
     press(&mut state, "2 w");
     let before = state.why.subject.clone();
     assert!(before.is_some());

@@ -1,4 +1,5 @@
-//! One search, from everywhere: what has the words, and what is near to them below it; and the scope on a page.
+//! Tests of the search, from any screen: claims with the words, and related claims below them; and of the snapshot of a
+//! scope.
 
 use super::*;
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
     },
 };
 
-/// An app whose search found nothing that has the words.
+/// An app whose search found no claim with the words.
 fn without_words() -> AppState {
     let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
     let mut queue = Vec::new();
@@ -102,7 +103,7 @@ fn where_no_claim_has_the_words_the_cursor_stands_on_what_is_near() {
     assert_eq!(state.selected_claim().unwrap().id, id(10));
     press(&mut state, "k");
     assert_eq!(state.claims.related.row(), Some(0));
-    // A filter that recall cannot tell of takes it away.
+    // A filter that recall does not know removes the related claims.
     press(&mut state, "m");
     assert_eq!(state.claims.related.near().len(), 0);
 }
@@ -149,7 +150,7 @@ fn the_scope_on_a_page_is_read_scrolled_copied_and_closed() {
     assert_eq!(state.screen, Screen::Claims, "q closes the page, not the app");
 }
 
-/// The titles of the acts that the palette lists for what is typed.
+/// Returns the titles of the actions that the palette lists for a search.
 fn listed(state: &mut AppState, typed: &str) -> Vec<&'static str> {
     let keys: Vec<String> = typed.chars().map(|c| if c == ' ' { "space".to_owned() } else { c.to_string() }).collect();
     press(state, &format!("? {}", keys.join(" ")));

@@ -1,4 +1,4 @@
-//! The Timeline as a story.
+//! Tests of the Timeline as a story.
 
 use super::*;
 use crate::tui::state::{Focus, story::StoryRow};

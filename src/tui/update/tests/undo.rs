@@ -1,4 +1,4 @@
-//! Undo and redo: what is undone, in which order, and what is asked first.
+//! Tests of undo and redo: what is undone, in which order, and what needs a confirmation.
 
 use super::*;
 use crate::tui::{
@@ -46,8 +46,8 @@ fn question(state: &AppState) -> Option<(String, String)> {
 #[test]
 fn what_this_session_did_goes_newest_first_and_redo_says_what_it_redid() {
     let mut state = cards();
-    state.did(act(1, "api"));
-    state.did(act(2, "api"));
+    state.record_act(act(1, "api"));
+    state.record_act(act(2, "api"));
     state.inbox.settled = 2;
     let (ticket, op) = undo_sent(&press(&mut state, "u")).unwrap();
     assert_eq!(op, Some(OpId([2; 16])));
@@ -98,7 +98,7 @@ fn what_an_agent_did_is_not_undone_by_that_key() {
 fn an_act_in_a_scope_that_is_not_shown_is_asked_about() {
     let mut state = cards();
     state.scope = Some(scope("api"));
-    state.did(act(1, "web"));
+    state.record_act(act(1, "web"));
     assert!(written(&press(&mut state, "u")).is_none());
     let (question_text, effect) = question(&state).unwrap();
     assert_eq!(question_text, "Undo a change in acme/web?");
@@ -119,20 +119,20 @@ fn nothing_offers_to_undo_a_redaction() {
     let ticket = written(&out).unwrap().0;
     step(&mut state, done("Redacted the text of a claim", None).to(ticket));
     assert_eq!(toasts(&state), "Redacted the text of a claim in acme/api.");
-    assert!(state.done.is_empty(), "the key goes on to what can be undone");
+    assert!(state.undo_stack.is_empty(), "the key goes on to what can be undone");
 }
 
 #[test]
 fn what_somebody_else_undid_first_gives_way_to_the_act_before() {
     let mut state = cards();
-    state.did(act(1, "api"));
-    state.did(act(2, "api"));
+    state.record_act(act(1, "api"));
+    state.record_act(act(2, "api"));
     let (ticket, _) = undo_sent(&press(&mut state, "u")).unwrap();
     step(&mut state, Msg::Reply(ticket, Err(failure(FailureKind::Stale))));
     assert_eq!(undo_sent(&press(&mut state, "u")).unwrap().1, Some(OpId([1; 16])));
 }
 
-/// A change of this session, as it comes over the event stream.
+/// Returns the event-stream message about a change of this session.
 fn own_change(op: Option<OpId>) -> Msg {
     let change = Change {
         event: "change".into(),
@@ -150,7 +150,7 @@ fn own_change(op: Option<OpId>) -> Msg {
 fn an_act_whose_answer_was_lost_is_the_next_to_be_undone() {
     for change_first in [true, false] {
         let mut state = cards();
-        state.did(act(1, "api"));
+        state.record_act(act(1, "api"));
         let (ticket, WriteRequest::Resolve { request, .. }) = written(&press(&mut state, "a enter")).unwrap() else {
             panic!()
         };
@@ -179,6 +179,6 @@ fn an_answered_act_is_not_counted_twice_when_its_change_arrives() {
         for message in if change_first { [change, answer] } else { [answer, change] } {
             step(&mut state, message);
         }
-        assert_eq!(state.done.len(), 1, "change first: {change_first}");
+        assert_eq!(state.undo_stack.len(), 1, "change first: {change_first}");
     }
 }
