@@ -68,10 +68,8 @@ impl HighlightMode {
     }
 }
 
-/// The cards.
 #[derive(Clone, Debug, Default)]
 pub struct ConflictsState {
-    /// The cards.
     pub list: Windowed<CardSummary>,
     /// Which cards are listed.
     pub filter: CardListFilter,
@@ -116,7 +114,6 @@ impl ConflictsState {
 /// A card, ready to be shown.
 #[derive(Clone, Debug)]
 pub struct Card {
-    /// The card.
     pub view: CardView,
     /// The index of the side that is compared with the first one; at least 1.
     pub other: usize,

@@ -12,7 +12,6 @@ const MAX_INSIGHTS: usize = 200;
 /// Which rows are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NotesListing {
-    /// The files.
     #[default]
     Files,
     /// The insights: what several projects say alike.
@@ -46,7 +45,6 @@ impl NotesState {
         InsightsQuery { org_id: scope.org_id.clone(), limit: Some(MAX_INSIGHTS), ..InsightsQuery::default() }
     }
 
-    /// The files.
     pub fn files(&self) -> &[NoteFileView] {
         self.status.as_ref().map_or(&[], |status| &status.files)
     }

@@ -21,7 +21,6 @@ pub enum PeerEntry<'a> {
 pub enum PeerEntryId {
     /// A join request.
     Pending(String),
-    /// A team.
     Team(EventId),
     /// A device of a team.
     Peer(EventId, DeviceId),

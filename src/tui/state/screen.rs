@@ -69,7 +69,6 @@ impl Screen {
 /// The part of a screen with a list that has the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Focus {
-    /// The list.
     #[default]
     List,
     /// The item under the cursor of the list, in full.

@@ -25,7 +25,7 @@ pub struct SessionAct {
     pub settled: usize,
 }
 
-/// Matches acts of this session that got no answer with their changes from the event stream.
+/// Pairs this session's acts that got no answer with their changes from the event stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnansweredActs {
     /// The `op_id` of the act that waits for its answer, if the act can be undone.

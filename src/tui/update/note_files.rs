@@ -34,7 +34,6 @@ pub(super) fn switch_listing(state: &mut AppState) {
     state.notes.switch_listing();
 }
 
-/// Puts the cursor on a row.
 pub(super) fn place(state: &mut AppState, row: usize) {
     state.notes.place(row);
 }

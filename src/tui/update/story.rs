@@ -43,7 +43,6 @@ pub(super) fn request(state: &mut AppState, out: &mut Vec<Effect>) {
     reads::read(state, Slot::Story, ReadRequest::Story(query), out);
 }
 
-/// Puts the cursor on a row.
 pub(super) fn place(state: &mut AppState, row: usize) {
     if let Some(story) = &mut state.timeline.story {
         story.place(row);

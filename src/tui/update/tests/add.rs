@@ -1,4 +1,4 @@
-//! Adding a claim, copying one, opening its source, sorting the list, and the theme.
+//! Tests of adding a claim, copying one, opening its source, sorting the list, and the theme.
 
 use super::*;
 use crate::{api::RememberRequest, domain::ClaimKind, tui::theme::ThemeBase};

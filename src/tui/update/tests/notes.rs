@@ -1,4 +1,4 @@
-//! The Notes screen.
+//! Tests of the Notes screen.
 
 use super::*;
 use crate::{

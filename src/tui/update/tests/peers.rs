@@ -1,4 +1,4 @@
-//! The Peers screen.
+//! Tests of the Peers screen.
 
 use super::{SIZE, failure, toasts};
 use crate::{

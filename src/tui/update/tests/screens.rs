@@ -1,4 +1,4 @@
-//! Timeline, Log, Models, the tour, and the filters of the claims.
+//! Tests of the Timeline, the log, Models, the tour, and the filters of the claims.
 
 use super::*;
 use crate::tui::{
