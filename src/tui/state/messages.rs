@@ -53,7 +53,7 @@ impl AppState {
     pub fn toast_with(&mut self, tone: Tone, text: impl Into<String>, hint: &str) -> Effect {
         let text = text.into();
         let hint = self.keys.say(hint);
-        self.note(tone, text.clone());
+        self.add_log_line(tone, text.clone());
         let until = self.now + TOAST_MS;
         // A message about a success or for information replaces the earlier ones; a warning or an error stays for its
         // time.
@@ -67,7 +67,7 @@ impl AppState {
     }
 
     /// Adds a line to the session's log.
-    pub fn note(&mut self, tone: Tone, text: impl Into<String>) {
+    pub fn add_log_line(&mut self, tone: Tone, text: impl Into<String>) {
         if self.log.len() == MAX_LOG_LINES {
             self.log.pop_front();
         }

@@ -86,7 +86,7 @@ pub(super) fn toggle_mouse(state: &mut AppState, out: &mut Vec<Effect>) {
 pub(super) fn send(state: &mut AppState, write: WriteRequest, acting: Acting, out: &mut Vec<Effect>) {
     let ticket = state.ticket(Slot::Act);
     super::inbox::begin_act(state, &acting);
-    state.note(Tone::Info, format!("$ {}", command_line::of(&write)));
+    state.add_log_line(Tone::Info, format!("$ {}", command_line::of(&write)));
     state.acting = Some(acting);
     state.act_sent(super::undo::undoable(&write));
     if let Some(op) = command_line::op(&write) {

@@ -101,7 +101,7 @@ fn write(state: &mut AppState, scope: &Scope, verdicts: Vec<(PairInDoubt, PairVe
     let verdict = |(pair, verdict): (PairInDoubt, _)| VerdictOnPair { pair: pair.id.to_hex(), verdict, because: None };
     let verdicts = verdicts.into_iter().map(verdict).collect();
     let write = WriteRequest::JudgePairs(JudgePairsRequest { caller, verdicts, ..JudgePairsRequest::default() });
-    state.note(Tone::Info, format!("$ {}", command_line::of(&write)));
+    state.add_log_line(Tone::Info, format!("$ {}", command_line::of(&write)));
     let ticket = state.ticket(Slot::Judged);
     out.push(Effect::Write(ticket, Box::new(write)));
 }
@@ -120,7 +120,7 @@ pub(super) fn stored(state: &mut AppState, judged: JudgedPairs, out: &mut Vec<Ef
         out.push(state.toast(Tone::Info, STALE));
     }
     let JudgedPairs { op_id, scope, summary, .. } = judged;
-    state.note(Tone::Done, sentence(&summary));
+    state.add_log_line(Tone::Done, sentence(&summary));
     state.record_act(SessionAct { op: op_id, scope, summary, about: Vec::new(), settled: 0 });
     state.requests.inbox = true;
     send(state, out);
@@ -170,7 +170,7 @@ pub(super) fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure,
             out.push(state.toast(Tone::Bad, format!("{lost}{message}")));
         }
     }
-    state.note(Tone::Bad, message);
+    state.add_log_line(Tone::Bad, message);
 }
 
 /// Moves by a number of pairs.

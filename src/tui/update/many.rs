@@ -235,7 +235,7 @@ fn done(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
     let left = answer.items.iter().filter(|item| !item.settled).count();
     let more = if left == 0 { String::new() } else { state.keys.say(" The others are still marked; {log} says why.") };
     for item in answer.items.iter().filter(|item| !item.settled) {
-        state.note(Tone::Warn, format!("Card {} was not changed: {}", item.card.short(), item.summary));
+        state.add_log_line(Tone::Warn, format!("Card {} was not changed: {}", item.card.short(), item.summary));
     }
     let (summary, place) = (answer.summary.trim_end_matches('.'), state.scope_suffix(&answer.scope));
     out.push(state.toast_with(Tone::Done, format!("{summary}{place}.{more}"), "{undo} to undo"));

@@ -18,7 +18,7 @@ pub(super) fn show(state: &mut AppState) {
 
 /// Recomputes all vectors.
 pub(super) fn reembed(state: &mut AppState, out: &mut Vec<Effect>) {
-    state.note(Tone::Info, "$ ergo reembed");
+    state.add_log_line(Tone::Info, "$ ergo reembed");
     state.models.reembed = Some(Reembedded::default());
     request_step(state, out);
 }

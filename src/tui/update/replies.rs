@@ -400,7 +400,7 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
         judging::failed(state, slot, failure, out);
     }
     if failure.kind == FailureKind::Unreachable {
-        state.note(Tone::Bad, failure.message.clone());
+        state.add_log_line(Tone::Bad, failure.message.clone());
         reads::daemon_lost(state, failure.message.clone());
         return;
     }
@@ -445,10 +445,10 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
         }
         Slot::Injected => {
             state.agents.injected = Some(Vec::new());
-            state.note(Tone::Warn, message);
+            state.add_log_line(Tone::Warn, message);
         }
         // These only add to a list that is complete without them, so the failure goes to the log only.
-        Slot::Found | Slot::Ingested => state.note(Tone::Warn, message),
+        Slot::Found | Slot::Ingested => state.add_log_line(Tone::Warn, message),
         Slot::Health | Slot::Scopes => out.push(state.toast(Tone::Bad, message)),
         Slot::Join => teams::poll_failed(state, failure, message, out),
         Slot::LastAct | Slot::Marked | Slot::Question => out.push(state.toast(Tone::Bad, message)),
@@ -469,7 +469,7 @@ fn act_failed(state: &mut AppState, failure: &RequestFailure, out: &mut Vec<Effe
     }
     form::failed(state, acting.as_ref(), failure);
     if form::is_open(state, acting.as_ref()) {
-        state.note(Tone::Bad, failure.message.clone());
+        state.add_log_line(Tone::Bad, failure.message.clone());
     } else {
         let hint = failure.hint.as_deref().map_or_else(String::new, |hint| format!(" ({hint})"));
         out.push(state.toast(Tone::Bad, format!("{}{hint}", failure.message)));

@@ -37,7 +37,7 @@ pub(super) fn cards_marked(state: &AppState) -> Availability {
 }
 
 /// Checks an act on the marked cards or, if none is marked, on the card under the cursor.
-fn act_or_many(state: &AppState, act: CardAct) -> Availability {
+fn act_on_one_or_marked(state: &AppState, act: CardAct) -> Availability {
     if state.is_marked() { cards_marked(state) } else { self::act(state, act) }
 }
 
@@ -125,7 +125,7 @@ pub(super) fn card_details(state: &AppState) -> Availability {
 }
 
 pub(super) fn keep_new(state: &AppState) -> Availability {
-    act_or_many(state, CardAct::Supersede)?;
+    act_on_one_or_marked(state, CardAct::Supersede)?;
     if state.is_marked() {
         return Ok(());
     }
@@ -155,15 +155,15 @@ pub(super) fn narrow(state: &AppState) -> Availability {
 }
 
 pub(super) fn exception(state: &AppState) -> Availability {
-    act_or_many(state, CardAct::Exception)
+    act_on_one_or_marked(state, CardAct::Exception)
 }
 
 pub(super) fn dismiss(state: &AppState) -> Availability {
-    act_or_many(state, CardAct::Dismiss)
+    act_on_one_or_marked(state, CardAct::Dismiss)
 }
 
 pub(super) fn discard(state: &AppState) -> Availability {
-    act_or_many(state, CardAct::Discard)
+    act_on_one_or_marked(state, CardAct::Discard)
 }
 
 pub(super) fn answer_yes(state: &AppState) -> Availability {
@@ -175,7 +175,7 @@ pub(super) fn answer_no(state: &AppState) -> Availability {
 }
 
 pub(super) fn snooze(state: &AppState) -> Availability {
-    act_or_many(state, CardAct::Snooze)
+    act_on_one_or_marked(state, CardAct::Snooze)
 }
 
 /// Cards are listed.
