@@ -352,7 +352,7 @@ impl AppState {
     }
 
     /// Returns the scope of the item under the cursor, on the Inbox and its lists of cards.
-    fn scope_under(&self) -> Option<&Scope> {
+    fn scope_at_cursor(&self) -> Option<&Scope> {
         match self.screen {
             Screen::Inbox => self.inbox.scope(),
             Screen::Cards => self.conflicts.list.current().map(|card| &card.scope),
@@ -363,7 +363,7 @@ impl AppState {
     /// Returns the cards that one act would settle: the marked cards in the scope of the card under the cursor,
     /// otherwise the cards of the import under the cursor. Empty if the act is about one card.
     pub fn marked_cards(&self) -> Vec<&CardSummary> {
-        let Some(scope) = self.scope_under() else { return Vec::new() };
+        let Some(scope) = self.scope_at_cursor() else { return Vec::new() };
         let on_card = match self.inbox.current() {
             _ if self.screen == Screen::Cards => true,
             Some(InboxRow::Item(_, InboxItem::Card(_)) | InboxRow::Import(InboxKind::Refused, _)) => true,

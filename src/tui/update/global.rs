@@ -14,7 +14,7 @@ use crate::{
 /// Switches between all scopes and the scope of the item under the cursor.
 pub(super) fn toggle_scope(state: &mut AppState) {
     state.scope = match state.scope {
-        None => Some(scope_shown(state)),
+        None => Some(scope_at_cursor(state)),
         Some(_) => None,
     };
     claims::rescope(state);
@@ -182,10 +182,10 @@ pub(super) fn back(state: &mut AppState) {
 /// Returns the scope of an act that is about neither a claim nor a card: the shown scope; or, if all are shown, the
 /// scope of the item under the cursor.
 pub(super) fn scope_of_act(state: &AppState) -> Scope {
-    state.scope.clone().unwrap_or_else(|| scope_shown(state))
+    state.scope.clone().unwrap_or_else(|| scope_at_cursor(state))
 }
 
-fn scope_shown(state: &AppState) -> Scope {
+fn scope_at_cursor(state: &AppState) -> Scope {
     match state.screen {
         Screen::Cards => state.conflicts.list.current().map(|card| card.scope.clone()),
         Screen::Claims | Screen::Why => state.selected_claim().map(|claim| claim.scope.clone()),
