@@ -7,7 +7,7 @@ use ratatui::{
 
 use super::{
     Shape,
-    claims::group,
+    claims::grouped,
     empty,
     paint::{Paint, labelled, rows, span},
 };
@@ -23,22 +23,20 @@ use crate::{
     },
 };
 
-/// Columns of the labels.
-const LABEL: usize = 11;
+const LABEL_WIDTH: usize = 11;
 
-/// Columns of the day, the minute, the writer and the verb.
-const DAY: usize = 11;
-const MINUTE: usize = 6;
-const WHO: usize = 14;
-const VERB: usize = 12;
+const DAY_WIDTH: usize = 11;
+const MINUTE_WIDTH: usize = 6;
+const WRITER_WIDTH: usize = 14;
+const VERB_WIDTH: usize = 12;
 
-/// A list narrower than this gives its columns up to what was done: a row that begins a day names it in place of the minute.
-const NARROW: usize = 66;
+/// A list narrower than this has one column for day and minute, so that the subject has more room: the first row of a
+/// day shows the day, the others the minute.
+const NARROW_BELOW: usize = 66;
 
-/// Columns of the writer there.
-const WHO_NARROW: usize = 9;
+/// Width of the writer in a narrow list.
+const NARROW_WRITER_WIDTH: usize = 9;
 
-/// Draws the screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let Some(acts) = paint.state.acts() else { return };
     match (Shape::of(paint.state), acts.focus) {
@@ -57,7 +55,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-/// What the list holds, in words.
+/// Returns the title of the list: its period and scope.
 fn title(paint: &Paint<'_>, acts: &TimelineState) -> String {
     let state = paint.state;
     let zone = &state.settings.zone;
@@ -82,17 +80,17 @@ fn list(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
         (Some(error), _) => error.clone(),
         (None, false) => "loading…".to_owned(),
         (None, true) if list.is_empty() => "0".to_owned(),
-        // A whole log is not counted: how many there are is known once its last page is.
+        // The whole log is not counted: the total is known once the last page is loaded.
         (None, true) if acts.span == Period::All && !list.is_whole() => {
-            format!("{} of more than {} {down}", group(list.cursor() + 1), group(list.known()))
+            format!("{} of more than {} {down}", grouped(list.cursor() + 1), grouped(list.known()))
         }
-        (None, true) => format!("{} of {}", group(list.cursor() + 1), group(list.total())),
+        (None, true) => format!("{} of {}", grouped(list.cursor() + 1), grouped(list.total())),
     };
     let inner = paint.pane(area, &title(paint, acts), &note, focused);
     let height = usize::from(inner.height);
     paint.hits.add_pane(inner, Pane::Acts, height);
     if list.loaded() && list.is_empty() {
-        return nothing(paint, inner, acts);
+        return draw_empty(paint, inner, acts);
     }
     let top = list.top(height);
     let width = usize::from(inner.width);
@@ -110,7 +108,7 @@ fn list(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
         let line = match list.get(index) {
             Some(event) => {
                 let own = times::spoken_day(event.at, now, zone);
-                // A day is named where it begins.
+                // Only the first row of a day names it.
                 let named = if own == day { "" } else { own.as_str() };
                 let line = row(paint, event, (named, &words), width, current);
                 day = own;
@@ -123,7 +121,7 @@ fn list(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
     }
 }
 
-fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
+fn draw_empty(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
     let (heading, step) = match acts.span {
         Period::LastHere => ("Nothing happened since your last visit", "Press {timeline_period} to go further back."),
         Period::Yesterday | Period::Week => {
@@ -131,10 +129,10 @@ fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
         }
         Period::All => ("Nothing happened yet", "Write the first claim: ergo remember '…' --reason '…'"),
     };
-    empty::card(paint, area, heading, &[paint.state.keys.say(step)]);
+    empty::centred_message(paint, area, heading, &[paint.state.keys.say(step)]);
 }
 
-/// An act in one line: day, minute, writer, verb, and what it was about, with the words of a search marked.
+/// Formats an act as one line: day, minute, writer, verb, and subject, with the words of a search highlighted.
 fn row(
     paint: &Paint<'_>,
     event: &EventView,
@@ -148,13 +146,16 @@ fn row(
     let minute = times::clock(event.at, &paint.state.settings.zone);
     let undone = if event.undone { "undone" } else { "" };
     let what = about(event);
-    let narrow = width < NARROW;
+    let narrow = width < NARROW_BELOW;
     let (when, who_columns) = match (narrow, day.is_empty()) {
-        (true, true) => (vec![span(text::pad(&minute, DAY), theme.dim)], WHO_NARROW),
-        (true, false) => (vec![span(text::pad(day, DAY), theme.title)], WHO_NARROW),
-        (false, _) => (vec![span(text::pad(day, DAY), theme.title), span(text::pad(&minute, MINUTE), theme.dim)], WHO),
+        (true, true) => (vec![span(text::pad(&minute, DAY_WIDTH), theme.dim)], NARROW_WRITER_WIDTH),
+        (true, false) => (vec![span(text::pad(day, DAY_WIDTH), theme.title)], NARROW_WRITER_WIDTH),
+        (false, _) => (
+            vec![span(text::pad(day, DAY_WIDTH), theme.title), span(text::pad(&minute, MINUTE_WIDTH), theme.dim)],
+            WRITER_WIDTH,
+        ),
     };
-    let used = 2 + DAY + if narrow { 0 } else { MINUTE } + who_columns + VERB;
+    let used = 2 + DAY_WIDTH + if narrow { 0 } else { MINUTE_WIDTH } + who_columns + VERB_WIDTH;
     let room = width.saturating_sub(used + if undone.is_empty() { 0 } else { undone.len() + 1 });
     let (text_style, verb_style) = match (event.undone, event.kind.as_str()) {
         (true, _) => (theme.dim, theme.dim),
@@ -168,15 +169,15 @@ fn row(
     spans.extend([
         span(text::pad(who, who_columns - 1), theme.dim),
         Span::raw(" "),
-        span(text::pad(event.verb(), VERB - 1), verb_style),
+        span(text::pad(event.verb(), VERB_WIDTH - 1), verb_style),
         Span::raw(" "),
     ]);
-    spans.extend(paint.found(words, &text::pad(&what, room), text_style));
+    spans.extend(paint.highlight(words, &text::pad(&what, room), text_style));
     spans.push(span(if undone.is_empty() { String::new() } else { format!(" {undone}") }, theme.warn));
     Line::from(spans)
 }
 
-/// What an act was about, in a line.
+/// Returns in one line what an act was about.
 fn about(event: &EventView) -> String {
     let what = event.subject().or_else(|| event.reason.clone());
     let what = what.unwrap_or_else(|| event.targets.first().map(|id| id.short()).unwrap_or_default());
@@ -194,12 +195,12 @@ fn detail(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
         paint.hits.add_pane(inner, Pane::Act, usize::from(inner.height));
         return;
     };
-    let lines = full(paint, event, width);
+    let lines = act_in_full(paint, event, width);
     paint.document(area, Pane::Act, "Change", &lines, acts.scroll, focused);
 }
 
-/// An act in full.
-fn full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>> {
+/// Lays out an act in full.
+fn act_in_full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let zone = &state.settings.zone;
     let dot = theme.glyphs.dot;
@@ -210,9 +211,9 @@ fn full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>
         out.extend(text::wrap(&what, width, theme.text));
     }
     out.push(Line::default());
-    let body = width.saturating_sub(LABEL);
+    let body = width.saturating_sub(LABEL_WIDTH);
     let mut field = |label: &str, value: &str, style| {
-        out.extend(labelled(label, text::wrap(value, body, style), LABEL, theme.dim));
+        out.extend(labelled(label, text::wrap(value, body, style), LABEL_WIDTH, theme.dim));
     };
     if let (Some(_), Some(about)) = (&event.statement, &event.about) {
         field("about", about, theme.text);

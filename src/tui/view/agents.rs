@@ -1,4 +1,5 @@
-//! The Agents screen: which agents there are, what the one under the cursor did, what of it was refused, and what was injected.
+//! The Agents screen: the agents, the changes and refused writes of the one under the cursor, and the claims injected
+//! for it.
 
 use ratatui::{
     layout::Rect,
@@ -7,7 +8,7 @@ use ratatui::{
 
 use super::{
     Shape,
-    claims::group,
+    claims::grouped,
     empty,
     paint::{Paint, rows, span},
 };
@@ -25,23 +26,25 @@ use crate::{
     },
 };
 
-/// Lines about the agent under the cursor, above what it did, its border included.
-const SUMMARY: u16 = 8;
+/// Height of the summary of the agent under the cursor, with its border.
+const SUMMARY_HEIGHT: u16 = 8;
 
-/// Draws the screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let agents = &paint.state.agents;
     let entries = agents.entries();
     if entries.is_empty() {
-        return nothing(paint, area);
+        return draw_empty(paint, area);
     }
     match (Shape::of(paint.state), agents.focus) {
         (Shape::Wide, _) => {
             let width = (area.width * 2 / 5).min(56);
             list(paint, Rect { width, ..area }, &entries);
             let right = Rect { x: area.x + width, width: area.width - width, ..area };
-            summary(paint, Rect { height: SUMMARY, ..right });
-            acts(paint, Rect { y: right.y + SUMMARY, height: right.height.saturating_sub(SUMMARY), ..right });
+            summary(paint, Rect { height: SUMMARY_HEIGHT, ..right });
+            acts(
+                paint,
+                Rect { y: right.y + SUMMARY_HEIGHT, height: right.height.saturating_sub(SUMMARY_HEIGHT), ..right },
+            );
         }
         (Shape::Mid, _) => {
             let wanted = u16::try_from(entries.len()).unwrap_or(u16::MAX).saturating_add(2);
@@ -54,29 +57,29 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-fn nothing(paint: &mut Paint<'_>, area: Rect) {
+fn draw_empty(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let inner = paint.pane(area, "Agents", "", true);
     paint.hits.add_pane(inner, Pane::Agents, usize::from(inner.height));
     if let Some(error) = &state.agents.error {
-        return empty::card(paint, inner, error, &[state.keys.say("{reload} tries again.")]);
+        return empty::centred_message(paint, inner, error, &[state.keys.say("{reload} tries again.")]);
     }
     if state.agents.view.is_none() {
-        return empty::card(paint, inner, "Loading…", &[]);
+        return empty::centred_message(paint, inner, "Loading…", &[]);
     }
     let place = state.scope.as_ref().map_or_else(|| "yet".to_owned(), |scope| format!("in {scope}"));
     let body = [
         state.keys.say("{agent_setup} previews the setup that connects the agents installed here."),
         "On the command line: ergo setup --dry-run".to_owned(),
     ];
-    empty::card(paint, inner, &format!("No agent is connected, and none has written {place}"), &body);
+    empty::centred_message(paint, inner, &format!("No agent is connected, and none has written {place}"), &body);
 }
 
 fn list(paint: &mut Paint<'_>, area: Rect, entries: &[AgentEntry]) {
     let agents = &paint.state.agents;
     let focused = agents.focus == Focus::List;
-    let here: usize = entries.iter().map(|entry| entry.sessions.len()).sum();
-    let note = match (&agents.error, here) {
+    let connected: usize = entries.iter().map(|entry| entry.sessions.len()).sum();
+    let note = match (&agents.error, connected) {
         _ if paint.state.is_offline() => "unknown: the daemon is not running".to_owned(),
         (Some(error), _) => error.clone(),
         (None, 0) => "no session is connected".to_owned(),
@@ -96,27 +99,28 @@ fn list(paint: &mut Paint<'_>, area: Rect, entries: &[AgentEntry]) {
     }
 }
 
-/// An agent in one line: whether it is here, its name, how much it wrote, what was refused and injected.
+/// Formats an agent as one line: whether it is connected, its name, and how much it wrote, was refused and got
+/// injected.
 fn line(paint: &Paint<'_>, entry: &AgentEntry, width: usize, current: bool) -> Line<'static> {
     let theme = paint.theme;
-    let here = !entry.sessions.is_empty() && !paint.state.is_offline();
-    let (dot, dot_style) = if here { (theme.glyphs.live, theme.ok) } else { (theme.glyphs.dead, theme.dim) };
+    let connected = !entry.sessions.is_empty() && !paint.state.is_offline();
+    let (dot, dot_style) = if connected { (theme.glyphs.live, theme.ok) } else { (theme.glyphs.dead, theme.dim) };
     let mut parts = Vec::new();
     if let Some(wrote) = &entry.wrote {
-        parts.push(format!("{} {}", group(wrote.wrote), if wrote.wrote == 1 { "change" } else { "changes" }));
+        parts.push(format!("{} {}", grouped(wrote.wrote), if wrote.wrote == 1 { "change" } else { "changes" }));
     }
     let refused = entry.wrote.as_ref().map_or(0, |wrote| wrote.refused);
     if refused > 0 {
-        parts.push(format!("{} refused", group(refused)));
+        parts.push(format!("{} refused", grouped(refused)));
     }
     if entry.injected > 0 {
-        parts.push(format!("{} injected", group(entry.injected)));
+        parts.push(format!("{} injected", grouped(entry.injected)));
     }
     if parts.is_empty() {
         parts.push("wrote nothing".to_owned());
     }
     let age = entry.wrote.as_ref().map_or_else(String::new, |wrote| times::age(wrote.last, paint.state.now));
-    // The name comes first if there is little room, then as much as fits whole.
+    // The name has priority: of the other parts, only those are shown that fit as a whole.
     let most = width.saturating_sub(22);
     while parts.len() > 1 && text::width(&parts.join(", ")) > most {
         parts.pop();
@@ -128,7 +132,7 @@ fn line(paint: &Paint<'_>, entry: &AgentEntry, width: usize, current: bool) -> L
         Span::raw(" "),
         span(dot, dot_style),
         Span::raw(" "),
-        span(text::pad(&name(entry), room), if here { theme.title } else { theme.text }),
+        span(text::pad(&name(entry), room), if connected { theme.title } else { theme.text }),
         Span::raw("  "),
         span(end, if refused > 0 { theme.warn } else { theme.dim }),
         span(format!("{age:>5}"), theme.dim),
@@ -139,7 +143,7 @@ fn name(entry: &AgentEntry) -> String {
     entry.name.clone().unwrap_or_else(|| "unnamed agent".to_owned())
 }
 
-/// The agent under the cursor in a few lines.
+/// Draws the summary of the agent under the cursor.
 fn summary(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let theme = paint.theme;
@@ -147,7 +151,7 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
     let inner = paint.pane(area, &name(&entry), "", false);
     let dot = theme.glyphs.dot;
     let mut fields: Vec<(String, String, _)> = Vec::new();
-    let here: Vec<String> = entry
+    let connected: Vec<String> = entry
         .sessions
         .iter()
         .map(|session| {
@@ -158,18 +162,18 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
             }
         })
         .collect();
-    let here = if state.is_offline() { Vec::new() } else { here };
-    let part = entry.name.as_deref().and_then(built_in);
-    let (words, style) = if let Some(part) = part.filter(|_| here.is_empty()) {
-        (part.to_owned(), theme.dim)
+    let connected = if state.is_offline() { Vec::new() } else { connected };
+    let description = entry.name.as_deref().and_then(built_in);
+    let (words, style) = if let Some(description) = description.filter(|_| connected.is_empty()) {
+        (description.to_owned(), theme.dim)
     } else if state.is_offline() {
         ("unknown: the daemon is not running".to_owned(), theme.dim)
-    } else if here.is_empty() {
+    } else if connected.is_empty() {
         ("not now".to_owned(), theme.dim)
     } else {
-        (here.join(&format!(" {dot} ")), theme.ok)
+        (connected.join(&format!(" {dot} ")), theme.ok)
     };
-    let label = if part.is_some() && here.is_empty() { "built in" } else { "connected" };
+    let label = if description.is_some() && connected.is_empty() { "built in" } else { "connected" };
     fields.push((label.to_owned(), words, style));
     match &entry.wrote {
         Some(wrote) => {
@@ -177,12 +181,12 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
             let people: Vec<&str> =
                 wrote.people.iter().map(String::as_str).filter(|who| *who != wrote.agent.as_str()).collect();
             let whom = if people.is_empty() { String::new() } else { format!(" for {}", people.join(", ")) };
-            let words = format!("{} {changes}{whom}", group(wrote.wrote));
+            let words = format!("{} {changes}{whom}", grouped(wrote.wrote));
             fields.push(("made".to_owned(), words, theme.text));
             let refused = match wrote.refused {
                 0 => ("nothing".to_owned(), theme.dim),
                 1 => ("one write".to_owned(), theme.warn),
-                n => (format!("{} writes", group(n)), theme.warn),
+                n => (format!("{} writes", grouped(n)), theme.warn),
             };
             fields.push(("refused".to_owned(), refused.0, refused.1));
             let first = times::ago(wrote.first, state.now);
@@ -197,8 +201,8 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
     let times: usize = state.agents.injected_here().iter().map(|injected| injected.times).sum();
     let words = match entry.injected {
         0 => "nothing".to_owned(),
-        1 => format!("one claim, {}", count(times)),
-        n => format!("{} claims, {} in all", group(n), count(times)),
+        1 => format!("one claim, {}", times_in_words(times)),
+        n => format!("{} claims, {} in all", grouped(n), times_in_words(times)),
     };
     fields.push(("injected".to_owned(), words, if entry.injected > 0 { theme.text } else { theme.dim }));
     let width = usize::from(inner.width).saturating_sub(11);
@@ -208,18 +212,18 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-/// What the agent judged, in a line; `None` if it was never asked.
+/// Returns a line about the agent's judgements; `None` if it was never asked.
 fn judged(paint: &Paint<'_>, entry: &AgentEntry) -> Option<(String, ratatui::style::Style)> {
     let judgements = &entry.wrote.as_ref()?.judgements;
     let warned = judgements.always_compatible || judgements.overturned > 0;
     Some((judgements.words()?, if warned { paint.theme.warn } else { paint.theme.text }))
 }
 
-fn count(times: usize) -> String {
-    if times == 1 { "once".to_owned() } else { format!("{} times", group(times)) }
+fn times_in_words(times: usize) -> String {
+    if times == 1 { "once".to_owned() } else { format!("{} times", grouped(times)) }
 }
 
-/// What the agent under the cursor did, or what was injected.
+/// Draws the changes or refused writes of the agent under the cursor, or the claims injected for it.
 fn acts(paint: &mut Paint<'_>, area: Rect) {
     let agents = &paint.state.agents;
     let focused = agents.focus == Focus::Detail;
@@ -240,12 +244,12 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
         (false, _) => "loading…".to_owned(),
         (true, true) => "0".to_owned(),
         (true, false) if !list.is_whole() => {
-            format!("{} of more than {} {down}", group(list.cursor() + 1), group(list.known()))
+            format!("{} of more than {} {down}", grouped(list.cursor() + 1), grouped(list.known()))
         }
-        (true, false) => format!("{} of {}", group(list.cursor() + 1), group(list.total())),
+        (true, false) => format!("{} of {}", grouped(list.cursor() + 1), grouped(list.total())),
     };
     let mut inner = paint.pane(area, &title, &note, focused);
-    // Where the agent has no lines of its own, what it judged stands above what it did.
+    // Without a summary, the judgements are shown above the list.
     if Shape::of(paint.state) != Shape::Wide
         && let Some((words, style)) = judged(paint, &entry)
     {
@@ -259,7 +263,12 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
         if list.loaded() || entry.name.is_none() {
             let heading =
                 if agents.shown == AgentListing::Refused { "Nothing was refused" } else { "It wrote nothing" };
-            empty::card(paint, inner, heading, &[paint.state.keys.say("{agent_filter} shows the other lists.")]);
+            empty::centred_message(
+                paint,
+                inner,
+                heading,
+                &[paint.state.keys.say("{agent_filter} shows the other lists.")],
+            );
         }
         return;
     }
@@ -278,7 +287,7 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-/// An act in one line: when, what was done, and what it was about.
+/// Formats an act as one line: day, minute, verb and subject. Only the first row of a day names it.
 fn row(paint: &Paint<'_>, event: &EventView, day: &mut String, width: usize, current: bool) -> Line<'static> {
     let (state, theme) = (paint.state, paint.theme);
     let zone = &state.settings.zone;
@@ -299,35 +308,35 @@ fn row(paint: &Paint<'_>, event: &EventView, day: &mut String, width: usize, cur
     ])
 }
 
-/// What hooks injected, a claim a line: how often, when last, and what it says.
+/// Draws the claims that hooks injected, one per line: how often, the statement, the hooks, and the age.
 fn injected(paint: &mut Paint<'_>, area: Rect, title: &str, focused: bool) {
     let agents = &paint.state.agents;
     let all = agents.injected_here();
     let cursor = agents.injected_row.min(all.len().saturating_sub(1));
-    let note = if all.is_empty() { "0".to_owned() } else { format!("{} of {}", cursor + 1, group(all.len())) };
+    let note = if all.is_empty() { "0".to_owned() } else { format!("{} of {}", cursor + 1, grouped(all.len())) };
     let inner = paint.pane(area, title, &note, focused);
     let height = usize::from(inner.height);
     paint.hits.add_pane(inner, Pane::AgentActs, height);
     if all.is_empty() {
         let body = "Hooks inject the claims that an agent needs: when a session starts, at a prompt, and when it opens a file. `ergo setup` installs them.";
-        return empty::card(paint, inner, "No claims were injected yet", &[body.to_owned()]);
+        return empty::centred_message(paint, inner, "No claims were injected yet", &[body.to_owned()]);
     }
     let top = (cursor + 1).saturating_sub(height);
-    for (slot, (index, one)) in all.iter().enumerate().skip(top).take(height).enumerate() {
+    for (slot, (index, entry)) in all.iter().enumerate().skip(top).take(height).enumerate() {
         let place = rows(inner, slot, 1);
-        let line = injected_row(paint, one, usize::from(place.width), index == cursor);
+        let line = injected_row(paint, entry, usize::from(place.width), index == cursor);
         paint.line(place, 0, &line);
         paint.row(place, Pane::AgentActs, index, index == cursor, focused);
     }
 }
 
-fn injected_row(paint: &Paint<'_>, one: &InjectedClaim, width: usize, current: bool) -> Line<'static> {
+fn injected_row(paint: &Paint<'_>, entry: &InjectedClaim, width: usize, current: bool) -> Line<'static> {
     let theme = paint.theme;
-    let what = one.statement.clone().unwrap_or_else(|| format!("{} (not in this store)", one.claim.short()));
+    let what = entry.statement.clone().unwrap_or_else(|| format!("{} (not in this store)", entry.claim.short()));
     let what = if what.is_empty() { "(redacted)".to_owned() } else { what };
-    let times = format!("{:>4} x", group(one.times));
-    let hooks = one.hooks.iter().cloned().collect::<Vec<_>>().join(", ");
-    let age = times::age(one.last, paint.state.now);
+    let times = format!("{:>4} x", grouped(entry.times));
+    let hooks = entry.hooks.iter().cloned().collect::<Vec<_>>().join(", ");
+    let age = times::age(entry.last, paint.state.now);
     let hooked = if width >= 80 { text::pad(&hooks, 28) } else { String::new() };
     let room = width.saturating_sub(2 + 6 + 2 + text::width(&hooked) + 5);
     Line::from(vec![
@@ -335,7 +344,7 @@ fn injected_row(paint: &Paint<'_>, one: &InjectedClaim, width: usize, current: b
         Span::raw(" "),
         span(times, theme.title),
         Span::raw("  "),
-        span(text::pad(&what, room), if one.statement.is_some() { theme.text } else { theme.dim }),
+        span(text::pad(&what, room), if entry.statement.is_some() { theme.text } else { theme.dim }),
         span(hooked, theme.dim),
         span(format!("{age:>5}"), theme.dim),
     ])

@@ -8,7 +8,7 @@ use ratatui::{
 
 use super::{
     evidence, norms,
-    paint::{Paint, beside, labelled, rows, span},
+    paint::{Paint, labelled, rows, side_by_side, span},
     story_card,
 };
 use crate::{
@@ -27,23 +27,22 @@ use crate::{
     },
 };
 
-/// Columns of the terminal from which the claims stand side by side.
-const SIDE_BY_SIDE: u16 = 100;
+/// The width of the terminal from which the claims are side by side.
+const SIDE_BY_SIDE_WIDTH: u16 = 100;
 
-/// Columns of the labels before reason, source and writer.
-const LABEL: usize = 11;
+/// Width of the labels before reason, source and writer.
+const LABEL_WIDTH: usize = 11;
 
 /// A card as text.
-struct Text {
-    /// The whole of it.
+struct CardText {
     lines: Vec<Line<'static>>,
-    /// The actions that can be done, with their places in it: line, column, columns.
+    /// The actions that are possible, each with its position in the text: line, column, width.
     acts: Vec<(usize, usize, usize, Action)>,
 }
 
-/// Draws the card into a pane, its acts as buttons.
+/// Draws the card into a pane and makes its actions clickable.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, card: &Card, title: &str, focused: bool) {
-    let Text { lines, acts } = whole(paint, card, usize::from(area.width.saturating_sub(4)));
+    let CardText { lines, acts } = card_text(paint, card, usize::from(area.width.saturating_sub(4)));
     let (inner, scroll) = paint.document(area, Pane::Card, title, &lines, card.scroll, focused);
     for (line, x, cells, id) in acts {
         if let Some(row) = line.checked_sub(scroll) {
@@ -55,8 +54,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, card: &Card, title: &str, 
     }
 }
 
-/// The whole card at this width.
-fn whole(paint: &Paint<'_>, card: &Card, width: usize) -> Text {
+/// Lays out the whole card at this width.
+fn card_text(paint: &Paint<'_>, card: &Card, width: usize) -> CardText {
     if let Some(question) = &card.view.summary.story {
         let (mut lines, places) = story_card::lines(paint, card, question, width);
         let at = lines.iter().position(|line| line.width() == 0).unwrap_or(lines.len());
@@ -64,7 +63,7 @@ fn whole(paint: &Paint<'_>, card: &Card, width: usize) -> Text {
         let shift = banner.len();
         lines.splice(at..at, banner);
         let acts = places.into_iter().map(|(line, action)| (line + shift, 0, width, action)).collect();
-        return Text { lines, acts };
+        return CardText { lines, acts };
     }
     let theme = paint.theme;
     let mut out = text::wrap(&heading(card), width, theme.title);
@@ -83,8 +82,8 @@ fn whole(paint: &Paint<'_>, card: &Card, width: usize) -> Text {
         out.push(Line::default());
         out.extend(labelled(
             "Advice",
-            text::wrap(&card.view.advice, width.saturating_sub(LABEL), theme.text),
-            LABEL,
+            text::wrap(&card.view.advice, width.saturating_sub(LABEL_WIDTH), theme.text),
+            LABEL_WIDTH,
             theme.accent,
         ));
     }
@@ -93,10 +92,10 @@ fn whole(paint: &Paint<'_>, card: &Card, width: usize) -> Text {
     let acts = acts(paint, width, &mut places);
     let from = out.len();
     out.extend(acts);
-    Text { lines: out, acts: places.into_iter().map(|(line, x, cells, id)| (line + from, x, cells, id)).collect() }
+    CardText { lines: out, acts: places.into_iter().map(|(line, x, cells, id)| (line + from, x, cells, id)).collect() }
 }
 
-/// What the card is about, in few words; what disagrees is seen on the claims.
+/// Returns the heading. It does not name what differs, because the claims below show that.
 fn heading(card: &Card) -> String {
     let percent = (card.probability() * 100.0).round().clamp(1.0, 99.0);
     let judged = card.evidence().map(|evidence| (evidence.rule, evidence.relation));
@@ -137,14 +136,14 @@ fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     };
     let text = format!("{what} {dot} by {by} {dot} {ago}");
     let mut out = text::wrap(&text, width, paint.theme.dim);
-    // Who judged, and why, is what a person decides by.
+    // The judge and its reason help a person to decide.
     if let Some(evidence) = card.evidence().filter(|evidence| evidence.rule == RuleId::Judged) {
         out.extend(text::wrap(&evidence.sentence, width, paint.theme.text));
     }
     out
 }
 
-/// How it stands with the card, if it is not simply open.
+/// Returns the status of a settled or snoozed card; nothing for an open one.
 fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let (theme, view) = (paint.theme, &card.view);
     let zone = &paint.state.settings.zone;
@@ -169,7 +168,7 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     out
 }
 
-/// How a card was settled, in words.
+/// Describes how a card was settled.
 fn settled_how(act: &str) -> &str {
     match act {
         "supersede" => "one claim was kept",
@@ -187,28 +186,28 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let evidence = card.evidence();
     let words = |mine: bool| evidence.map(|e| if mine { &e.words } else { &e.their_words }).map(Vec::as_slice);
-    let which = paint.state.conflicts.words;
-    let telling = which == HighlightMode::Guard && card.diff.is_apart();
-    let runs = |runs: &[Run], mine| match which {
+    let highlighting = paint.state.conflicts.words;
+    let nearly_all_differs = card.diff.is_apart();
+    let runs = |runs: &[Run], mine| match highlighting {
         HighlightMode::Off => None,
-        HighlightMode::Guard if telling => Some(guard_words(runs, words(mine).unwrap_or_default())),
+        HighlightMode::Guard if nearly_all_differs => Some(guard_words(runs, words(mine).unwrap_or_default())),
         HighlightMode::Guard | HighlightMode::Differences => Some(runs.to_vec()),
     };
     let (Some(a), b) = (card.a(), card.b()) else { return Vec::new() };
-    let wide = paint.state.size.0 >= SIDE_BY_SIDE && b.is_some();
+    let wide = paint.state.size.0 >= SIDE_BY_SIDE_WIDTH && b.is_some();
     let (left, right) = if wide { ((width - 3) / 2, width - 3 - (width - 3) / 2) } else { (width, width) };
     let a = side(paint, a, (card, 0), runs(&card.diff.left, true).as_deref(), theme.side_a, left);
     let Some(b) = b else { return a };
     let b = side(paint, b, (card, card.other), runs(&card.diff.right, false).as_deref(), theme.side_b, right);
     let mut out = if wide {
-        beside(a, b, left, span(format!(" {} ", theme.glyphs.column), theme.border))
+        side_by_side(a, b, left, span(format!(" {} ", theme.glyphs.column), theme.border))
     } else {
         let mut both = a;
         both.push(Line::from(span(theme.glyphs.rule.repeat(width), theme.border)));
         both.extend(b);
         both
     };
-    let what = match which {
+    let what = match highlighting {
         HighlightMode::Guard => "",
         HighlightMode::Differences => "Every word that differs is highlighted. {highlight_words} highlights none.",
         HighlightMode::Off => "Nothing is highlighted. {highlight_words} highlights what differs.",
@@ -228,7 +227,7 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     out
 }
 
-/// A statement in runs, with the words that decided for the guard apart from the others.
+/// Splits a statement into words and marks as own those that decided for the guard.
 fn guard_words(runs: &[Run], words: &[String]) -> Vec<Run> {
     let whole: String = runs.iter().map(|run| run.text.as_str()).collect();
     let wanted: Vec<String> = words.iter().flat_map(|word| word.split_whitespace()).map(str::to_lowercase).collect();
@@ -239,20 +238,21 @@ fn guard_words(runs: &[Run], words: &[String]) -> Vec<Run> {
         .collect()
 }
 
-/// One side. Without `runs` its statement stands as it was written, line by line; those of them that are its `own` are in that style.
+/// Lays out one side. `highlight` is the style of the runs that are `own`. Without `runs` the statement is shown as it
+/// was written, line by line.
 fn side(
     paint: &Paint<'_>,
     side: &CardSide,
     (card, index): (&Card, usize),
     runs: Option<&[Run]>,
-    own: ratatui::style::Style,
+    highlight: ratatui::style::Style,
     width: usize,
 ) -> Vec<Line<'static>> {
     let (theme, claim) = (paint.theme, &side.claim);
     let dot = theme.glyphs.dot;
     let key = paint.state.keys.first(if index == 0 { Action::KeepNew } else { Action::KeepExisting });
-    let one = card.view.sides.len() == 1 || key.is_empty();
-    let badge = if one { String::new() } else { format!(" {key} ") };
+    let single = card.view.sides.len() == 1 || key.is_empty();
+    let badge = if single { String::new() } else { format!(" {key} ") };
     let mut name = card.name(index);
     if let Some(first) = name.get_mut(..1) {
         first.make_ascii_uppercase();
@@ -262,12 +262,12 @@ fn side(
         format!(" {dot} {}, stored since", claim.kind)
     } else if side.new_claim {
         let long = format!(" {dot} {}, not stored", claim.kind);
-        // What is cut would say less than what is left out.
+        // The second part is left out rather than cut.
         if text::width(&long) <= room { long } else { format!(" {dot} {}", claim.kind) }
     } else {
         format!(" {dot} {} {} {dot} {}", claim.kind, claim.id.short(), super::claim::status(claim))
     };
-    let space = if one { "" } else { " " };
+    let space = if single { "" } else { " " };
     let mut out = vec![Line::from(vec![
         span(badge, theme.badge),
         Span::raw(space),
@@ -277,14 +277,15 @@ fn side(
     if claim.flags.redacted {
         out.push(Line::from(span("(its text was redacted)", theme.dim)));
     } else if let Some(runs) = runs {
-        let runs: Vec<_> = runs.iter().map(|run| (run.text.clone(), if run.own { own } else { theme.title })).collect();
+        let runs: Vec<_> =
+            runs.iter().map(|run| (run.text.clone(), if run.own { highlight } else { theme.title })).collect();
         out.extend(text::wrap_runs(&runs, width));
     } else {
         out.extend(text::wrap(&claim.statement, width, theme.title));
     }
-    let body = width.saturating_sub(LABEL);
+    let body = width.saturating_sub(LABEL_WIDTH);
     let mut field = |label: &str, value: &str| {
-        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL, theme.dim));
+        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL_WIDTH, theme.dim));
     };
     if claim.reason.is_some() || claim.kind.is_guarded() {
         field("because", claim.reason.as_deref().unwrap_or(claim.flags.missing_reason()));
@@ -312,7 +313,7 @@ fn side(
     out
 }
 
-/// Who wrote a claim, and on which device if a team names it.
+/// Names who wrote a claim, and the device if a team names it.
 pub(super) fn written_by(claim: &ClaimView) -> String {
     let who = writer(&claim.who, claim.agent.as_deref());
     match claim.device_words() {
@@ -321,16 +322,17 @@ pub(super) fn written_by(claim: &ClaimView) -> String {
     }
 }
 
-/// The actions that can be done now, with their keys, in two columns if there is room. The palette says why others cannot.
+/// Lists the possible actions with their keys, in two columns if there is room, and adds their positions to `places`.
+/// The palette says why other actions are impossible.
 fn acts(paint: &Paint<'_>, width: usize, places: &mut Vec<(usize, usize, usize, Action)>) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
-    let moves = [Action::NextCard, Action::PrevCard];
+    let navigation = [Action::NextCard, Action::PrevCard];
     let held = state.selected_card().is_some_and(|card| card.view.summary.kind == CardKind::Held);
-    let asked = held.then(|| Action::Judge.spec());
-    let can: Vec<&action::ActionSpec> = asked
+    let judge = held.then(|| Action::Judge.spec());
+    let possible: Vec<&action::ActionSpec> = judge
         .into_iter()
         .chain(action::in_chain(&[KeyScope::Card]))
-        .filter(|spec| !moves.contains(&spec.id) && state.check(spec).is_ok())
+        .filter(|spec| !navigation.contains(&spec.id) && state.check(spec).is_ok())
         .collect();
     let columns = if width >= 60 { 2 } else { 1 };
     let cell = (width / columns).saturating_sub(1);
@@ -338,12 +340,12 @@ fn acts(paint: &Paint<'_>, width: usize, places: &mut Vec<(usize, usize, usize, 
         let title = text::pad(spec.title, cell.saturating_sub(4));
         [span(text::pad(&state.keys.first(spec.id), 3), theme.key), span(title, theme.text), Span::raw(" ")]
     };
-    let height = can.len().div_ceil(columns);
+    let height = possible.len().div_ceil(columns);
     let mut out: Vec<Line<'static>> = vec![Line::from(span("What you can do", theme.accent))];
     for row in 0..height {
         let mut spans: Vec<Span<'static>> = Vec::new();
         for (column, spec) in
-            (0..columns).filter_map(|column| can.get(column * height + row).map(|spec| (column, spec)))
+            (0..columns).filter_map(|column| possible.get(column * height + row).map(|spec| (column, spec)))
         {
             places.push((out.len(), column * cell, 3 + text::width(spec.title), spec.id));
             spans.extend(entry(spec));

@@ -1,4 +1,4 @@
-//! The first and the last row: tabs, scope and state of the daemon; and the keys.
+//! The first row, with tabs, scope and state of the daemon, and the last row, with the keys.
 
 use ratatui::{
     layout::Rect,
@@ -6,7 +6,7 @@ use ratatui::{
 };
 
 use super::{
-    claims::group,
+    claims::grouped,
     paint::{Paint, span},
     tour,
 };
@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// The first row, the last row, and what is between.
+/// Splits an area into the first row, the body, and the last row.
 pub(super) fn split(area: Rect) -> (Rect, Rect, Rect) {
     let top = Rect { height: 1, ..area };
     let body = Rect { y: area.y + 1, height: area.height.saturating_sub(2), ..area };
@@ -28,31 +28,32 @@ pub(super) fn split(area: Rect) -> (Rect, Rect, Rect) {
     (top, body, bottom)
 }
 
-/// Tabs on the left; where one is and whether the daemon answers on the right.
+/// Draws the tabs on the left, and the path and the daemon's state on the right.
 ///
-/// If there is little room, these go, in this order: the path, the badge, the space between tabs, the word beside the daemon's mark, the names
-/// of the other tabs, those tabs.
+/// If there is little room, these are left out, in this order: the path, the badge, the space between tabs, the word
+/// beside the daemon's mark, the names of the other tabs, those tabs.
 pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
     let theme = paint.theme;
     let columns = usize::from(area.width);
-    let wide = |ends: &[Span<'_>]| ends.iter().map(Span::width).sum::<usize>();
-    let (full, terse) = (wide(&ends(paint, false)), wide(&ends(paint, true)));
-    let roomy = BADGE + names(paint, 2) + full <= columns;
-    let gap = if roomy || 1 + names(paint, 2) + full <= columns { 2 } else { 1 };
-    let named = roomy || 1 + names(paint, gap) + terse <= columns;
-    let mark_only = named && 1 + names(paint, gap) + full > columns;
+    let width = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
+    let (full, terse) = (width(&status_spans(paint, false)), width(&status_spans(paint, true)));
+    let roomy = BADGE_WIDTH + named_tabs_width(paint, 2) + full <= columns;
+    let gap = if roomy || 1 + named_tabs_width(paint, 2) + full <= columns { 2 } else { 1 };
+    let named = roomy || 1 + named_tabs_width(paint, gap) + terse <= columns;
+    let mark_only = named && 1 + named_tabs_width(paint, gap) + full > columns;
     let gap = if named { gap } else { 2 };
-    let alone = !named && (columns < 66 || BADGE + keys(paint) + full > columns);
+    let active_only = !named && (columns < 66 || BADGE_WIDTH + key_tabs_width(paint) + full > columns);
     let mut spans =
         if named && !roomy { vec![Span::raw(" ")] } else { vec![span(" ergo ", theme.badge), Span::raw(" ")] };
     let mut x = area.x + if named && !roomy { 1 } else { 7 };
     for screen in Screen::TABS {
         let here = screen == paint.state.screen.tab();
-        if alone && !here {
+        if active_only && !here {
             continue;
         }
-        let (key, count) = (paint.state.keys.first(screen.act()), count(paint, screen));
-        let label = if named || here || screen == Screen::Inbox || key.is_empty() { label(paint, screen) } else { key };
+        let (key, count) = (paint.state.keys.first(screen.act()), waiting_count(paint, screen));
+        let label =
+            if named || here || screen == Screen::Inbox || key.is_empty() { tab_label(paint, screen) } else { key };
         let width = u16::try_from(text::width(&label) + count.len()).unwrap_or(0);
         paint.hits.add(Rect { x, width, ..area }.intersection(area), Hit::Tab(screen));
         spans.push(span(label, if here { theme.tab } else { theme.dim }));
@@ -69,42 +70,43 @@ pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
     paint.line(place, 0, &Line::from(right));
 }
 
-/// Columns before the first tab.
-const BADGE: usize = 7;
+/// Width of the badge before the first tab.
+const BADGE_WIDTH: usize = 7;
 
-/// A tab's key and name.
-fn label(paint: &Paint<'_>, screen: Screen) -> String {
+/// Returns a tab's key and name.
+fn tab_label(paint: &Paint<'_>, screen: Screen) -> String {
     format!("{} {}", paint.state.keys.first(screen.act()), screen.title()).trim_start().to_owned()
 }
 
-/// How much waits on a tab, in front of which there is a space; empty if nothing does.
-fn count(paint: &Paint<'_>, screen: Screen) -> String {
+/// Formats the number of items that wait on a tab, after a space; empty if there are none.
+fn waiting_count(paint: &Paint<'_>, screen: Screen) -> String {
     let number = match screen {
         Screen::Inbox => paint.state.inbox.total(),
         Screen::Peers => paint.state.peers.attention(),
         _ => 0,
     };
-    if number > 0 { format!(" {}", group(number)) } else { String::new() }
+    if number > 0 { format!(" {}", grouped(number)) } else { String::new() }
 }
 
-/// Columns of all tabs with their keys alone, but for the one that is shown and the Inbox.
-fn keys(paint: &Paint<'_>) -> usize {
+/// Returns the width of all tabs if only the active one and the Inbox are named, and the others have only their keys.
+fn key_tabs_width(paint: &Paint<'_>) -> usize {
     let width = |screen: Screen| {
         let key = paint.state.keys.first(screen.act());
         let named = screen == paint.state.screen.tab() || screen == Screen::Inbox || key.is_empty();
-        text::width(&if named { label(paint, screen) } else { key }) + count(paint, screen).len() + 2
+        text::width(&if named { tab_label(paint, screen) } else { key }) + waiting_count(paint, screen).len() + 2
     };
     Screen::TABS.into_iter().map(width).sum()
 }
 
-/// Columns of all tabs with their names, and `gap` after each.
-fn names(paint: &Paint<'_>, gap: u16) -> usize {
-    let width = |screen| text::width(&label(paint, screen)) + count(paint, screen).len() + usize::from(gap);
+/// Returns the width of all tabs with their names, and `gap` after each.
+fn named_tabs_width(paint: &Paint<'_>, gap: u16) -> usize {
+    let width = |screen| text::width(&tab_label(paint, screen)) + waiting_count(paint, screen).len() + usize::from(gap);
     Screen::TABS.into_iter().map(width).sum()
 }
 
-/// What must be said on the right: read-only, a daemon of another version, whether it answers. `terse`: a mark says that it does.
-fn ends(paint: &Paint<'_>, terse: bool) -> Vec<Span<'static>> {
+/// Returns what is always shown on the right: read-only mode, a daemon of another version, and the daemon's state. If
+/// `terse`, a running daemon has only a mark.
+fn status_spans(paint: &Paint<'_>, terse: bool) -> Vec<Span<'static>> {
     let (state, theme) = (paint.state, paint.theme);
     let glyphs = theme.glyphs;
     let daemon = match &state.daemon {
@@ -133,18 +135,18 @@ fn ends(paint: &Paint<'_>, terse: bool) -> Vec<Span<'static>> {
 }
 
 fn status(paint: &Paint<'_>, room: usize, terse: bool) -> Vec<Span<'static>> {
-    let mut end = ends(paint, terse);
+    let mut end = status_spans(paint, terse);
     let used: usize = end.iter().map(Span::width).sum();
     let room = room.saturating_sub(used + 3);
     if room >= 8 {
-        end.insert(0, span(crumbs(paint, room), paint.theme.dim));
+        end.insert(0, span(breadcrumbs(paint, room), paint.theme.dim));
         end.insert(1, Span::raw("  "));
     }
     end
 }
 
-/// Where one is: scope, then claim or card, then why.
-fn crumbs(paint: &Paint<'_>, room: usize) -> String {
+/// Returns the path to what is shown: scope, then claim or card, then why.
+fn breadcrumbs(paint: &Paint<'_>, room: usize) -> String {
     let state = paint.state;
     let path = format!(" {} ", paint.theme.glyphs.path);
     let scope = state.scope.as_ref().map_or_else(|| "all scopes".to_owned(), ToString::to_string);
@@ -170,15 +172,16 @@ fn crumbs(paint: &Paint<'_>, room: usize) -> String {
             parts.extend(state.acts().and_then(|acts| acts.list.current()).map(|event| event.op_id.short()));
         }
     }
-    // What is cut would say less than what is left out.
+    // Parts are left out rather than cut.
     while parts.len() > 1 && text::width(&parts.join(&path)) > room {
         parts.pop();
     }
     text::fit(&parts.join(&path), room)
 }
 
-/// The word for an action in the footer: that of its row, unless what is shown names it otherwise; empty for none.
-fn word(state: &AppState, spec: &ActionSpec) -> &'static str {
+/// Returns the word for an action in the footer: that of its row, unless the item or overlay shown has another one;
+/// empty to hide the action.
+fn footer_word(state: &AppState, spec: &ActionSpec) -> &'static str {
     let last_page = matches!(state.overlay, Some(Overlay::Tour { page }) if tour::is_last(page));
     match spec.id {
         Action::AdmitPending if state.inbox.quarantined().is_some() => "accept",
@@ -189,19 +192,21 @@ fn word(state: &AppState, spec: &ActionSpec) -> &'static str {
     }
 }
 
-/// The keys that matter here, most important first, as far as they fit; help and quit always.
+/// Draws the keys that work here, most important first, as far as they fit; search, help and quit always.
 pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let chain = state.chain();
-    let all: Vec<&ActionSpec> =
-        action::in_chain(chain).filter(|spec| !word(state, spec).is_empty() && state.check(spec).is_ok()).collect();
-    // Where one part of a screen is shown at a time, opening it is how one gets on.
+    let all: Vec<&ActionSpec> = action::in_chain(chain)
+        .filter(|spec| !footer_word(state, spec).is_empty() && state.check(spec).is_ok())
+        .collect();
+    // A narrow screen shows one part at a time, and opening leads to the next part.
     let open = state.is_narrow() && state.overlay.is_none();
     let last = |spec: &&&ActionSpec| {
         matches!(spec.id, Action::Search | Action::Palette | Action::Quit) || (open && spec.id == Action::Open)
     };
     let ends: Vec<&ActionSpec> = all.iter().filter(last).copied().collect();
-    let width = |spec: &ActionSpec| state.keys.first(spec.id).chars().count() + word(state, spec).chars().count() + 3;
+    let width =
+        |spec: &ActionSpec| state.keys.first(spec.id).chars().count() + footer_word(state, spec).chars().count() + 3;
     let kept: usize = ends.iter().map(|spec| width(spec)).sum();
     let mut room = usize::from(area.width).saturating_sub(kept + 1);
     let mut shown = Vec::new();
@@ -212,15 +217,15 @@ pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
         room -= width(spec);
         shown.push(*spec);
     }
-    // While something is typed, a letter is a letter: the acts of the screen are not offered. A form has its keys in it, and so has the log,
-    // in which nothing can be chosen.
+    // While the user types, letters are text: the keys of the screen are not shown. A form shows its own keys, and so
+    // does the log, in which nothing can be chosen.
     if !matches!(state.overlay, Some(Overlay::Prompt(_) | Overlay::Form(_) | Overlay::Log { .. })) {
         let mut x = area.x + 1;
         for spec in shown.into_iter().chain(ends) {
             let spans = [
                 span(state.keys.first(spec.id), paint.theme.key),
                 Span::raw(" "),
-                span(word(state, spec), paint.theme.dim),
+                span(footer_word(state, spec), paint.theme.dim),
             ];
             let cells = u16::try_from(width(spec)).unwrap_or(0);
             let place = Rect { x, width: cells.saturating_sub(2), ..area }.intersection(area);

@@ -12,23 +12,22 @@ use crate::{
     tui::{search_words::SearchWords, text, times},
 };
 
-/// Columns of the labels.
-const LABEL: usize = 12;
+const LABEL_WIDTH: usize = 12;
 
-/// Status and flags in words.
+/// Returns status and flags in words.
 pub(super) fn status(claim: &ClaimView) -> String {
-    // Undone replaces the status.
+    // “undone” is already shown in place of the status.
     let flags = claim.flag_words().filter(|word| *word != "undone");
     std::iter::once(claim.flags.status_word(claim.status)).chain(flags).collect::<Vec<_>>().join(", ")
 }
 
-/// The claim as text at this width.
+/// Lays out the claim at this width.
 pub(super) fn lines(paint: &Paint<'_>, claim: &ClaimView, width: usize) -> Vec<Line<'static>> {
-    lines_found(paint, claim, width, &SearchWords::default())
+    lines_with_matches(paint, claim, width, &SearchWords::default())
 }
 
-/// The same with the words of a search marked.
-pub(super) fn lines_found(
+/// Like [`lines`], with the words of a search highlighted.
+pub(super) fn lines_with_matches(
     paint: &Paint<'_>,
     claim: &ClaimView,
     width: usize,
@@ -43,12 +42,12 @@ pub(super) fn lines_found(
     if claim.flags.redacted {
         out.push(Line::from(span("(its text was redacted)", theme.dim)));
     } else {
-        out.extend(marked(paint, &claim.statement, width, theme.title, words));
+        out.extend(wrap_highlighted(paint, &claim.statement, width, theme.title, words));
     }
-    let body = width.saturating_sub(LABEL);
+    let body = width.saturating_sub(LABEL_WIDTH);
     let mut field = |label: &str, value: &str| {
         let words = if matches!(label, "because" | "source") { words } else { &SearchWords::default() };
-        out.extend(labelled(label, marked(paint, value, body, theme.text, words), LABEL, theme.dim));
+        out.extend(labelled(label, wrap_highlighted(paint, value, body, theme.text, words), LABEL_WIDTH, theme.dim));
     };
     if claim.reason.is_some() || claim.kind.is_guarded() {
         field("because", claim.reason.as_deref().unwrap_or(claim.flags.missing_reason()));
@@ -101,8 +100,8 @@ pub(super) fn lines_found(
     out
 }
 
-/// A text in lines of a width, with the words of a search marked.
-pub(super) fn marked(
+/// Wraps a text, with the words of a search highlighted.
+pub(super) fn wrap_highlighted(
     paint: &Paint<'_>,
     text: &str,
     width: usize,

@@ -1,4 +1,4 @@
-//! Two claims in a row of a list: the new one ⇄ the existing one, the words that differ marked.
+//! Two claims in a row of a list: the new one ⇄ the existing one, with the words that differ highlighted.
 
 use ratatui::{style::Style, text::Span};
 
@@ -11,26 +11,26 @@ use crate::{
     },
 };
 
-/// What stands between the two: an arrow and the spaces around it.
-const BETWEEN: usize = 3;
+/// Width of the arrow between the two claims, with the spaces around it.
+const ARROW_WIDTH: usize = 3;
 
-/// Both in one line of `room` columns. The new one is read from its beginning; of the existing one, if there is little room, what
-/// differs is enough.
+/// Lays out both claims in one line of `room` columns. The new one is shown from its beginning; of the existing one, if
+/// there is little room, what differs is enough.
 pub(super) fn one_line(paint: &Paint<'_>, pair: &CardPair, room: usize, style: Style) -> Vec<Span<'static>> {
     let theme = paint.theme;
     let (new, existing) = sides(pair);
-    let room = room.saturating_sub(BETWEEN);
-    let (wide, right) = (columns(&new), columns(&existing));
-    let enough = telling(&existing).map_or(room / 2, |columns| columns.clamp(room / 5, room / 2));
+    let room = room.saturating_sub(ARROW_WIDTH);
+    let (wide, right) = (runs_width(&new), runs_width(&existing));
+    let enough = width_from_difference(&existing).map_or(room / 2, |columns| columns.clamp(room / 5, room / 2));
     let left = wide.min(room.saturating_sub(right.min(enough)));
     let mut out = cut(&new, left, style, theme.side_a);
     out.push(span(format!(" {} ", theme.glyphs.pair), theme.dim));
     out.extend(cut(&existing, room.saturating_sub(left), style, theme.side_b));
-    fill(&mut out, room + BETWEEN);
+    fill(&mut out, room + ARROW_WIDTH);
     out
 }
 
-/// Each in a line of its own, of `room` columns.
+/// Lays out each claim in a line of its own, of `room` columns.
 pub(super) fn two_lines(paint: &Paint<'_>, pair: &CardPair, room: usize, style: Style) -> [Vec<Span<'static>>; 2] {
     let theme = paint.theme;
     let (new, existing) = sides(pair);
@@ -39,16 +39,18 @@ pub(super) fn two_lines(paint: &Paint<'_>, pair: &CardPair, room: usize, style: 
     [cut(&new, room, style, theme.side_a), below]
 }
 
-/// Both as runs. Where nearly everything differs, nothing is marked: it would tell nothing.
+/// Splits both claims into runs. If nearly everything differs, nothing is highlighted: it would say nothing.
 fn sides(pair: &CardPair) -> (Vec<Run>, Vec<Run>) {
     let diff = word_diff::words(&pair.new, &pair.existing);
-    let plain = diff.is_apart();
-    let runs = |runs: Vec<Run>| runs.into_iter().map(|run| Run { own: run.own && !plain, ..run }).collect();
+    let nearly_all_differs = diff.is_apart();
+    let runs =
+        |runs: Vec<Run>| runs.into_iter().map(|run| Run { own: run.own && !nearly_all_differs, ..run }).collect();
     (runs(diff.left), runs(diff.right))
 }
 
-/// Columns from the word before the first that differs up to the end, and of the mark of what is cut; `None` if none is marked.
-fn telling(runs: &[Run]) -> Option<usize> {
+/// Returns the width from the word before the first one that differs up to the end, and of an ellipsis; `None` if no
+/// word is highlighted.
+fn width_from_difference(runs: &[Run]) -> Option<usize> {
     let words: Vec<(&str, bool)> =
         runs.iter().flat_map(|run| run.text.split_inclusive(' ').map(|word| (word, run.own))).collect();
     let first = words.iter().position(|(_, own)| *own)?;
@@ -56,13 +58,14 @@ fn telling(runs: &[Run]) -> Option<usize> {
     Some(1 + shown.iter().map(|(word, _)| text::width(word)).sum::<usize>())
 }
 
-fn columns(runs: &[Run]) -> usize {
+fn runs_width(runs: &[Run]) -> usize {
     runs.iter().map(|run| text::width(&run.text)).sum()
 }
 
-/// A statement in at most `room` columns, so that the first word that differs is seen: what stands before it gives way first.
-fn cut(runs: &[Run], room: usize, style: Style, own: Style) -> Vec<Span<'static>> {
-    let styled = |run: &Run| if run.own { own } else { style };
+/// Cuts a statement to at most `room` columns so that the first word that differs stays visible: what is before it is
+/// cut first.
+fn cut(runs: &[Run], room: usize, style: Style, highlight: Style) -> Vec<Span<'static>> {
+    let styled = |run: &Run| if run.own { highlight } else { style };
     let words: Vec<(&str, Style, bool)> =
         runs.iter().flat_map(|run| run.text.split_inclusive(' ').map(|word| (word, styled(run), run.own))).collect();
     let width = |words: &[(&str, Style, bool)]| words.iter().map(|(word, ..)| text::width(word)).sum::<usize>();
@@ -70,7 +73,7 @@ fn cut(runs: &[Run], room: usize, style: Style, own: Style) -> Vec<Span<'static>
     if width(&words) > room
         && let Some(first) = words.iter().position(|(_, _, own)| *own)
     {
-        // The word, and room for the marks of what is cut on either side of it.
+        // The word must fit, and an ellipsis on either side where text is cut.
         let after = usize::from(first + 1 < words.len());
         while start < first
             && usize::from(start > 0) + width(words.get(start..=first).unwrap_or_default()) + after > room

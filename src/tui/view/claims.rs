@@ -1,4 +1,4 @@
-//! The Claims screen: scope tree, list, the claim in full.
+//! The Claims screen: the scope tree, the list, and the claim under the cursor in full.
 
 use ratatui::{
     layout::Rect,
@@ -21,7 +21,6 @@ use crate::{
     },
 };
 
-/// Draws the screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let focus = paint.state.claims.focus;
     match Shape::of(paint.state) {
@@ -49,7 +48,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-/// What the list is limited to, in words.
+/// Returns the title of the list: its filters, order and search.
 fn title(paint: &Paint<'_>) -> String {
     let claims = &paint.state.claims;
     let line = SearchLine::parse(&claims.search);
@@ -100,15 +99,15 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         (None, true) => {
             let seeking = if claims.list.is_seeking() { format!(" {down} loading…") } else { String::new() };
             let total = claims.list.total();
-            let all = if claims.is_filtered() { all(paint).filter(|all| *all > total) } else { None };
+            let all = if claims.is_filtered() { total_in_scope(paint).filter(|all| *all > total) } else { None };
             let least = if claims.at_least { "at least " } else { "" };
             match all {
-                // How many fit, of how many there are: no list hides that it is a part.
+                // A filtered list also says how many claims there are without the filters.
                 Some(all) => {
-                    let row = group(claims.list.cursor() + 1);
-                    format!("{row} of {least}{}, {} in all{seeking}", group(total), group(all))
+                    let row = grouped(claims.list.cursor() + 1);
+                    format!("{row} of {least}{}, {} in all{seeking}", grouped(total), grouped(all))
                 }
-                None => format!("{} of {least}{}{seeking}", group(claims.list.cursor() + 1), group(total)),
+                None => format!("{} of {least}{}{seeking}", grouped(claims.list.cursor() + 1), grouped(total)),
             }
         }
     };
@@ -117,10 +116,10 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     paint.hits.add_pane(inner, Pane::Claims, height);
     let near: Vec<&RecallHit> = claims.related.near().collect();
     if claims.list.loaded() && claims.list.is_empty() && near.is_empty() {
-        return nothing(paint, inner);
+        return draw_empty(paint, inner);
     }
     let known = claims.list.known();
-    // What is near stands below the list, under a heading of its own.
+    // Related claims are below the list, under a heading of their own.
     let top = match claims.related.row() {
         Some(row) => (known + 1 + row + 1).saturating_sub(height),
         None => claims.list.top(height),
@@ -133,13 +132,13 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         let index = top + slot;
         let place = rows(inner, slot, 1);
         if index >= end {
-            if let Some(line) = unanswered(paint, width) {
+            if let Some(line) = timeout_line(paint, width) {
                 paint.line(place, 0, &line);
             }
             break;
         }
         if index == known && !near.is_empty() {
-            paint.line(place, 0, &heading(paint, width));
+            paint.line(place, 0, &related_heading(paint, width));
             continue;
         }
         let row_of = if index < known { index } else { index.saturating_sub(1) };
@@ -155,8 +154,8 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-/// What stands between the claims that have the words and those that are near.
-fn heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
+/// Returns the heading between the claims that contain the words and the related ones.
+fn related_heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
     let claims = &paint.state.claims;
     let found = &claims.related;
     let words = match (claims.list.is_empty(), found.verdict == RecallVerdict::Known, found.by_meaning) {
@@ -181,8 +180,8 @@ fn heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
     ])
 }
 
-/// How many scopes were too slow to be searched by meaning, and how they are; `None` if all were.
-fn unasked_words(paint: &Paint<'_>) -> Option<String> {
+/// Says how many scopes did not answer the search by meaning in time; `None` if all did.
+fn timeout_words(paint: &Paint<'_>) -> Option<String> {
     let (unanswered, _) = paint.state.claims.related.unanswered;
     match unanswered {
         0 => None,
@@ -191,18 +190,18 @@ fn unasked_words(paint: &Paint<'_>) -> Option<String> {
     }
 }
 
-fn unanswered(paint: &Paint<'_>, width: usize) -> Option<Line<'static>> {
-    unasked_words(paint).map(|words| Line::from(span(text::fit(&words, width), paint.theme.warn)))
+fn timeout_line(paint: &Paint<'_>, width: usize) -> Option<Line<'static>> {
+    timeout_words(paint).map(|words| Line::from(span(text::fit(&words, width), paint.theme.warn)))
 }
 
-/// How many claims there are of whatever status, in the scope shown.
-fn all(paint: &Paint<'_>) -> Option<usize> {
+/// Counts the claims of every status in the scope shown; `None` until the scopes are loaded.
+fn total_in_scope(paint: &Paint<'_>) -> Option<usize> {
     let state = paint.state;
     let scopes = state.scopes.iter().filter(|view| state.scope.as_ref().is_none_or(|scope| *scope == view.scope));
     (!state.scopes.is_empty()).then(|| scopes.map(|view| view.total).sum())
 }
 
-fn nothing(paint: &mut Paint<'_>, area: Rect) {
+fn draw_empty(paint: &mut Paint<'_>, area: Rect) {
     let claims = &paint.state.claims;
     let (heading, step) = if !claims.search.trim().is_empty() {
         (
@@ -218,11 +217,12 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
         )
     };
     let mut steps = vec![paint.state.keys.say(step)];
-    steps.extend(unasked_words(paint).map(|words| format!("{words}.")));
-    empty::card(paint, area, &heading, &steps);
+    steps.extend(timeout_words(paint).map(|words| format!("{words}.")));
+    empty::centred_message(paint, area, &heading, &steps);
 }
 
-/// A claim in one line: kind, statement with the words of a search marked, if they stand otherwise, what wants attention, age.
+/// Formats a claim as one line: kind, statement with the searched words highlighted, where else these are, flags,
+/// status, and age.
 fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool, words: &SearchWords) -> Line<'static> {
     let theme = paint.theme;
     let mark = if current { theme.glyphs.cursor } else { " " };
@@ -251,13 +251,13 @@ fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool, words:
     let room = width.saturating_sub(text::width(&kind) + end.len() + 4);
     let style = if claim.status == Status::Active { theme.text } else { theme.dim };
     let mut spans = vec![span(mark, theme.accent), Span::raw(" "), span(kind, theme.dim), Span::raw(" ")];
-    spans.extend(paint.found(words, &text::pad(statement, room), style));
+    spans.extend(paint.highlight(words, &text::pad(statement, room), style));
     spans.push(Span::raw(" "));
     spans.push(span(end, if flags.is_empty() { theme.dim } else { theme.warn }));
     Line::from(spans)
 }
 
-/// A kind in four letters.
+/// Abbreviates a kind to four columns.
 pub(super) fn kind_short(kind: ClaimKind) -> &'static str {
     match kind {
         ClaimKind::Decision => "dec ",
@@ -268,8 +268,8 @@ pub(super) fn kind_short(kind: ClaimKind) -> &'static str {
     }
 }
 
-/// A number with its thousands apart: `100,312`.
-pub(super) fn group(number: usize) -> String {
+/// Formats a number with thousands separators: `100,312`.
+pub(super) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -298,7 +298,7 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
         let body = text::wrap(&why, width.saturating_sub(label.len()), paint.theme.text);
         lines.extend(labelled(label.trim_end(), body, label.len(), paint.theme.accent));
     }
-    lines.extend(claim::lines_found(paint, current, width, &words));
+    lines.extend(claim::lines_with_matches(paint, current, width, &words));
     paint.document(area, Pane::Detail, "Claim", &lines, claims.scroll, focused);
 }
 
@@ -308,8 +308,8 @@ mod tests {
 
     #[test]
     fn thousands_stand_apart() {
-        assert_eq!(group(7), "7");
-        assert_eq!(group(1_000), "1,000");
-        assert_eq!(group(100_312), "100,312");
+        assert_eq!(grouped(7), "7");
+        assert_eq!(grouped(1_000), "1,000");
+        assert_eq!(grouped(100_312), "100,312");
     }
 }

@@ -18,15 +18,14 @@ use crate::{
     },
 };
 
-/// Lines of a card in the list.
-const ROW: usize = 2;
+/// Lines of a card in the list, if it is not narrow.
+const ROW_HEIGHT: usize = 2;
 
-/// Draws the screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let screen = &paint.state.conflicts;
-    let deep = screen.wanted.is_some() || screen.card.is_some();
+    let has_card = screen.wanted.is_some() || screen.card.is_some();
     if screen.list.loaded() && screen.list.is_empty() && screen.wanted.is_none() {
-        return nothing(paint, area);
+        return draw_empty(paint, area);
     }
     match Shape::of(paint.state) {
         Shape::Wide => {
@@ -36,9 +35,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
             list(paint, left);
             show_card(paint, right);
         }
-        Shape::Mid | Shape::Single if screen.focus == Focus::Detail && deep => show_card(paint, area),
+        Shape::Mid | Shape::Single if screen.focus == Focus::Detail && has_card => show_card(paint, area),
         Shape::Mid => {
-            let height = (area.height / 3).max(2 + 2 * u16::try_from(ROW).unwrap_or(2));
+            let height = (area.height / 3).max(2 + 2 * u16::try_from(ROW_HEIGHT).unwrap_or(2));
             list(paint, Rect { height, ..area });
             show_card(paint, Rect { y: area.y + height, height: area.height - height, ..area });
         }
@@ -46,7 +45,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-fn nothing(paint: &mut Paint<'_>, area: Rect) {
+fn draw_empty(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let scope = state.scope.as_ref().map_or_else(|| "in any scope".to_owned(), |scope| format!("in {scope}"));
     let inner = paint.pane(area, &title(paint), "", true);
@@ -65,7 +64,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
             (format!("No cards {scope}"), "Press {audit} to compare the active claims with each other.")
         }
     };
-    empty::card(paint, inner, &heading, &[state.keys.say(step)]);
+    empty::centred_message(paint, inner, &heading, &[state.keys.say(step)]);
 }
 
 fn title(paint: &Paint<'_>) -> String {
@@ -92,9 +91,10 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         (None, false) => "loading…".to_owned(),
     };
     let inner = paint.pane(area, &title(paint), &note, focused);
-    // A narrow list gives what disagrees a second line.
-    let tall = if inner.width < 60 && Shape::of(paint.state) == Shape::Wide { ROW + 1 } else { ROW };
-    let fit = (usize::from(inner.height) / tall).max(1);
+    // In a narrow list, each of the two claims takes a line.
+    let row_height =
+        if inner.width < 60 && Shape::of(paint.state) == Shape::Wide { ROW_HEIGHT + 1 } else { ROW_HEIGHT };
+    let fit = (usize::from(inner.height) / row_height).max(1);
     paint.hits.add_pane(inner, Pane::Cards, fit);
     let top = screen.list.top(fit);
     for slot in 0..=fit {
@@ -102,13 +102,13 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         if index >= screen.list.known() {
             break;
         }
-        let place = rows(inner, slot * tall, tall);
+        let place = rows(inner, slot * row_height, row_height);
         if place.is_empty() {
             break;
         }
         let current = index == screen.list.cursor();
         if let Some(summary) = screen.list.get(index) {
-            let lines = row(paint, summary, usize::from(place.width), tall, current);
+            let lines = row(paint, summary, usize::from(place.width), row_height, current);
             paint.lines(place, &lines, 0);
         } else {
             paint.line(place, 0, &Line::from(span("…", paint.theme.dim)));
@@ -117,8 +117,9 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-/// A card in `tall` lines: both claims, in one line or two; then its status, kind, scope, writer and age.
-fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, tall: usize, current: bool) -> Vec<Line<'static>> {
+/// Lays out a card in `row_height` lines: both claims, in one line or two; then its status, kind, scope, writer and
+/// age.
+fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, row_height: usize, current: bool) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let mark = if current { theme.glyphs.cursor } else { " " };
     let style = if summary.status == CardStatus::Open { theme.text } else { theme.dim };
@@ -133,7 +134,7 @@ fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, tall: usize, curr
     };
     let parts = status.into_iter().chain([kind(summary.kind).to_owned()]).chain(scope).chain([who.to_owned()]);
     let meta = parts.collect::<Vec<_>>().join(&format!(" {dot} "));
-    // The marks have a column of their own as soon as there is one.
+    // Marks get a column of their own once a card is marked.
     let marks = &paint.state.conflicts.marks;
     let marked = match (marks.is_empty(), marks.contains(summary.id)) {
         (true, _) => "",
@@ -143,11 +144,11 @@ fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, tall: usize, curr
     let width = width.saturating_sub(text::width(marked));
     let cursor = |indent: &'static str| [span(mark, theme.accent), span(marked, theme.warn), Span::raw(indent)];
     let room = width.saturating_sub(2);
-    let head: Vec<Vec<Span<'static>>> = match (&summary.pair, tall) {
-        (Some(pair), ROW) => vec![claim_pair::one_line(paint, pair, room, style)],
+    let head: Vec<Vec<Span<'static>>> = match (&summary.pair, row_height) {
+        (Some(pair), ROW_HEIGHT) => vec![claim_pair::one_line(paint, pair, room, style)],
         (Some(pair), _) => claim_pair::two_lines(paint, pair, room, style).into(),
         (None, _) => {
-            text::wrap(&summary.headline, room, style).into_iter().map(|line| line.spans).take(tall - 1).collect()
+            text::wrap(&summary.headline, room, style).into_iter().map(|line| line.spans).take(row_height - 1).collect()
         }
     };
     let mut out: Vec<Line<'static>> =
@@ -158,7 +159,7 @@ fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, tall: usize, curr
     out
 }
 
-/// The word for a kind of card.
+/// Returns the word for a kind of card.
 pub(super) fn kind(kind: CardKind) -> &'static str {
     match kind {
         CardKind::Refused => "refused",
@@ -178,7 +179,7 @@ fn show_card(paint: &mut Paint<'_>, area: Rect) {
         let inner = paint.pane(area, "Card", "", focused);
         paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
         let text = screen.error.clone().unwrap_or_else(|| "Loading the card…".to_owned());
-        return empty::card(paint, inner, &text, &[]);
+        return empty::centred_message(paint, inner, &text, &[]);
     };
     let summary = &open.view.summary;
     let path = paint.theme.glyphs.path;

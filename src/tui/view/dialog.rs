@@ -1,4 +1,4 @@
-//! A confirmation, before something that cannot be undone or that concerns many items.
+//! A confirmation before something that cannot be undone or that concerns many items.
 
 use ratatui::{
     layout::Rect,
@@ -13,7 +13,8 @@ use crate::tui::{
     text,
 };
 
-/// Draws it in the middle: what is asked, what will happen, what becomes of each item if there are several, two buttons.
+/// Draws the dialog in the middle: the question, the effect, the result for each item if there are several, and two
+/// buttons.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, confirm: &Confirm) {
     let theme = paint.theme;
     let widest = if confirm.list.is_empty() { 60 } else { 92 };
@@ -29,11 +30,11 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, confirm: &Confirm) {
     let scroll = confirm.scroll.min(list.len().saturating_sub(shown));
     let note = match list.len() {
         0 => String::new(),
-        of if of > shown => {
+        total if total > shown => {
             let keys = paint.state.keys.say("{preview_up} and {preview_down} scroll");
-            format!("{} to {} of {of}: {keys}", scroll + 1, scroll + shown)
+            format!("{} to {} of {total}: {keys}", scroll + 1, scroll + shown)
         }
-        of => format!("{of}"),
+        total => format!("{total}"),
     };
     let inner = paint.pane(place, &confirm.question, &note, true);
     paint.lines(inner, &effect, 0);
@@ -54,12 +55,12 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, confirm: &Confirm) {
     paint.hits.add(Rect { x: row.x + first + 2, width: second, ..row }.intersection(row), Hit::Act(Action::Yes));
 }
 
-/// What becomes of one item, in one line: a mark and a word, so that colour alone says nothing.
+/// Formats the result for one item: a mark and a word, so that colour is not the only sign.
 fn listed(paint: &Paint<'_>, item: &Listed, columns: usize) -> Line<'static> {
     let theme = paint.theme;
     let (mark, word, style) =
         if item.done { (theme.glyphs.done, "", theme.ok) } else { (theme.glyphs.alert, "not settled: ", theme.warn) };
-    let of = if item.done { String::new() } else { format!(" ({})", item.about) };
-    let words = text::fit(&format!("{word}{}{of}", item.text), columns.saturating_sub(2));
+    let about = if item.done { String::new() } else { format!(" ({})", item.about) };
+    let words = text::fit(&format!("{word}{}{about}", item.text), columns.saturating_sub(2));
     Line::from(vec![span(format!("{mark} "), style), span(words, theme.text)])
 }

@@ -1,4 +1,4 @@
-//! What is shown if there is nothing to show: what that means, and the next step.
+//! Messages on empty screens: why there is nothing to show, and the next step.
 
 use ratatui::{
     layout::{Alignment, Rect},
@@ -11,8 +11,8 @@ use crate::tui::{
     text,
 };
 
-/// A sentence in the middle of an area, with lines below it.
-pub(super) fn card(paint: &mut Paint<'_>, area: Rect, heading: &str, body: &[String]) {
+/// Draws a heading in the middle of an area, with paragraphs below it.
+pub(super) fn centred_message(paint: &mut Paint<'_>, area: Rect, heading: &str, body: &[String]) {
     let width = area.width.saturating_sub(2).min(64);
     let mut lines: Vec<Line<'static>> = text::wrap(heading, usize::from(width), paint.theme.title);
     for paragraph in body {
@@ -29,7 +29,7 @@ pub(super) fn card(paint: &mut Paint<'_>, area: Rect, heading: &str, body: &[Str
     }
 }
 
-/// Where no daemon answers and nothing was read before: how to start it. Says whether it drew.
+/// Draws how to start the daemon, if none answers and the screen has no data yet. Returns whether it did.
 pub(super) fn offline(paint: &mut Paint<'_>, area: Rect) -> bool {
     let state = paint.state;
     let known = match state.screen {
@@ -48,11 +48,11 @@ pub(super) fn offline(paint: &mut Paint<'_>, area: Rect) -> bool {
         return false;
     }
     match &state.daemon {
-        Daemon::Starting => card(paint, area, "Starting the daemon…", &[]),
+        Daemon::Starting => centred_message(paint, area, "Starting the daemon…", &[]),
         Daemon::Down { message } => {
             let how = state.keys.say("{start} starts it, or run: ergo daemon start");
             let body = [how, format!("({message})")];
-            card(paint, area, "No daemon is running", &body);
+            centred_message(paint, area, "No daemon is running", &body);
         }
         Daemon::Up { .. } | Daemon::Unknown => return false,
     }

@@ -8,21 +8,21 @@ use crate::{
     tui::{state::conflicts::Card, text},
 };
 
-/// Columns of the labels.
-const LABEL: usize = 11;
+const LABEL_WIDTH: usize = 11;
 
-/// The evidence about the two sides shown, at this width.
+/// Lays out the evidence about the two sides shown.
 pub(super) fn lines(paint: &Paint<'_>, card: &Card, evidence: &Evidence, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let dot = theme.glyphs.dot;
-    let body = width.saturating_sub(LABEL);
+    let body = width.saturating_sub(LABEL_WIDTH);
     let rule = evidence.rule.as_str().replace('_', " ");
     let sentence = if evidence.sentence.is_empty() { &card.view.summary.headline } else { &evidence.sentence };
-    let mut out = labelled("Guard", text::wrap(sentence, body, theme.text), LABEL, theme.accent);
+    let mut out = labelled("Guard", text::wrap(sentence, body, theme.text), LABEL_WIDTH, theme.accent);
     let probability = evidence.probability().map_or_else(String::new, |probability| format!(" {dot} {probability}"));
     let found = format!("{rule} {dot} {}{probability}", stage(evidence.stage));
-    let mut more =
-        |label: &str, text: &str| out.extend(labelled(label, text::wrap(text, body, theme.dim), LABEL, theme.dim));
+    let mut more = |label: &str, text: &str| {
+        out.extend(labelled(label, text::wrap(text, body, theme.dim), LABEL_WIDTH, theme.dim))
+    };
     more("rule", &found);
     if !evidence.words.is_empty() || !evidence.their_words.is_empty() {
         more(
@@ -40,7 +40,7 @@ fn quoted(words: &[String]) -> String {
     words.iter().map(|word| format!("“{word}”")).collect::<Vec<_>>().join(" ")
 }
 
-/// What found the contradiction.
+/// Names what found the contradiction.
 fn stage(stage: Stage) -> &'static str {
     match stage {
         Stage::Normalise | Stage::Structural => "by rules",

@@ -21,13 +21,12 @@ use crate::tui::{
     text,
 };
 
-/// Columns of the labels of one-line fields.
-const LABEL: u16 = 14;
+/// Width of the labels of one-line fields.
+const LABEL_WIDTH: u16 = 14;
 
-/// The most lines that a text field shows.
-const TEXT_ROWS: usize = 6;
+const MAX_TEXT_ROWS: usize = 6;
 
-/// Draws the form: what will happen, the fields, what is wrong, how to go on.
+/// Draws the form: its effect, the fields, the error, and the keys.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
     let theme = paint.theme;
     let width = area.width.saturating_sub(2).min(86);
@@ -42,7 +41,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
     let aside = verdict_fields::aside(paint, form, columns, usize::from(area.height).saturating_sub(fixed + 2));
     let fixed = fixed + aside.len();
     let room = usize::from(area.height).saturating_sub(fixed + 2);
-    let heights = heights(form, columns, room);
+    let heights = field_heights(form, columns, room);
     let total = heights.iter().sum::<usize>() + fixed + 2;
     let place = centred(area, width, u16::try_from(total).unwrap_or(area.height));
     paint.clear(place);
@@ -70,10 +69,10 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
     if form.sending {
         return paint.line(last, 0, &Line::from(span("Sending…", theme.warn)));
     }
-    how(paint, last, &hints(form));
+    draw_keys(paint, last, &hints(form));
 }
 
-/// The keys that work in the field that has the focus.
+/// Returns the keys that work in the field that has the focus.
 fn hints(form: &ActForm) -> Vec<(Action, &'static str)> {
     if form.asks_verdict() {
         return verdict_fields::HINTS.into();
@@ -94,8 +93,8 @@ fn hints(form: &ActForm) -> Vec<(Action, &'static str)> {
     out
 }
 
-/// The keys of a form, each with what it does; they can be clicked.
-fn how(paint: &mut Paint<'_>, area: Rect, keys: &[(Action, &str)]) {
+/// Draws the keys of a form, each with what it does; they can be clicked.
+fn draw_keys(paint: &mut Paint<'_>, area: Rect, keys: &[(Action, &str)]) {
     let mut x = area.x;
     for (id, words) in keys {
         let key = paint.state.keys.first(*id);
@@ -103,7 +102,7 @@ fn how(paint: &mut Paint<'_>, area: Rect, keys: &[(Action, &str)]) {
             continue;
         }
         let cells = u16::try_from(text::width(&key) + 1 + words.len()).unwrap_or(0);
-        // What is cut would say less than what is left out.
+        // A key is left out rather than cut.
         if x.saturating_add(cells) > area.right() {
             break;
         }
@@ -115,8 +114,8 @@ fn how(paint: &mut Paint<'_>, area: Rect, keys: &[(Action, &str)]) {
     }
 }
 
-/// Rows for each field: texts take what they need, and shrink together if there is not enough.
-fn heights(form: &ActForm, columns: usize, room: usize) -> Vec<usize> {
+/// Returns the rows of each field: text fields take what they need, and shrink together if there is not enough room.
+fn field_heights(form: &ActForm, columns: usize, room: usize) -> Vec<usize> {
     let want = |limit: usize| -> Vec<usize> {
         form.fields
             .iter()
@@ -126,19 +125,19 @@ fn heights(form: &ActForm, columns: usize, room: usize) -> Vec<usize> {
             })
             .collect()
     };
-    (1..=TEXT_ROWS).rev().map(want).find(|heights| heights.iter().sum::<usize>() <= room).unwrap_or_else(|| want(1))
+    (1..=MAX_TEXT_ROWS).rev().map(want).find(|heights| heights.iter().sum::<usize>() <= room).unwrap_or_else(|| want(1))
 }
 
 fn text_rows(area: &TextArea<'static>, columns: usize) -> usize {
     let columns = columns.saturating_sub(4).max(1);
     let rows: usize = area.lines().iter().map(|line| text::width(line) / columns + 1).sum();
-    rows.clamp(2, TEXT_ROWS)
+    rows.clamp(2, MAX_TEXT_ROWS)
 }
 
 fn draw_field(paint: &mut Paint<'_>, area: Rect, field: &Field, focused: bool) {
     let theme = paint.theme;
     let label_style = if focused { theme.accent } else { theme.dim };
-    let label_area = Rect { width: LABEL.min(area.width), ..area };
+    let label_area = Rect { width: LABEL_WIDTH.min(area.width), ..area };
     let value = Rect { x: area.x + label_area.width, width: area.width - label_area.width, ..area };
     match &field.input {
         FieldInput::Text(text_area) => {
@@ -150,14 +149,14 @@ fn draw_field(paint: &mut Paint<'_>, area: Rect, field: &Field, focused: bool) {
             render(paint, text_area, area, field.hint, focused, Some(block));
         }
         FieldInput::Line(text_area) => {
-            paint.line(label_area, 0, &Line::from(span(text::fit(field.label, usize::from(LABEL)), label_style)));
+            paint.line(label_area, 0, &Line::from(span(text::fit(field.label, usize::from(LABEL_WIDTH)), label_style)));
             render(paint, text_area, value, field.hint, focused, None);
         }
         FieldInput::Verdict { doubt, chosen } => verdict_fields::row(paint, area, doubt, *chosen, focused),
         FieldInput::Choice { options, chosen } => {
-            paint.line(label_area, 0, &Line::from(span(text::fit(field.label, usize::from(LABEL)), label_style)));
+            paint.line(label_area, 0, &Line::from(span(text::fit(field.label, usize::from(LABEL_WIDTH)), label_style)));
             let mut spans = Vec::new();
-            let shown = window(options, *chosen, usize::from(value.width));
+            let shown = visible_options(options, *chosen, usize::from(value.width));
             if shown.start > 0 {
                 spans.push(span("… ", theme.dim));
             }
@@ -182,13 +181,13 @@ fn draw_field(paint: &mut Paint<'_>, area: Rect, field: &Field, focused: bool) {
     }
 }
 
-/// Which options are shown in a row: whole ones, that which is chosen among them.
-fn window(options: &[String], chosen: usize, room: usize) -> std::ops::Range<usize> {
+/// Returns the options that fit into a row as a whole, among them the chosen one.
+fn visible_options(options: &[String], chosen: usize, room: usize) -> std::ops::Range<usize> {
     let width = |option: &String| text::width(option) + 3;
     if options.iter().map(width).sum::<usize>() <= room {
         return 0..options.len();
     }
-    // Room for the marks of omission at both ends.
+    // Leave room for an ellipsis at both ends.
     let room = room.saturating_sub(4);
     let (mut start, mut end, mut used) = (chosen, chosen + 1, options.get(chosen).map_or(0, width));
     loop {
@@ -229,7 +228,7 @@ fn render(
 
 #[cfg(test)]
 mod tests {
-    use super::{hints, window};
+    use super::{hints, visible_options};
     use crate::tui::{
         action::Action,
         sample::{app, press},
@@ -259,11 +258,11 @@ mod tests {
     #[test]
     fn what_is_chosen_is_always_among_the_options_shown() {
         let options: Vec<String> = (0..9).map(|n| format!("docs/adr/{n}.md")).collect();
-        assert_eq!(window(options.get(..2).unwrap(), 0, 60), 0..2);
+        assert_eq!(visible_options(options.get(..2).unwrap(), 0, 60), 0..2);
         for chosen in 0..9 {
-            let shown = window(&options, chosen, 60);
+            let shown = visible_options(&options, chosen, 60);
             assert!(shown.contains(&chosen) && shown.len() == 3, "{chosen}: {shown:?}");
         }
-        assert_eq!(window(&options, 4, 5), 4..5, "cut, but there");
+        assert_eq!(visible_options(&options, 4, 5), 4..5, "cut, but there");
     }
 }

@@ -1,12 +1,12 @@
-//! The Inbox: what is under the cursor in full.
+//! The Inbox: the item under the cursor in full.
 
 use ratatui::{layout::Rect, text::Line};
 
 use super::{
     card, claim_pair,
-    claims::group,
+    claims::grouped,
     empty,
-    inbox::{head, pair_of},
+    inbox::{item_text, pair_of},
     inbox_item,
     paint::Paint,
 };
@@ -19,7 +19,6 @@ use crate::{
     },
 };
 
-/// Draws what is under the cursor.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let inbox = &paint.state.inbox;
     let focused = inbox.focus == Focus::Detail;
@@ -34,20 +33,22 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
                 let inner = paint.pane(area, &title, "", focused);
                 paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
                 return match error {
-                    Some(error) => empty::card(paint, inner, &error, &[paint.state.keys.say("{reload} tries again.")]),
-                    None => empty::card(paint, inner, "Loading the card…", &[]),
+                    Some(error) => {
+                        empty::centred_message(paint, inner, &error, &[paint.state.keys.say("{reload} tries again.")])
+                    }
+                    None => empty::centred_message(paint, inner, "Loading the card…", &[]),
                 };
             };
             card::draw(paint, area, open, &title, focused);
         }
         Some(row @ InboxRow::Import(kind, import)) => {
-            let lines = imported(paint, &row, width);
-            let title = format!("{}: {} from an import", kind.title(), group(import.count));
+            let lines = import_lines(paint, &row, width);
+            let title = format!("{}: {} from an import", kind.title(), grouped(import.count));
             paint.document(area, Pane::Item, &title, &lines, inbox.scroll, focused);
         }
-        Some(InboxRow::Item(kind, thing)) => {
+        Some(InboxRow::Item(kind, item)) => {
             let title = kind.title();
-            let lines = inbox_item::lines(paint, kind, thing, width);
+            let lines = inbox_item::lines(paint, kind, item, width);
             paint.document(area, Pane::Item, title, &lines, inbox.scroll, focused);
         }
         Some(row @ (InboxRow::Before(kind, count) | InboxRow::More(kind, count))) => {
@@ -59,20 +60,20 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
                 _ => ("more", "{open} shows the next page."),
             };
             let body = [keys.say(how)];
-            empty::card(paint, inner, &format!("{} {word}", group(count)), &body);
+            empty::centred_message(paint, inner, &format!("{} {word}", grouped(count)), &body);
         }
         Some(InboxRow::Pairs(count)) => {
             let inner = paint.pane(area, "Pairs to judge", "", focused);
             paint.hits.add_pane(inner, Pane::Item, usize::from(inner.height));
             let heading = match count {
                 1 => "One pair of claims may contradict each other".to_owned(),
-                n => format!("{} pairs of claims may contradict each other", group(n)),
+                n => format!("{} pairs of claims may contradict each other", grouped(n)),
             };
             let body = [
                 "They were imported, synced or written before the guard could compare them. One key per pair says how the two relate.".to_owned(),
                 paint.state.keys.say("Press {judge} to judge them. Until then they stay as they are."),
             ];
-            empty::card(paint, inner, &heading, &body);
+            empty::centred_message(paint, inner, &heading, &body);
         }
         Some(InboxRow::Promotions(count)) => {
             let inner = paint.pane(area, "Rules to promote", "", focused);
@@ -81,7 +82,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
                 "Several projects share the same rule. If it is promoted, it holds in all projects of the organisation.".to_owned(),
                 paint.state.keys.say("Press {open} to see them, each with its supporting claims."),
             ];
-            empty::card(paint, inner, &super::inbox::rules_to_promote(count), &body);
+            empty::centred_message(paint, inner, &super::inbox::rules_to_promote(count), &body);
         }
         Some(InboxRow::Heading(..)) | None => {
             let inner = paint.pane(area, "", "", focused);
@@ -90,8 +91,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-/// What an import brought: each pair, and what can be done with all of them.
-fn imported(paint: &Paint<'_>, row: &InboxRow<'_>, width: usize) -> Vec<Line<'static>> {
+/// Lists the items of an import, and says what can be done with all of them.
+fn import_lines(paint: &Paint<'_>, row: &InboxRow<'_>, width: usize) -> Vec<Line<'static>> {
     let (theme, keys) = (paint.theme, &paint.state.keys);
     let InboxRow::Import(kind, _) = row else { return Vec::new() };
     let how = if *kind == InboxKind::Refused {
@@ -100,11 +101,11 @@ fn imported(paint: &Paint<'_>, row: &InboxRow<'_>, width: usize) -> Vec<Line<'st
         "Press {open} to see each, {claim_reviewed} to mark all as reviewed."
     };
     let mut out = text::wrap(&keys.say(how), width, theme.dim);
-    for thing in paint.state.inbox.items(row) {
+    for item in paint.state.inbox.items(row) {
         out.push(Line::default());
-        match pair_of(&thing) {
+        match pair_of(&item) {
             Some(pair) => out.extend(claim_pair::two_lines(paint, &pair, width, theme.text).map(Line::from)),
-            None => out.extend(text::wrap(head(&thing), width, theme.text)),
+            None => out.extend(text::wrap(item_text(&item), width, theme.text)),
         }
     }
     out

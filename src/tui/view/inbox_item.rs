@@ -21,20 +21,19 @@ use crate::{
     },
 };
 
-/// Columns of the labels.
-const LABEL: usize = 12;
+const LABEL_WIDTH: usize = 12;
 
-/// The item as text at this width.
-pub(super) fn lines(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, width: usize) -> Vec<Line<'static>> {
-    let mut out = match thing {
+/// Lays out the item at this width.
+pub(super) fn lines(paint: &Paint<'_>, kind: InboxKind, inbox_item: &InboxItem, width: usize) -> Vec<Line<'static>> {
+    let mut out = match inbox_item {
         InboxItem::Review(item) => review(paint, item, width),
         InboxItem::Notice(item) => notice(paint, item, width),
         InboxItem::Quarantined(item) => quarantined(paint, item, width),
         InboxItem::Joining(join) => peer::pending(paint, join, width),
         InboxItem::Card(_) => Vec::new(),
     };
-    let gone = paint.state.inbox.is_on_settled();
-    if gone {
+    let settled = paint.state.inbox.is_on_settled();
+    if settled {
         let mut banner = text::wrap("Already settled. It disappears when you move on.", width, paint.theme.warn);
         banner.push(Line::default());
         banner.append(&mut out);
@@ -45,7 +44,7 @@ pub(super) fn lines(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, width
         _ => &[KeyScope::Claim],
     };
     out.push(Line::default());
-    out.extend(acts(paint, thing, scopes, width));
+    out.extend(acts(paint, inbox_item, scopes, width));
     out
 }
 
@@ -63,7 +62,7 @@ fn review(paint: &Paint<'_>, item: &ReviewItem, width: usize) -> Vec<Line<'stati
     out
 }
 
-/// An act on a claim on which another depends.
+/// Lays out an act on a claim on which another depends.
 fn change(paint: &Paint<'_>, cause: &EventView, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let who = writer(&cause.who, cause.agent.as_deref());
@@ -111,16 +110,21 @@ fn notice(paint: &Paint<'_>, item: &NoticeItem, width: usize) -> Vec<Line<'stati
         out.extend(claim::lines(paint, &item.claim, width));
     }
     out.push(Line::default());
-    out.extend(labelled("guard", text::wrap(&item.sentence, width.saturating_sub(LABEL), theme.dim), LABEL, theme.dim));
+    out.extend(labelled(
+        "guard",
+        text::wrap(&item.sentence, width.saturating_sub(LABEL_WIDTH), theme.dim),
+        LABEL_WIDTH,
+        theme.dim,
+    ));
     out
 }
 
-/// One of two claims, with the words that only it has in a style of their own.
+/// Lays out one of two claims. `highlight` is the style of the words that only it has.
 fn side(
     paint: &Paint<'_>,
     label: &str,
     claim: &ClaimView,
-    (runs, own): (&[Run], Style),
+    (runs, highlight): (&[Run], Style),
     width: usize,
 ) -> Vec<Line<'static>> {
     let (theme, dot) = (paint.theme, paint.theme.glyphs.dot);
@@ -130,11 +134,17 @@ fn side(
     if claim.flags.redacted {
         out.push(Line::from(span("(its text was redacted)", theme.dim)));
     } else {
-        let runs: Vec<_> = runs.iter().map(|run| (run.text.clone(), if run.own { own } else { theme.title })).collect();
+        let runs: Vec<_> =
+            runs.iter().map(|run| (run.text.clone(), if run.own { highlight } else { theme.title })).collect();
         out.extend(text::wrap_runs(&runs, width));
     }
     let mut field = |label: &str, value: &str| {
-        out.extend(labelled(label, text::wrap(value, width.saturating_sub(LABEL), theme.text), LABEL, theme.dim));
+        out.extend(labelled(
+            label,
+            text::wrap(value, width.saturating_sub(LABEL_WIDTH), theme.text),
+            LABEL_WIDTH,
+            theme.dim,
+        ));
     };
     if let Some(reason) = &claim.reason {
         field("because", reason);
@@ -153,7 +163,12 @@ fn quarantined(paint: &Paint<'_>, item: &QuarantinedView, width: usize) -> Vec<L
     out.push(Line::default());
     out.extend(text::wrap(item.text.as_deref().unwrap_or("(no text)"), width, theme.title));
     let mut field = |label: &str, value: &str| {
-        out.extend(labelled(label, text::wrap(value, width.saturating_sub(LABEL), theme.text), LABEL, theme.dim));
+        out.extend(labelled(
+            label,
+            text::wrap(value, width.saturating_sub(LABEL_WIDTH), theme.text),
+            LABEL_WIDTH,
+            theme.dim,
+        ));
     };
     let change = if item.kind == "supersede" { "replaced another claim with this one" } else { item.verb() };
     field("change", change);
@@ -167,9 +182,10 @@ fn quarantined(paint: &Paint<'_>, item: &QuarantinedView, width: usize) -> Vec<L
     out
 }
 
-/// The title and the help of an action, for this kind of item: a device is admitted or denied, an event accepted or discarded.
-fn pending_words(thing: &InboxItem, spec: &ActionSpec) -> (&'static str, &'static str) {
-    match (spec.id, thing) {
+/// Returns the title and the help of an action for this kind of item: a device is admitted or denied, an event accepted
+/// or discarded.
+fn pending_words(inbox_item: &InboxItem, spec: &ActionSpec) -> (&'static str, &'static str) {
+    match (spec.id, inbox_item) {
         (Action::AdmitPending, InboxItem::Joining(_)) => ("Admit", "Admit the device to the team; asks first."),
         (Action::RejectPending, InboxItem::Joining(_)) => ("Deny", "Deny the device; asks first."),
         (Action::AdmitPending, _) => ("Accept", "Accept the event for the whole team; asks first."),
@@ -178,12 +194,12 @@ fn pending_words(thing: &InboxItem, spec: &ActionSpec) -> (&'static str, &'stati
     }
 }
 
-/// The actions that can be done now.
-fn acts(paint: &Paint<'_>, thing: &InboxItem, scopes: &[KeyScope], width: usize) -> Vec<Line<'static>> {
+/// Lists the possible actions.
+fn acts(paint: &Paint<'_>, inbox_item: &InboxItem, scopes: &[KeyScope], width: usize) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let mut out = vec![Line::from(span("What you can do", theme.accent))];
     for spec in action::in_chain(scopes).filter(|spec| state.check(spec).is_ok()) {
-        let (title, help) = pending_words(thing, spec);
+        let (title, help) = pending_words(inbox_item, spec);
         let words = state.keys.say(help);
         let mark = if spec.danger == Danger::Final { theme.glyphs.alert } else { " " };
         let lines = text::wrap(&words, width.saturating_sub(24), theme.dim);

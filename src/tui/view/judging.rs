@@ -1,4 +1,4 @@
-//! Judging the pairs that wait: both claims with the words that differ, and what each key does.
+//! The overlay in which a person judges waiting pairs: both claims with the words that differ, and what each key does.
 
 use ratatui::{
     layout::Rect,
@@ -9,9 +9,9 @@ use ratatui::{
 use super::{
     card::written_by,
     claim,
-    claims::group,
+    claims::grouped,
     empty,
-    paint::{Paint, beside, labelled, rows, span},
+    paint::{Paint, labelled, rows, side_by_side, span},
 };
 use crate::{
     api::{ClaimView, PairEffect},
@@ -25,13 +25,12 @@ use crate::{
     },
 };
 
-/// Columns from which the claims stand side by side.
-const SIDE_BY_SIDE: u16 = 96;
+/// The width of the terminal from which the claims are side by side.
+const SIDE_BY_SIDE_WIDTH: u16 = 96;
 
-/// Columns of the labels.
-const LABEL: usize = 9;
+const LABEL_WIDTH: usize = 9;
 
-/// What each verdict does, as a person's.
+/// What each verdict of a person does.
 const EFFECTS: [(Action, PairVerdict, &str); 4] = [
     (Action::Compatible, PairVerdict::Compatible, "both hold; you are not asked again"),
     (Action::Replaces, PairVerdict::Replaces, "the newer claim supersedes the older one"),
@@ -39,16 +38,17 @@ const EFFECTS: [(Action, PairVerdict, &str); 4] = [
     (Action::Contradicts, PairVerdict::Contradicts, "a card asks which of the two holds"),
 ];
 
-/// What the verdicts do that change a claim, if the two are of two scopes: no scope changes another one's claim.
-const EFFECTS_ACROSS: [(PairVerdict, &str); 2] = [
+/// What the verdicts that change a claim do if the two claims are of different scopes: no scope changes another one's
+/// claim.
+const EFFECTS_ACROSS_SCOPES: [(PairVerdict, &str); 2] = [
     (PairVerdict::Replaces, "a card asks what to do: no project replaces another one's claim"),
     (PairVerdict::Same, "both stay, and count as one rule of the organisation"),
 ];
 
-/// Rows of the answers, with their border.
-pub(super) const ANSWERS: u16 = 6;
+/// Height of the answers, with their border.
+pub(super) const ANSWERS_HEIGHT: u16 = 6;
 
-/// Draws it over a screen.
+/// Draws the overlay over a screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
     paint.clear(area);
     let dot = paint.theme.glyphs.dot;
@@ -56,13 +56,13 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
     if let Some(scope) = &judging.scope {
         title = format!("{title}: {scope}");
     }
-    let note = format!("{} judged {dot} {} left", group(judging.judged()), group(judging.total));
+    let note = format!("{} judged {dot} {} left", grouped(judging.judged()), grouped(judging.total));
     let Some(shown) = judging.current().filter(|_| judging.loaded) else {
         let inner = paint.pane(area, &title, "", true);
         paint.hits.add_pane(inner, Pane::Pair, usize::from(inner.height));
-        return nothing(paint, inner, judging);
+        return draw_empty(paint, inner, judging);
     };
-    let answers = ANSWERS + u16::from(judging.error.is_some());
+    let answers = ANSWERS_HEIGHT + u16::from(judging.error.is_some());
     let upper = Rect { height: area.height.saturating_sub(answers), ..area };
     let width = usize::from(area.width.saturating_sub(4));
     let lines = pair(paint, shown, width);
@@ -83,22 +83,22 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
     }
 }
 
-fn nothing(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
+fn draw_empty(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
     let back = paint.state.keys.say("{judging_close} goes back.");
     if let Some(error) = &judging.error {
-        return empty::card(paint, area, error, &[back]);
+        return empty::centred_message(paint, area, error, &[back]);
     }
     if !judging.loaded {
-        return empty::card(paint, area, "Loading…", &[]);
+        return empty::centred_message(paint, area, "Loading…", &[]);
     }
     let body = [
         "Pairs of claims that may contradict each other come here after an import, a sync, or an audit.".to_owned(),
         back,
     ];
-    empty::card(paint, area, "No pairs to judge", &body);
+    empty::centred_message(paint, area, "No pairs to judge", &body);
 }
 
-/// A verdict's key, what it does, and whether it was given.
+/// Draws a verdict's key, what it does, and whether it was given.
 fn answer(paint: &mut Paint<'_>, place: Rect, row: (Action, PairVerdict, &str), shown: &PairToJudge) {
     let theme = paint.theme;
     let (action, verdict, effect) = row;
@@ -109,7 +109,7 @@ fn answer(paint: &mut Paint<'_>, place: Rect, row: (Action, PairVerdict, &str), 
         (true, Some((_, PairEffect::Stale))) => "no longer asked: nothing was done".to_owned(),
         (true, Some(_)) => paint.state.keys.say("done; {judging_undo} undoes the last verdict"),
         (false, _) => {
-            let across = EFFECTS_ACROSS
+            let across = EFFECTS_ACROSS_SCOPES
                 .iter()
                 .find(|(of, _)| shown.pair.newer.scope != shown.pair.older.scope && *of == verdict);
             across.map_or(effect, |(_, effect)| effect).to_owned()
@@ -135,22 +135,22 @@ fn answer(paint: &mut Paint<'_>, place: Rect, row: (Action, PairVerdict, &str), 
     paint.hits.add(place, Hit::Act(action));
 }
 
-/// Both claims, side by side if there is room.
+/// Lays out both claims, side by side if there is room.
 fn pair(paint: &Paint<'_>, shown: &PairToJudge, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let pair = &shown.pair;
-    let wide = paint.state.size.0 >= SIDE_BY_SIDE;
+    let wide = paint.state.size.0 >= SIDE_BY_SIDE_WIDTH;
     let (left, right) = if wide { ((width - 3) / 2, width - 3 - (width - 3) / 2) } else { (width, width) };
-    // Where nearly everything differs, marks would tell nothing.
-    let apart = shown.diff.is_apart();
+    // If nearly everything differs, highlighting it would say nothing.
+    let nearly_all_differs = shown.diff.is_apart();
     let runs = |runs: &[Run]| -> Vec<Run> {
-        runs.iter().map(|run| Run { own: run.own && !apart, text: run.text.clone() }).collect()
+        runs.iter().map(|run| Run { own: run.own && !nearly_all_differs, text: run.text.clone() }).collect()
     };
     let across = pair.newer.scope != pair.older.scope;
     let newer = side(paint, ("Newer", &pair.newer), &runs(&shown.diff.left), theme.side_a, across, left);
     let older = side(paint, ("Older", &pair.older), &runs(&shown.diff.right), theme.side_b, across, right);
     let mut out = if wide {
-        beside(newer, older, left, span(format!(" {} ", theme.glyphs.column), theme.border))
+        side_by_side(newer, older, left, span(format!(" {} ", theme.glyphs.column), theme.border))
     } else {
         let mut both = newer;
         both.push(Line::from(span(theme.glyphs.rule.repeat(width), theme.border)));
@@ -161,8 +161,8 @@ fn pair(paint: &Paint<'_>, shown: &PairToJudge, width: usize) -> Vec<Line<'stati
         out.push(Line::default());
         out.extend(labelled(
             "scope",
-            text::wrap(&pair.scope.to_string(), width.saturating_sub(LABEL), theme.text),
-            LABEL,
+            text::wrap(&pair.scope.to_string(), width.saturating_sub(LABEL_WIDTH), theme.text),
+            LABEL_WIDTH,
             theme.dim,
         ));
     }
@@ -173,7 +173,7 @@ fn side(
     paint: &Paint<'_>,
     (name, claim): (&str, &ClaimView),
     runs: &[Run],
-    own: Style,
+    highlight: Style,
     across: bool,
     width: usize,
 ) -> Vec<Line<'static>> {
@@ -185,12 +185,13 @@ fn side(
     if claim.flags.redacted {
         out.push(Line::from(Span::styled("(its text was redacted)", theme.dim)));
     } else {
-        let runs: Vec<_> = runs.iter().map(|run| (run.text.clone(), if run.own { own } else { theme.title })).collect();
+        let runs: Vec<_> =
+            runs.iter().map(|run| (run.text.clone(), if run.own { highlight } else { theme.title })).collect();
         out.extend(text::wrap_runs(&runs, width));
     }
-    let body = width.saturating_sub(LABEL);
+    let body = width.saturating_sub(LABEL_WIDTH);
     let mut field = |label: &str, value: &str| {
-        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL, theme.dim));
+        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL_WIDTH, theme.dim));
     };
     if let Some(reason) = &claim.reason {
         field("because", reason);

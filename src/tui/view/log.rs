@@ -8,7 +8,7 @@ use super::{
 };
 use crate::tui::{hits::Pane, state::Tone, text, times};
 
-/// Draws it over the screen, `up` lines above its end.
+/// Draws the log over the screen, scrolled up by `up` lines from its end.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, up: usize) {
     let (theme, state) = (paint.theme, paint.state);
     let place = Rect {
@@ -35,7 +35,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, up: usize) {
     let inner = paint.pane(place, "Session log", &state.keys.say("{close} closes"), true);
     paint.hits.add_pane(inner, Pane::Picks, height);
     if lines.is_empty() {
-        return empty::card(
+        return empty::centred_message(
             paint,
             inner,
             "Nothing was done yet",

@@ -1,4 +1,4 @@
-//! What the app looks like: a function of the state to cells, and to where things were put.
+//! The view: draws the state into cells and returns the painted areas.
 //!
 //! Invariant: no I/O and no clock here. Every text that comes from memory passes [`super::text`], which sanitises it.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::indexing_slicing)]
@@ -53,22 +53,22 @@ use super::{
 use crate::domain::text::unprintable;
 use paint::Paint;
 
-/// The smallest size on which the app is usable, in columns and rows.
-pub const SMALLEST: (u16, u16) = (40, 10);
+/// The smallest terminal on which the app is usable, in columns and rows.
+pub const MIN_SIZE: (u16, u16) = (40, 10);
 
 /// How the parts of a screen are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Parts side by side.
     Wide,
-    /// Few parts at a time.
+    /// Two or three parts at a time, some below others.
     Mid,
     /// One part at a time.
     Single,
 }
 
 impl Shape {
-    /// By the size of the whole terminal.
+    /// Returns the shape for the size of the whole terminal.
     fn of(state: &AppState) -> Self {
         if state.is_narrow() {
             Self::Single
@@ -80,15 +80,15 @@ impl Shape {
     }
 }
 
-/// Columns of a list that stands beside what is under the cursor.
+/// Returns the width of a list beside the item under the cursor.
 fn list_width(area: Rect) -> u16 {
     (area.width * 3 / 8).clamp(28, 64)
 }
 
-/// Draws the app into `area` of `buffer`; says where things are.
+/// Draws the app into `area` of `buffer` and returns the painted areas.
 ///
-/// Architecture Invariant: no cell holds a control, bidirectional or zero-width character afterwards, whatever a view forgot:
-/// the buffer goes to the terminal as it is.
+/// Architecture Invariant: no cell holds a control, bidirectional or zero-width character afterwards, whatever a view
+/// forgot: the buffer goes to the terminal as it is.
 pub fn draw(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> HitMap {
     let hits = draw_parts(state, theme, area, buffer);
     for cell in &mut buffer.content {
@@ -98,7 +98,7 @@ pub fn draw(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
         }
         if theme.glyphs.is_ascii() {
             cell.set_symbol(match cell.symbol() {
-                // Neither a mark of its own on a screen, nor the beginning of a path.
+                // `_` has no other meaning on the screens, and paths do not begin with it.
                 "…" => "_",
                 "“" | "”" => "\"",
                 "‘" | "’" => "'",
@@ -112,14 +112,14 @@ pub fn draw(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
 fn draw_parts(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> HitMap {
     let area = area.intersection(buffer.area);
     let mut paint = Paint::new(state, theme, buffer);
-    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+    if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
         too_small(&mut paint, area);
         return paint.hits;
     }
     let (top, body, bottom) = chrome::split(area);
     chrome::top(&mut paint, top);
     if empty::offline(&mut paint, body) {
-        // There is nothing to show but how to go on.
+        // Only how to start the daemon is shown.
     } else {
         match state.screen {
             Screen::Cards => conflicts::draw(&mut paint, body),
@@ -140,9 +140,10 @@ fn draw_parts(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) 
     if let Some(Overlay::Judging(open)) = &state.overlay {
         judging::draw(&mut paint, body, open);
     }
-    // Where pairs are judged, the keys stay in sight.
-    let judged = matches!(state.overlay, Some(Overlay::Judging(_)));
-    let above = Rect { height: body.height.saturating_sub(if judged { judging::ANSWERS } else { 0 }), ..body };
+    // While pairs are judged, the keys must stay visible.
+    let is_judging = matches!(state.overlay, Some(Overlay::Judging(_)));
+    let above =
+        Rect { height: body.height.saturating_sub(if is_judging { judging::ANSWERS_HEIGHT } else { 0 }), ..body };
     toasts::draw(&mut paint, above);
     match &state.overlay {
         Some(Overlay::Form(open)) => form::draw(&mut paint, area, open),
@@ -152,7 +153,7 @@ fn draw_parts(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) 
         Some(Overlay::Log { up }) => log::draw(&mut paint, area, *up),
         Some(Overlay::Page(open)) => {
             page::draw(&mut paint, body, open);
-            page::find(&mut paint, bottom, open);
+            page::draw_find(&mut paint, bottom, open);
         }
         Some(Overlay::Tour { page }) => tour::draw(&mut paint, area, *page),
         Some(Overlay::Judging(_)) | None => {}
@@ -161,7 +162,7 @@ fn draw_parts(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) 
 }
 
 fn too_small(paint: &mut Paint<'_>, area: Rect) {
-    let sentence = format!("ergo needs at least {} x {} cells: make the window larger.", SMALLEST.0, SMALLEST.1);
+    let sentence = format!("ergo needs at least {} x {} cells: make the window larger.", MIN_SIZE.0, MIN_SIZE.1);
     let lines = text::wrap(&sentence, usize::from(area.width), paint.theme.text);
     paint.lines(area, &lines, 0);
 }

@@ -7,7 +7,7 @@ use ratatui::{
 };
 
 use super::{
-    claims::group,
+    claims::grouped,
     empty,
     paint::{Paint, labelled, span},
     progress,
@@ -17,10 +17,8 @@ use crate::{
     tui::{hits::Pane, text, times},
 };
 
-/// Columns of the labels.
-const LABEL: usize = 14;
+const LABEL_WIDTH: usize = 14;
 
-/// Draws the screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let models = &paint.state.models;
     let Some(diagnose) = &models.diagnose else {
@@ -30,7 +28,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
             Some(error) => (error.clone(), "{reload} tries again."),
             None => ("Loading…".to_owned(), ""),
         };
-        return empty::card(paint, inner, &heading, &[paint.state.keys.say(step)]);
+        return empty::centred_message(paint, inner, &heading, &[paint.state.keys.say(step)]);
     };
     let width = usize::from(area.width.saturating_sub(4));
     let lines = lines(paint, diagnose, width);
@@ -59,7 +57,7 @@ pub(super) fn heading(paint: &Paint<'_>, text: &str, out: &mut Vec<Line<'static>
 fn problems(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Line<'static>>) {
     let theme = paint.theme;
     let all: Vec<&String> = diagnose.problems.iter().chain(&diagnose.models.problems).collect();
-    // Trouble that stands further down is not repeated here, but nothing above it says that there is none.
+    // Problems that are shown further down are not repeated here, but then this must not say that there are none.
     let failing = diagnose.models.roles.iter().any(|role| role.problem.is_some())
         || diagnose.models.workers.iter().any(|worker| worker.restarts > 0)
         || !diagnose.models.failures.is_empty()
@@ -77,26 +75,26 @@ fn problems(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<
     }
 }
 
-/// The roles, with what each is for.
+/// The roles of models, each with its purpose.
 const ROLES: [(&str, &str); 3] =
     [("embedder", "finds similar claims"), ("nli", "compares two claims"), ("llm", "reads and judges claims")];
 
 fn roles(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Line<'static>>) {
     let theme = paint.theme;
     heading(paint, "Models", out);
-    for (role, use_of) in ROLES {
+    for (role, purpose) in ROLES {
         let model = diagnose.models.roles.iter().find(|model| model.role == role);
         let (name, words, style) = match model {
             None => ("none".to_owned(), "not chosen; `ergo models list` shows models".to_owned(), theme.dim),
-            Some(model) => standing(paint, model),
+            Some(model) => model_state(paint, model),
         };
-        // What a role is for gives way to how its model is.
-        let (for_what, named) = if width >= 100 { (26, 26) } else { (0, 22) };
-        let room = width.saturating_sub(10 + for_what + named);
+        // If there is little room, the model's state is shown instead of the role's purpose.
+        let (purpose_width, name_width) = if width >= 100 { (26, 26) } else { (0, 22) };
+        let room = width.saturating_sub(10 + purpose_width + name_width);
         out.push(Line::from(vec![
             span(text::pad(role, 10), theme.title),
-            span(text::pad(use_of, for_what), theme.dim),
-            span(text::pad(&name, named - 1), theme.text),
+            span(text::pad(purpose, purpose_width), theme.dim),
+            span(text::pad(&name, name_width - 1), theme.text),
             Span::raw(" "),
             span(text::fit(&words, room), style),
         ]));
@@ -120,7 +118,7 @@ fn roles(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
     }
 }
 
-fn standing(paint: &Paint<'_>, model: &ModelStatus) -> (String, String, Style) {
+fn model_state(paint: &Paint<'_>, model: &ModelStatus) -> (String, String, Style) {
     let theme = paint.theme;
     if let Some(problem) = &model.problem {
         return (model.name.clone(), problem.clone(), theme.bad);
@@ -150,14 +148,14 @@ fn guard(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
         ("wait for LLM", counts.waiting, theme.text),
         ("model failures", counts.skipped, theme.bad),
     ];
-    // Beside what became of the writes only what happened is shown.
+    // Besides the first three counts, only those above 0 are shown.
     let shown: Vec<_> = table.iter().enumerate().filter(|(at, row)| *at < 3 || row.1 > 0).map(|(_, row)| row).collect();
     let columns = (width / 24).clamp(1, 5);
     for row in shown.chunks(columns) {
         let mut spans = Vec::new();
         for (label, count, style) in row {
             spans.push(span(
-                format!("{:>8} ", group(usize::try_from(*count).unwrap_or(usize::MAX))),
+                format!("{:>8} ", grouped(usize::try_from(*count).unwrap_or(usize::MAX))),
                 if *count == 0 { theme.dim } else { *style },
             ));
             let label = if *count == 1 { label.strip_suffix('s').unwrap_or(label) } else { label };
@@ -186,9 +184,9 @@ fn timings(paint: &Paint<'_>, diagnose: &Diagnose, out: &mut Vec<Line<'static>>)
     for timing in &diagnose.timings {
         out.push(Line::from(vec![
             span(text::pad(&timing.stage, 26), theme.text),
-            span(format!("{:>9} times", group(usize::try_from(timing.count).unwrap_or(usize::MAX))), theme.dim),
-            span(format!("{:>10} mean", span_of(timing.mean_us)), theme.text),
-            span(format!("{:>10} max", span_of(timing.max_us)), theme.dim),
+            span(format!("{:>9} times", grouped(usize::try_from(timing.count).unwrap_or(usize::MAX))), theme.dim),
+            span(format!("{:>10} mean", microseconds(timing.mean_us)), theme.text),
+            span(format!("{:>10} max", microseconds(timing.max_us)), theme.dim),
         ]));
     }
 }
@@ -196,15 +194,20 @@ fn timings(paint: &Paint<'_>, diagnose: &Diagnose, out: &mut Vec<Line<'static>>)
 fn daemon(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Line<'static>>) {
     let theme = paint.theme;
     heading(paint, "The daemon", out);
-    let body = width.saturating_sub(LABEL);
+    let body = width.saturating_sub(LABEL_WIDTH);
     let mut field = |label: &str, value: &str| {
-        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL, theme.dim));
+        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL_WIDTH, theme.dim));
     };
     let health = &diagnose.health;
-    field("version", &format!("{}, process {}, up {}", health.version, health.pid, lasting(health.uptime_s)));
+    field("version", &format!("{}, process {}, up {}", health.version, health.pid, uptime(health.uptime_s)));
     field(
         "claims",
-        &format!("{} active of {}; {} events", group(diagnose.active), group(diagnose.claims), group(diagnose.events)),
+        &format!(
+            "{} active of {}; {} events",
+            grouped(diagnose.active),
+            grouped(diagnose.claims),
+            grouped(diagnose.events)
+        ),
     );
     field("store", &format!("{} ({}, schema {})", diagnose.store, bytes(diagnose.store_bytes), diagnose.schema));
     field("socket", diagnose.socket.as_deref().unwrap_or("none"));
@@ -212,7 +215,7 @@ fn daemon(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Li
     field("log", &diagnose.log);
 }
 
-/// A size for people: `12.3 MB`.
+/// Formats a size: `12.3 MB`.
 fn bytes(bytes: u64) -> String {
     let units = ["B", "kB", "MB", "GB", "TB"];
     let mut size = bytes as f64;
@@ -225,8 +228,8 @@ fn bytes(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} {name}") } else { format!("{size:.1} {name}") }
 }
 
-/// A time in microseconds for people: `1.2 ms`.
-fn span_of(us: u64) -> String {
+/// Formats microseconds: `1.2 ms`.
+fn microseconds(us: u64) -> String {
     match us {
         0..1_000 => format!("{us} µs"),
         1_000..1_000_000 => format!("{:.1} ms", us as f64 / 1_000.0),
@@ -234,8 +237,8 @@ fn span_of(us: u64) -> String {
     }
 }
 
-/// Seconds for people: `3d 4h`.
-fn lasting(seconds: u64) -> String {
+/// Formats seconds: `3 d 4 h`.
+fn uptime(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min", seconds / 60),
@@ -252,9 +255,9 @@ mod tests {
     fn sizes_and_times_are_shown_in_few_words() {
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(12_345_678), "12.3 MB");
-        assert_eq!(span_of(40), "40 µs");
-        assert_eq!(span_of(1_250), "1.2 ms");
-        assert_eq!(lasting(90_000), "1 d 1 h");
-        assert_eq!(lasting(61), "1 min");
+        assert_eq!(microseconds(40), "40 µs");
+        assert_eq!(microseconds(1_250), "1.2 ms");
+        assert_eq!(uptime(90_000), "1 d 1 h");
+        assert_eq!(uptime(61), "1 min");
     }
 }

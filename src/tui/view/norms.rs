@@ -1,4 +1,4 @@
-//! Two norms side by side, the field that fired marked.
+//! Two norms side by side, with a mark at the field in which they conflict.
 
 use ratatui::text::{Line, Span};
 
@@ -12,14 +12,14 @@ use crate::{
     tui::{text, theme::Theme},
 };
 
-/// Columns of the field names.
-const NAME: usize = 11;
+const NAME_WIDTH: usize = 11;
 
-/// The fields in which at least one norm says something. `statements` are those of the new and the existing claim, whose words are shown.
+/// Lists the fields that at least one norm sets. `statements` are those of the new and of the existing claim, whose
+/// words are shown.
 pub(super) fn table(theme: &Theme, evidence: &Evidence, statements: [&str; 2], width: usize) -> Vec<Line<'static>> {
-    let cell = width.saturating_sub(NAME + 11).max(4) / 2;
+    let cell = width.saturating_sub(NAME_WIDTH + 11).max(4) / 2;
     let heading = vec![
-        span(text::pad("Parsed", NAME), theme.accent),
+        span(text::pad("Parsed", NAME_WIDTH), theme.accent),
         span(text::pad("new", cell), theme.dim),
         Span::raw(" "),
         span(text::pad("existing", cell), theme.dim),
@@ -31,13 +31,13 @@ pub(super) fn table(theme: &Theme, evidence: &Evidence, statements: [&str; 2], w
         if left.is_none() && right.is_none() {
             continue;
         }
-        // A bound is a value that is written as one.
+        // The guard may report a conflict of limits under the field `value`.
         let bound = name == "limit" && evidence.field == "value" && left != right && evidence.norm.value.is_none();
         let fired = name == evidence.field || bound;
         let style = if fired { theme.warn } else { theme.text };
         let show = |value: Option<String>| text::pad(value.as_deref().unwrap_or("any"), cell);
         let mut spans = vec![
-            span(text::pad(name, NAME), if fired { theme.warn } else { theme.dim }),
+            span(text::pad(name, NAME_WIDTH), if fired { theme.warn } else { theme.dim }),
             span(show(left), style),
             Span::raw(" "),
             span(show(right), style),
@@ -50,7 +50,7 @@ pub(super) fn table(theme: &Theme, evidence: &Evidence, statements: [&str; 2], w
     out
 }
 
-/// Every field of a norm as words of its statement, in one order.
+/// Returns every field of a norm, in a fixed order, in the words of its statement.
 fn fields(norm: &Norm, statement: &str) -> [(&'static str, Option<String>); 11] {
     [
         ("modality", Some(modality(norm.modality).to_owned())),
@@ -70,9 +70,10 @@ fn fields(norm: &Norm, statement: &str) -> [(&'static str, Option<String>); 11] 
     ]
 }
 
-/// Stems as the statement has the words: the closest word of each, in the statement's order. Those that are not there are synonyms of its
-/// words, of which only the stem is known: they are left out.
-/// The preposition before a value (`@on`), by which only the comparison goes, is left out.
+/// Replaces stems by the closest words of the statement, in the statement's order.
+///
+/// Stems without such a word are left out: they come from synonyms of the statement's words. So is the preposition
+/// before a value (`@on`), which only the comparison uses.
 fn as_written(stems: &str, statement: &str) -> String {
     let words: Vec<&str> = statement
         .split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '/' | '#' | '+'))
@@ -82,7 +83,7 @@ fn as_written(stems: &str, statement: &str) -> String {
         .split_whitespace()
         .filter(|marked| !marked.starts_with('@'))
         .filter_map(|marked| {
-            // The mark of an opposite.
+            // `~` marks an opposite.
             let stem = marked.trim_start_matches('~');
             let size = stem.chars().count();
             let near = |word: &str| {
@@ -114,7 +115,7 @@ fn subject(norm: &Norm, statement: &str) -> String {
     format!("{written}{kind}").trim_start().to_owned()
 }
 
-/// A modality in words.
+/// Returns the words for a modality.
 pub(super) fn modality(modality: Modality) -> &'static str {
     match modality {
         Modality::Must => "must",

@@ -1,4 +1,5 @@
-//! The Notes screen: the files of rules with their states, or the principles with what supports them; and what is under the cursor in full.
+//! The Notes screen: the followed rule files with their states, or the insights; and the one under the cursor in full,
+//! an insight with the claims that support it.
 
 use ratatui::{
     layout::Rect,
@@ -8,7 +9,7 @@ use ratatui::{
 
 use super::{
     Shape,
-    claims::group,
+    claims::grouped,
     empty,
     paint::{Paint, labelled, rows, span},
 };
@@ -22,20 +23,17 @@ use crate::{
     },
 };
 
-/// Columns of a file's state.
-const STATE: usize = 16;
+const STATE_WIDTH: usize = 16;
 
-/// Columns of the labels.
-const LABEL: usize = 12;
+const LABEL_WIDTH: usize = 12;
 
-/// The last runs that are shown.
-const RUNS: usize = 5;
+/// How many of the last runs are shown.
+const MAX_RUNS: usize = 5;
 
-/// Draws the screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let notes = &paint.state.notes;
     if notes.status.is_none() || (notes.shown == NotesListing::Files && notes.is_empty()) {
-        return nothing(paint, area);
+        return draw_empty(paint, area);
     }
     match (Shape::of(paint.state), notes.focus) {
         (Shape::Wide, _) => {
@@ -53,15 +51,15 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-fn nothing(paint: &mut Paint<'_>, area: Rect) {
+fn draw_empty(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let inner = paint.pane(area, "Notes", "", true);
     paint.hits.add_pane(inner, Pane::Notes, usize::from(inner.height));
     if let Some(error) = &state.notes.error {
-        return empty::card(paint, inner, error, &[state.keys.say("{reload} tries again.")]);
+        return empty::centred_message(paint, inner, error, &[state.keys.say("{reload} tries again.")]);
     }
     if state.notes.status.is_none() {
-        return empty::card(paint, inner, "Loading…", &[]);
+        return empty::centred_message(paint, inner, "Loading…", &[]);
     }
     let body = [
         "The rules in files such as CLAUDE.md become claims, and active claims can be written back into a section of each file.".to_owned(),
@@ -69,7 +67,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
         "ergo notes add PATH".to_owned(),
         state.keys.say("Press {notes_list} to see the insights."),
     ];
-    empty::card(paint, inner, "No file is followed", &body);
+    empty::centred_message(paint, inner, "No file is followed", &body);
 }
 
 fn list(paint: &mut Paint<'_>, area: Rect) {
@@ -77,7 +75,7 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let focused = notes.focus == Focus::List;
     let count = notes.len();
     let dot = paint.theme.glyphs.dot;
-    let place = format!("{} of {}", group((notes.row() + 1).min(count)), group(count));
+    let place = format!("{} of {}", grouped((notes.row() + 1).min(count)), grouped(count));
     let note = match (&notes.error, &notes.status, notes.shown) {
         (Some(error), ..) => error.clone(),
         (None, Some(status), NotesListing::Files) if status.watching => format!("watched {dot} {place}"),
@@ -93,13 +91,13 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     if count == 0 {
         let keys = &paint.state.keys;
         if notes.insights.is_none() {
-            return empty::card(paint, inner, "Loading…", &[]);
+            return empty::centred_message(paint, inner, "Loading…", &[]);
         }
         let body = [
             "An insight is a rule that is found in one or more projects.".to_owned(),
             keys.say("Press {notes_list} to see the files."),
         ];
-        return empty::card(paint, inner, "No insights yet", &body);
+        return empty::centred_message(paint, inner, "No insights yet", &body);
     }
     let top = (notes.row() + 1).saturating_sub(height);
     let width = usize::from(inner.width);
@@ -117,7 +115,7 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-/// A state with a mark that needs no colour.
+/// Formats the state of a file, with a mark so that colour is not the only sign.
 fn state_of(paint: &Paint<'_>, state: NoteFileState) -> (String, Style) {
     let (theme, glyphs) = (paint.theme, paint.theme.glyphs);
     let (mark, style) = match state {
@@ -131,27 +129,27 @@ fn state_of(paint: &Paint<'_>, state: NoteFileState) -> (String, Style) {
     (format!("{mark} {}", state.words()), style)
 }
 
-fn cursor(paint: &Paint<'_>, current: bool) -> [Span<'static>; 2] {
+fn cursor_mark(paint: &Paint<'_>, current: bool) -> [Span<'static>; 2] {
     [span(if current { paint.theme.glyphs.cursor } else { " " }, paint.theme.accent), Span::raw(" ")]
 }
 
 fn file_line(paint: &Paint<'_>, file: &NoteFileView, width: usize, current: bool) -> Line<'static> {
     let theme = paint.theme;
     let (state, style) = state_of(paint, file.state);
-    let claims = if file.claims == 1 { "1 claim".to_owned() } else { format!("{} claims", group(file.claims)) };
-    let room = width.saturating_sub(3 + STATE + 11);
-    let mut spans = Vec::from(cursor(paint, current));
+    let claims = if file.claims == 1 { "1 claim".to_owned() } else { format!("{} claims", grouped(file.claims)) };
+    let room = width.saturating_sub(3 + STATE_WIDTH + 11);
+    let mut spans = Vec::from(cursor_mark(paint, current));
     spans.extend([
-        span(text::pad(&state, STATE), style),
+        span(text::pad(&state, STATE_WIDTH), style),
         Span::raw(" "),
-        span(text::pad(&tail(&file.path, room), room), theme.text),
+        span(text::pad(&path_end(&file.path, room), room), theme.text),
         span(format!("{claims:>11}"), theme.dim),
     ]);
     Line::from(spans)
 }
 
-/// The end of a path: what tells files of one folder apart.
-fn tail(path: &str, room: usize) -> String {
+/// Cuts the beginning of a long path, because its end tells files of one folder apart.
+fn path_end(path: &str, room: usize) -> String {
     let path = text::line(path);
     if text::width(&path) <= room {
         return path;
@@ -162,7 +160,7 @@ fn tail(path: &str, room: usize) -> String {
     {
         cut = cut.get(first.len_utf8()..).unwrap_or_default();
     }
-    // Whole names, if there is one to cut at.
+    // Cut at a slash if there is one, so that names stay whole.
     let at = cut.find('/').filter(|at| at + 1 < cut.len()).unwrap_or(0);
     format!("…{}", cut.get(at..).unwrap_or_default())
 }
@@ -180,7 +178,7 @@ fn principle_line(paint: &Paint<'_>, insight: &InsightView, width: usize, curren
         if insight.projects == 1 { "1 project".to_owned() } else { format!("{} projects", insight.projects) };
     let room = width.saturating_sub(2 + rank.len() + 2 + 12);
     let faded = insight.status != Lifecycle::Active;
-    let mut spans = Vec::from(cursor(paint, current));
+    let mut spans = Vec::from(cursor_mark(paint, current));
     spans.extend([
         span(rank, theme.dim),
         span(format!("{mark} "), style),
@@ -209,9 +207,9 @@ fn file_in_full(paint: &Paint<'_>, file: &NoteFileView, width: usize) -> Vec<Lin
     out.extend(text::wrap(&words, width, style));
     out.extend(text::wrap(&state.keys.say(next_step_of_note(file)), width, theme.text));
     out.push(Line::default());
-    let body = width.saturating_sub(LABEL);
+    let body = width.saturating_sub(LABEL_WIDTH);
     let mut field = |label: &str, value: &str| {
-        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL, theme.dim));
+        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL_WIDTH, theme.dim));
     };
     if let Some(problem) = &file.problem {
         field("problem", problem);
@@ -220,7 +218,7 @@ fn file_in_full(paint: &Paint<'_>, file: &NoteFileView, width: usize) -> Vec<Lin
         field("scope", &scope.to_string());
     }
     let parts = if file.fragments == 1 { "part" } else { "parts" };
-    field("claims", &format!("{} in {} {parts} of the file", group(file.claims), group(file.fragments)));
+    field("claims", &format!("{} in {} {parts} of the file", grouped(file.claims), grouped(file.fragments)));
     let ago = |at: Option<u64>| at.map_or_else(|| "never".to_owned(), |at| times::ago(at, state.now));
     field("read", &ago(file.scanned_at));
     field("written", &ago(file.written_at));
@@ -228,7 +226,7 @@ fn file_in_full(paint: &Paint<'_>, file: &NoteFileView, width: usize) -> Vec<Lin
         let cards: Vec<String> = file.cards.iter().map(|card| card.short()).collect();
         field("cards", &cards.join(", "));
     }
-    let runs = state.notes.status.iter().flat_map(|status| &status.runs).take(RUNS);
+    let runs = state.notes.status.iter().flat_map(|status| &status.runs).take(MAX_RUNS);
     let mut first = true;
     for run in runs {
         if first {
@@ -246,20 +244,20 @@ fn principle_in_full(paint: &Paint<'_>, insight: &InsightView, width: usize) -> 
     let (theme, state) = (paint.theme, paint.state);
     let dot = theme.glyphs.dot;
     let mut out = text::wrap(&insight.statement, width, theme.title);
-    let standing = match (insight.principle.is_some(), insight.candidate) {
+    let promotion = match (insight.principle.is_some(), insight.candidate) {
         (true, _) => "a principle of the organisation",
         (false, true) => "may become a principle of the organisation",
         (false, false) => "not promoted",
     };
-    let status = format!("{} {dot} {standing} {dot} {}", insight.kind, insight.status.as_str());
+    let status = format!("{} {dot} {promotion} {dot} {}", insight.kind, insight.status.as_str());
     out.extend(text::wrap(&status, width, theme.dim));
     if insight.contradicted {
         out.extend(text::wrap("One of its claims is on an open card in the Inbox.", width, theme.bad));
     }
     out.push(Line::default());
-    let body = width.saturating_sub(LABEL);
+    let body = width.saturating_sub(LABEL_WIDTH);
     let mut field = |label: &str, value: &str| {
-        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL, theme.dim));
+        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL_WIDTH, theme.dim));
     };
     let share = |value: f64| format!("{:.0} %", value * 100.0);
     field("rank", &share(insight.rank));
@@ -267,7 +265,7 @@ fn principle_in_full(paint: &Paint<'_>, insight: &InsightView, width: usize) -> 
     let parts: Vec<String> = parts.iter().map(|(name, value)| format!("{name} {}", share(*value))).collect();
     field("based on", &parts.join(", "));
     let (first, last) = (times::ago(insight.first_seen, state.now), times::ago(insight.last_seen, state.now));
-    let many = |n: usize, one: &str, many: &str| format!("{} {}", group(n), if n == 1 { one } else { many });
+    let many = |n: usize, one: &str, many: &str| format!("{} {}", grouped(n), if n == 1 { one } else { many });
     let times = many(insight.sightings, "time", "times");
     let projects = many(insight.projects, "project", "projects");
     field("seen", &format!("{times} in {projects}, first {first}, last {last}"));

@@ -14,12 +14,12 @@ use crate::tui::{
     text,
 };
 
-/// The widest page, in columns: lines that are longer are hard to read.
-const WIDEST: u16 = 110;
+/// The widest page, in columns: longer lines are hard to read.
+const MAX_WIDTH: u16 = 110;
 
-/// Draws it over the whole screen.
+/// Draws the page over the whole screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
-    let place = centred(area, WIDEST.min(area.width), area.height);
+    let place = centred(area, MAX_WIDTH.min(area.width), area.height);
     paint.clear(area);
     let title = match &page.about {
         PageSubject::Snapshot(scope) => format!("Active claims in {scope}"),
@@ -33,8 +33,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
         paint.hits.add_pane(inner, Pane::Page, usize::from(inner.height));
         let back = paint.state.keys.say("{page_close} goes back.");
         return match &page.error {
-            Some((error, hint)) => empty::card(paint, inner, error, &[hint.clone(), back]),
-            None => empty::card(paint, inner, "Loading…", &[]),
+            Some((error, hint)) => empty::centred_message(paint, inner, error, &[hint.clone(), back]),
+            None => empty::centred_message(paint, inner, "Loading…", &[]),
         };
     };
     let width = usize::from(place.width.saturating_sub(4));
@@ -43,23 +43,23 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
     let mut scroll = page.scroll(0);
     let mut lines: Vec<Line<'static>> = Vec::new();
     if page.changes_files() {
-        lines.extend(text::wrap(&what_becomes(paint), width, paint.theme.accent));
+        lines.extend(text::wrap(&preview_explanation(paint), width, paint.theme.accent));
         lines.push(Line::default());
     }
     for (number, line) in body.lines().enumerate() {
         let style = match page.about {
-            PageSubject::Snapshot(_) => of_markdown(paint, line),
-            PageSubject::Setup { .. } | PageSubject::Notes { .. } => of_difference(paint, line),
+            PageSubject::Snapshot(_) => markdown_style(paint, line),
+            PageSubject::Setup { .. } | PageSubject::Notes { .. } => diff_style(paint, line),
             PageSubject::Join => paint.theme.text,
         };
         let here = shown.is_some_and(|at| matches.get(at) == Some(&number));
         if here {
-            // With some of what stands before it.
+            // Some of the text before the match stays in view.
             scroll = lines.len().saturating_sub(usize::from(place.height) / 3);
         }
         let found = if here { paint.theme.selected } else { paint.theme.found };
         let marked = |text: &str| text::marked(&text::line(text), wanted.as_deref(), style, found);
-        lines.extend(hung(line, width, style, page.is_preview(), marked));
+        lines.extend(wrap_hanging(line, width, style, page.is_preview(), marked));
     }
     let title = if page.note.is_empty() { title } else { format!("{title}: {}", page.note) };
     let title = match (&wanted, matches.len()) {
@@ -73,8 +73,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
     paint.document(place, Pane::Page, &title, &lines, scroll, true);
 }
 
-/// What the difference is, and how it is written, or why it is not.
-fn what_becomes(paint: &Paint<'_>) -> String {
+/// Explains the diff, and how to apply it or why that is not possible.
+fn preview_explanation(paint: &Paint<'_>) -> String {
     let say = "Nothing is written yet. Lines with + will be added, lines with - removed";
     match paint.state.check(Action::PageApply.spec()) {
         Ok(()) => paint.state.keys.say(&format!("{say}. Press {{page_apply}} to apply this; you are asked first.")),
@@ -82,8 +82,8 @@ fn what_becomes(paint: &Paint<'_>) -> String {
     }
 }
 
-/// The line to type in what is searched for, over the last row.
-pub(super) fn find(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
+/// Draws the search line over the last row.
+pub(super) fn draw_find(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
     let Some(find) = page.find.as_ref().filter(|_| page.is_typing()) else { return };
     paint.clear(area);
     let (label, keys) = (" Find ", paint.state.keys.say("{pick} closes, {pick_down} next match"));
@@ -97,8 +97,8 @@ pub(super) fn find(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
     paint.line(place, 0, &Line::from(span(keys, paint.theme.dim)));
 }
 
-/// A line wrapped under itself: what it is indented by is kept, and in a difference its mark stays in a column of its own.
-fn hung(
+/// Wraps a line and keeps its indentation; in a diff, the sign stays in a column of its own.
+fn wrap_hanging(
     line: &str,
     width: usize,
     style: Style,
@@ -110,7 +110,7 @@ fn hung(
     let body = rest.trim_start_matches(' ');
     let indent = (rest.len() - body.len()).min(width / 2);
     let column = usize::from(mark.is_some());
-    // What follows a bullet stands under its words.
+    // The lines after the first are aligned with the text of a bullet.
     let hang = if body.starts_with("- ") { 2 } else { 0 };
     let room = width.saturating_sub(column + indent + hang).max(1);
     let mut lines = Vec::new();
@@ -127,12 +127,13 @@ fn hung(
     lines
 }
 
-fn of_markdown(paint: &Paint<'_>, line: &str) -> Style {
+fn markdown_style(paint: &Paint<'_>, line: &str) -> Style {
     if line.starts_with('#') { paint.theme.accent } else { paint.theme.text }
 }
 
-/// A line of a difference says by its first letter what becomes of it; the colour says it again.
-fn of_difference(paint: &Paint<'_>, line: &str) -> Style {
+/// Returns the style of a line of a diff. Its first character already says what becomes of it; the colour only repeats
+/// that.
+fn diff_style(paint: &Paint<'_>, line: &str) -> Style {
     let theme = paint.theme;
     match line {
         line if line.starts_with("+++ ") => theme.title,

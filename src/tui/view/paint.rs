@@ -16,15 +16,12 @@ use crate::tui::{
     theme::Theme,
 };
 
-/// What every part of a view draws with.
+/// Everything that the parts of a view need to draw.
 pub(super) struct Paint<'a> {
-    /// What is shown.
     pub(super) state: &'a AppState,
-    /// How.
     pub(super) theme: &'a Theme,
-    /// Where.
     pub(super) buffer: &'a mut Buffer,
-    /// What was put where.
+    /// The areas painted so far.
     pub(super) hits: HitMap,
 }
 
@@ -40,7 +37,7 @@ impl<'a> Paint<'a> {
         self.buffer.set_line(area.x, area.y + row, line, area.width);
     }
 
-    /// Writes lines from the `skip`th on.
+    /// Writes lines into an area, without the first `skip`.
     pub(super) fn lines(&mut self, area: Rect, lines: &[Line<'_>], skip: usize) {
         for (row, line) in lines.iter().skip(skip).take(usize::from(area.height)).enumerate() {
             self.line(area, row, line);
@@ -57,7 +54,8 @@ impl<'a> Paint<'a> {
         Clear.render(area.intersection(self.buffer.area), self.buffer);
     }
 
-    /// A bordered pane with a title and, in its lower edge, a note; returns what is inside, with a column of air on each side.
+    /// Draws a bordered pane with a title and, in its lower edge, a note. Returns the area inside, without a column of
+    /// padding on each side.
     pub(super) fn pane(&mut self, area: Rect, title: &str, note: &str, focused: bool) -> Rect {
         let area = area.intersection(self.buffer.area);
         let theme = self.theme;
@@ -76,8 +74,8 @@ impl<'a> Paint<'a> {
         Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner }.intersection(inner)
     }
 
-    /// A text longer than its pane: the part from `scroll` on, and how much there is in the lower edge. Returns where the text
-    /// stands and the first line that is shown.
+    /// Draws a text that may be longer than its pane, from line `scroll` on; the lower edge says how many lines are
+    /// hidden. Returns the area of the text and the first line that is shown.
     pub(super) fn document(
         &mut self,
         area: Rect,
@@ -105,13 +103,13 @@ impl<'a> Paint<'a> {
         (inner, scroll)
     }
 
-    /// A text in spans, the words of a search marked in it.
-    pub(super) fn found(&self, words: &SearchWords, text: &str, style: Style) -> Vec<Span<'static>> {
+    /// Splits a text into spans, with the words of a search highlighted.
+    pub(super) fn highlight(&self, words: &SearchWords, text: &str, style: Style) -> Vec<Span<'static>> {
         let mark = |(run, hit)| span(run, if hit { style.patch(self.theme.found) } else { style });
         words.runs(text).into_iter().map(mark).collect::<Vec<_>>()
     }
 
-    /// Notes a row of a list in `area`, and styles it if it is under the cursor.
+    /// Records the area of a list row, and styles it if it is under the cursor.
     pub(super) fn row(&mut self, area: Rect, pane: Pane, index: usize, current: bool, focused: bool) {
         if current {
             let style = if focused { self.theme.selected } else { self.theme.selected_idle };
@@ -122,25 +120,25 @@ impl<'a> Paint<'a> {
     }
 }
 
-/// A span.
 pub(super) fn span(text: impl Into<String>, style: Style) -> Span<'static> {
     Span::styled(text.into(), style)
 }
 
-/// Rows `from` up to `from + count` of an area, as far as they exist.
+/// Returns the rows `from` up to `from + count` of an area, as far as they exist.
 pub(super) fn rows(area: Rect, from: usize, count: usize) -> Rect {
     let from = u16::try_from(from).unwrap_or(u16::MAX).min(area.height);
     let count = u16::try_from(count).unwrap_or(u16::MAX).min(area.height - from);
     Rect { y: area.y + from, height: count, ..area }
 }
 
-/// A rectangle of at most this size in the middle of an area.
+/// Returns a rectangle of at most this size in the middle of an area.
 pub(super) fn centred(area: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));
     Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height }
 }
 
-/// A label column, then wrapped text beside it. A label that fills its column has a line of its own, so that it never touches its text.
+/// Puts a label column before wrapped text. A label that fills its column has a line of its own, so that it never
+/// touches the text.
 pub(super) fn labelled(label: &str, body: Vec<Line<'static>>, column: usize, style: Style) -> Vec<Line<'static>> {
     if !label.ends_with(' ') && text::width(label) >= column {
         let mut lines = vec![Line::from(span(label.to_owned(), style))];
@@ -157,8 +155,8 @@ pub(super) fn labelled(label: &str, body: Vec<Line<'static>>, column: usize, sty
         .collect()
 }
 
-/// Two texts side by side, the left one padded to `width`, with a separator between.
-pub(super) fn beside(
+/// Puts two texts side by side, the left one padded to `width`, with a separator between.
+pub(super) fn side_by_side(
     left: Vec<Line<'static>>,
     right: Vec<Line<'static>>,
     width: usize,

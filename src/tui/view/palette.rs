@@ -1,4 +1,4 @@
-//! The palette, and the line to type in.
+//! The palette, and the input line.
 
 use ratatui::{
     layout::Rect,
@@ -17,7 +17,7 @@ use crate::tui::{
     theme::Theme,
 };
 
-/// Draws the palette: a search line, then the acts with keys, those that cannot be done with the reason.
+/// Draws the palette: a search line, then the actions with their keys; an action that is not possible with the reason.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
     let (theme, state) = (paint.theme, paint.state);
     let place = centred(area, area.width.saturating_sub(4).min(92), area.height.saturating_sub(2));
@@ -61,7 +61,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
         let lines = text::wrap(&format!("No command matches “{}”. {text}", palette.wanted()), width, theme.text);
         paint.lines(list, &lines, 0);
     }
-    // The act under the cursor in full, below the list.
+    // The action under the cursor in full, below the list.
     let foot = rows(inner, usize::from(inner.height).saturating_sub(below - 1), below);
     if let Some(spec) = acts.get(palette.row) {
         let why = state.check(spec).err().map_or_else(String::new, |reason| format!(" Not now: {reason}."));
@@ -70,7 +70,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
     }
 }
 
-/// Draws the line to type in over the last row.
+/// Draws the input line over the last row.
 pub(super) fn prompt(paint: &mut Paint<'_>, area: Rect, prompt: &PromptInput) {
     let theme = paint.theme;
     paint.clear(area);
@@ -101,7 +101,7 @@ pub(super) fn prompt(paint: &mut Paint<'_>, area: Rect, prompt: &PromptInput) {
     paint.line(place, 0, &Line::from(span(found, theme.dim)));
 }
 
-/// A text area of one line, with a block as its cursor.
+/// Draws a text area of one line, with a block as its cursor.
 pub(super) fn input(
     theme: &Theme,
     area: &TextArea<'static>,

@@ -1,10 +1,10 @@
-//! A team, a device of it, or one that waits for admission: in full.
+//! A team, a device of a team, or a join request, in full.
 
 use ratatui::text::Line;
 
 use super::{
     paint::{Paint, labelled},
-    peers::standing,
+    peers::team_state,
 };
 use crate::{
     api::{PeerPath, PeerState, PeerView, PendingJoin, TeamStatus},
@@ -15,17 +15,16 @@ use crate::{
     tui::{text, times},
 };
 
-/// Columns of the labels.
-const LABEL: usize = 12;
+const LABEL_WIDTH: usize = 12;
 
-/// Lines of a detail, field by field.
-struct Sheet<'a> {
+/// The lines of a detail, field by field.
+struct FieldLines<'a> {
     paint: &'a Paint<'a>,
     width: usize,
     lines: Vec<Line<'static>>,
 }
 
-impl<'a> Sheet<'a> {
+impl<'a> FieldLines<'a> {
     fn new(paint: &'a Paint<'a>, width: usize) -> Self {
         Self { paint, width, lines: Vec::new() }
     }
@@ -39,8 +38,8 @@ impl<'a> Sheet<'a> {
     }
 
     fn styled(&mut self, label: &str, value: &str, style: ratatui::style::Style) {
-        let body = text::wrap(value, self.width.saturating_sub(LABEL), style);
-        self.lines.extend(labelled(label, body, LABEL, self.paint.theme.dim));
+        let body = text::wrap(value, self.width.saturating_sub(LABEL_WIDTH), style);
+        self.lines.extend(labelled(label, body, LABEL_WIDTH, self.paint.theme.dim));
     }
 
     fn ago(&self, at: Option<u64>, never: &str) -> String {
@@ -49,7 +48,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// How a connected peer is reached: `LAN 2 ms`.
+/// Formats how a connected peer is reached: `LAN 1.8 ms`.
 pub(super) fn path(peer: &PeerView) -> String {
     let word = match peer.path {
         Some(PeerPath::Lan) => "LAN",
@@ -71,45 +70,45 @@ fn scopes(scopes: Option<&[Scope]>) -> String {
     }
 }
 
-/// Who waits: the words first, since they are what is to be compared.
+/// Lays out a join request. The words come first, because the user must compare them.
 pub(super) fn pending(paint: &Paint<'_>, join: &PendingJoin, width: usize) -> Vec<Line<'static>> {
-    let mut sheet = Sheet::new(paint, width);
-    sheet.heading(&format!("{} asks to join {}", escape(&join.name), escape(&join.team_name)));
-    sheet.styled("words", &join.words.join(" "), paint.theme.title);
+    let mut fields = FieldLines::new(paint, width);
+    fields.heading(&format!("{} asks to join {}", escape(&join.name), escape(&join.team_name)));
+    fields.styled("words", &join.words.join(" "), paint.theme.title);
     let compare = "The other screen must show the same six words. If they differ, deny the request: it may be a \
                    man-in-the-middle attack.";
-    sheet.field("compare", compare);
-    sheet.field("person", &join.person);
-    sheet.field("role", &format!("{} in {}", join.role.as_str(), scopes(Some(&join.scopes))));
+    fields.field("compare", compare);
+    fields.field("person", &join.person);
+    fields.field("role", &format!("{} in {}", join.role.as_str(), scopes(Some(&join.scopes))));
     let left = join.expires_at.saturating_sub(paint.state.now) / 1000;
     let left = if left < 90 { format!("{left} s") } else { format!("{} min", left.div_ceil(60)) };
-    sheet.field("expires in", &left);
-    sheet.lines
+    fields.field("expires in", &left);
+    fields.lines
 }
 
-/// A team: what it shares, and how it stands.
+/// Lays out a team: its state, its problems, and what it shares.
 pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let status = paint.state.peers.status.as_ref();
-    let mut sheet = Sheet::new(paint, width);
-    sheet.heading(&escape(&team.name));
-    let (words, good) = standing(team, status.map(|status| status.mode));
-    sheet.styled("state", &words, if good { theme.ok } else { theme.warn });
+    let mut fields = FieldLines::new(paint, width);
+    fields.heading(&escape(&team.name));
+    let (words, good) = team_state(team, status.map(|status| status.mode));
+    fields.styled("state", &words, if good { theme.ok } else { theme.warn });
     if let Some(end) = &team.ended {
-        sheet.field("when", &times::minute(end.at, &paint.state.settings.zone));
-        sheet.styled("next step", &end.says, theme.warn);
-        return sheet.lines;
+        fields.field("when", &times::minute(end.at, &paint.state.settings.zone));
+        fields.styled("next step", &end.says, theme.warn);
+        return fields.lines;
     }
     for problem in &team.problems {
-        sheet.styled("problem", problem, theme.warn);
+        fields.styled("problem", problem, theme.warn);
     }
     for kept in &team.kept {
-        sheet.styled("not shared", &kept.says, if kept.before { theme.dim } else { theme.warn });
+        fields.styled("not shared", &kept.says, if kept.before { theme.dim } else { theme.warn });
     }
     if let Some(status) = status {
-        sheet.field("network", &status.says);
+        fields.field("network", &status.says);
     }
-    sheet.field("your role", team.role.map_or("no longer in it", |role| role.as_str()));
+    fields.field("your role", team.role.map_or("no longer in it", |role| role.as_str()));
     for scope in &team.scopes {
         let bound = &scope.bound;
         let name = if bound.scope == bound.local {
@@ -125,7 +124,7 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
         if scope.quarantined > 0 {
             parts.push(format!("{} in quarantine", scope.quarantined));
         }
-        sheet.field("scope", &parts.join(&format!(" {dot} ")));
+        fields.field("scope", &parts.join(&format!(" {dot} ")));
     }
     if team.quarantined > 0 {
         let are = if team.quarantined == 1 { "event is" } else { "events are" };
@@ -133,63 +132,63 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
             "{} {are} in quarantine: not accepted by the team's roster. `ergo sync quarantine list` shows them; an admin can accept them.",
             team.quarantined
         );
-        sheet.styled("quarantined", &text, theme.warn);
+        fields.styled("quarantined", &text, theme.warn);
     }
     if let Some(status) = status {
         for problem in &status.problems {
-            sheet.styled("problem", problem, theme.warn);
+            fields.styled("problem", problem, theme.warn);
         }
         if !status.addresses.is_empty() {
-            sheet.field("listens at", &status.addresses.join(", "));
+            fields.field("listens at", &status.addresses.join(", "));
         }
     }
     if !team.peers.iter().any(|peer| !peer.you) {
-        sheet.field("next step", "`ergo sync invite` makes a ticket for another device.");
+        fields.field("next step", "`ergo sync invite` makes a ticket for another device.");
     }
-    sheet.lines
+    fields.lines
 }
 
-/// A device: how it is reached, what each side lacks, what went wrong and what to do.
+/// Lays out a device: how it is reached, what each side lacks, what went wrong and what to do.
 pub(super) fn device(paint: &Paint<'_>, peer: &PeerView, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
-    let mut sheet = Sheet::new(paint, width);
-    sheet.heading(&escape(&peer.name));
-    sheet.field("person", &escape(&peer.person));
-    sheet.field("device", &peer.device.short());
+    let mut fields = FieldLines::new(paint, width);
+    fields.heading(&escape(&peer.name));
+    fields.field("person", &escape(&peer.person));
+    fields.field("device", &peer.device.short());
     let state = match peer.state {
         PeerState::Active => format!("{} in {}", peer.role.as_str(), scopes(peer.scopes.as_deref())),
         PeerState::Left => "left the team; what it wrote before stays".to_owned(),
         PeerState::Revoked => "revoked; what it wrote after that is not accepted".to_owned(),
     };
-    sheet.field("role", &state);
+    fields.field("role", &state);
     if peer.you {
-        sheet.field("this is", "this device");
-        return sheet.lines;
+        fields.field("this is", "this device");
+        return fields.lines;
     }
     if peer.connected {
-        sheet.styled("connection", &path(peer), theme.ok);
+        fields.styled("connection", &path(peer), theme.ok);
     } else {
-        sheet.field("connection", "not connected");
+        fields.field("connection", "not connected");
     }
     if !peer.addresses.is_empty() {
-        sheet.field("address", &peer.addresses.join(", "));
+        fields.field("address", &peer.addresses.join(", "));
     }
-    let seen = sheet.ago(peer.last_seen, "never");
-    sheet.field("last seen", &seen);
-    let synced = sheet.ago(peer.last_sync, "never");
-    sheet.field("last synced", &synced);
-    sheet.field("to receive", &peer.we_lack.to_string());
-    sheet.field("to send", &peer.they_lack.to_string());
+    let seen = fields.ago(peer.last_seen, "never");
+    fields.field("last seen", &seen);
+    let synced = fields.ago(peer.last_sync, "never");
+    fields.field("last synced", &synced);
+    fields.field("to receive", &peer.we_lack.to_string());
+    fields.field("to send", &peer.they_lack.to_string());
     let (synced, style) = if peer.digests_equal {
         (format!("{} yes", theme.glyphs.done), theme.ok)
     } else {
         ("no, or not compared since the last change".to_owned(), theme.text)
     };
-    sheet.styled("in sync", &synced, style);
+    fields.styled("in sync", &synced, style);
     if peer.quarantined > 0 {
         let events = count(peer.quarantined, "event", "events");
         let text = format!("{events} that it sent; `ergo sync quarantine list` shows them");
-        sheet.styled("quarantined", &text, theme.warn);
+        fields.styled("quarantined", &text, theme.warn);
     }
     if peer.not_taken > 0 {
         let text = count(
@@ -197,13 +196,13 @@ pub(super) fn device(paint: &Paint<'_>, peer: &PeerView, width: usize) -> Vec<Li
             "event of this device is not accepted there",
             "events of this device are not accepted there",
         );
-        sheet.styled("unaccepted", &text, theme.warn);
+        fields.styled("unaccepted", &text, theme.warn);
     }
     if let Some(error) = &peer.last_error {
-        sheet.styled("last error", error, theme.warn);
+        fields.styled("last error", error, theme.warn);
     }
     if let Some(advice) = &peer.advice {
-        sheet.field("next step", advice);
+        fields.field("next step", advice);
     }
-    sheet.lines
+    fields.lines
 }

@@ -20,11 +20,10 @@ use crate::{
     },
 };
 
-/// Draws the screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let peers = &paint.state.peers;
     if peers.entries().is_empty() {
-        return nothing(paint, area);
+        return draw_empty(paint, area);
     }
     match (Shape::of(paint.state), peers.focus) {
         (Shape::Wide, _) => {
@@ -42,22 +41,22 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-fn nothing(paint: &mut Paint<'_>, area: Rect) {
+fn draw_empty(paint: &mut Paint<'_>, area: Rect) {
     let peers = &paint.state.peers;
     let inner = paint.pane(area, "Peers", "", true);
     paint.hits.add_pane(inner, Pane::Peers, usize::from(inner.height));
     if let Some(error) = &peers.error {
         let error = error.clone();
-        return empty::card(paint, inner, &error, &[]);
+        return empty::centred_message(paint, inner, &error, &[]);
     }
     if peers.status.is_none() {
-        return empty::card(paint, inner, "Loading…", &[]);
+        return empty::centred_message(paint, inner, "Loading…", &[]);
     }
     let body = [
         "Nothing is shared until you create or join a team.".to_owned(),
         paint.state.keys.say("{new_team} creates one; {join_team} joins one by its ticket."),
     ];
-    empty::card(paint, inner, "No team yet", &body);
+    empty::centred_message(paint, inner, "No team yet", &body);
 }
 
 fn list(paint: &mut Paint<'_>, area: Rect) {
@@ -86,35 +85,37 @@ fn line(paint: &Paint<'_>, entry: &PeerEntry<'_>, width: usize, current: bool) -
     let theme = paint.theme;
     let mark = span(if current { theme.glyphs.cursor } else { " " }, theme.accent);
     let (name, style, end, end_style) = match entry {
-        PeerEntry::Pending(join) => waiting(paint, join),
+        PeerEntry::Pending(join) => join_request_parts(paint, join),
         PeerEntry::Team(team) => {
-            let (words, good) = standing(team, paint.state.peers.status.as_ref().map(|status| status.mode));
+            let (words, good) = team_state(team, paint.state.peers.status.as_ref().map(|status| status.mode));
             (escape(&team.name), theme.title, words, if good { theme.ok } else { theme.warn })
         }
         PeerEntry::Peer(peer) => {
             let dot = if peer.connected || peer.you { theme.glyphs.live } else { theme.glyphs.dead };
             let style = if peer.state == PeerState::Active { theme.text } else { theme.dim };
-            let (words, good) = reach(paint, peer);
+            let (words, good) = device_state(paint, peer);
             (format!("  {dot} {}", escape(&peer.name)), style, words, if good { theme.ok } else { theme.dim })
         }
     };
-    // Words are compared whole or not at all: if there is no room for them, the detail has them.
+    // The words must be compared as a whole: if they do not fit, only the detail shows them.
     let cut = matches!(entry, PeerEntry::Pending(_)) && text::width(&name) + text::width(&end) + 3 > width;
     let end = if cut { String::new() } else { text::fit(&end, width.saturating_sub(12)) };
     let room = width.saturating_sub(text::width(&end) + 3);
     Line::from(vec![mark, Span::raw(" "), span(text::pad(&name, room), style), Span::raw(" "), span(end, end_style)])
 }
 
-type Parts = (String, ratatui::style::Style, String, ratatui::style::Style);
+/// The name and the state of a row, each with its style.
+type RowParts = (String, ratatui::style::Style, String, ratatui::style::Style);
 
-fn waiting(paint: &Paint<'_>, join: &PendingJoin) -> Parts {
+fn join_request_parts(paint: &Paint<'_>, join: &PendingJoin) -> RowParts {
     let theme = paint.theme;
     let name = format!("{} {} asks to join", theme.glyphs.alert, escape(&join.name));
     (name, theme.warn, join.words.join(" "), theme.title)
 }
 
-/// How a team stands, in a few words, and whether that is good. Never "in sync" while something was not accepted.
-pub(super) fn standing(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bool) {
+/// Describes the state of a team in a few words, and says whether it is good. It is never “in sync” while something was
+/// not accepted.
+pub(super) fn team_state(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bool) {
     let active = || team.peers.iter().filter(|peer| !peer.you && peer.state == PeerState::Active);
     match &team.ended {
         Some(end) if end.left => return ("this device left".to_owned(), false),
@@ -150,8 +151,8 @@ pub(super) fn standing(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bo
     }
 }
 
-/// How a device is reached and what is missing on either side, and whether all is well.
-fn reach(paint: &Paint<'_>, peer: &PeerView) -> (String, bool) {
+/// Describes how a device is reached and what is missing on either side, and says whether all is well.
+fn device_state(paint: &Paint<'_>, peer: &PeerView) -> (String, bool) {
     match peer.state {
         PeerState::Left => return ("left".to_owned(), false),
         PeerState::Revoked => return ("revoked".to_owned(), false),

@@ -1,24 +1,22 @@
-//! Progress of vectors, and the files that were ingested.
+//! Progress of the vectors, and the ingested files.
 
 use ratatui::text::{Line, Span};
 
 use super::{
-    claims::group,
+    claims::grouped,
     models::heading,
     paint::{Paint, span},
 };
 use crate::{api::Diagnose, tui::text};
 
-/// Columns of the bar.
-const BAR: usize = 24;
+const BAR_WIDTH: usize = 24;
 
-/// The files that are named, those with the most references first.
-const FILES: usize = 4;
+/// The most files that are named, those with the most passages first.
+const MAX_FILES: usize = 4;
 
-/// Columns of the labels.
-const LABEL: usize = 14;
+const LABEL_WIDTH: usize = 14;
 
-/// The lines; nothing if nothing was ingested and nothing waits.
+/// Adds the lines; none if no file was ingested and no vector is missing.
 pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Line<'static>>) {
     let (theme, models) = (paint.theme, &paint.state.models);
     let waits = &diagnose.unembedded;
@@ -31,7 +29,7 @@ pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &
     if let Some(done) = &models.reembed {
         let words = match done.total {
             0 => "starting…".to_owned(),
-            total => format!("{} of {} recomputed with {}", group(done.done), group(total), done.model),
+            total => format!("{} of {} recomputed with {}", grouped(done.done), grouped(total), done.model),
         };
         out.push(bar(paint, "vectors", (done.done, done.total), &words, width));
     } else if waits.off {
@@ -40,7 +38,7 @@ pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &
         let mut parts = Vec::new();
         for (count, one, many) in [(waits.claims, "claim", "claims"), (waits.chunks, "passage", "passages")] {
             if count > 0 {
-                parts.push(format!("{} {}", group(count), if count == 1 { one } else { many }));
+                parts.push(format!("{} {}", grouped(count), if count == 1 { one } else { many }));
             }
         }
         let verb = if waiting == 1 { "has" } else { "have" };
@@ -63,39 +61,39 @@ pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &
     }
     let Some(files) = files else { return };
     let scope = paint.state.shown_scope();
-    let words = format!("{} with {} passages, in {scope}", many(files.items.len(), "file"), group(files.chunks));
+    let words = format!("{} with {} passages, in {scope}", counted(files.items.len(), "file"), grouped(files.chunks));
     out.push(field(paint, "ingested", &words, width));
     let mut items: Vec<_> = files.items.iter().collect();
     items.sort_by(|a, b| b.chunks.cmp(&a.chunks).then_with(|| a.path.cmp(&b.path)));
-    for file in items.iter().take(FILES) {
-        out.push(field(paint, "", &format!("{} ({})", file.path, group(file.chunks)), width));
+    for file in items.iter().take(MAX_FILES) {
+        out.push(field(paint, "", &format!("{} ({})", file.path, grouped(file.chunks)), width));
     }
-    if items.len() > FILES {
-        out.push(field(paint, "", &format!("and {} more", group(items.len() - FILES)), width));
+    if items.len() > MAX_FILES {
+        out.push(field(paint, "", &format!("and {} more", grouped(items.len() - MAX_FILES)), width));
     }
 }
 
-fn many(count: usize, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{} {one}s", group(count)) }
+fn counted(count: usize, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{} {one}s", grouped(count)) }
 }
 
 fn field(paint: &Paint<'_>, label: &str, words: &str, width: usize) -> Line<'static> {
-    let words = text::fit(words, width.saturating_sub(LABEL));
-    Line::from(vec![span(text::pad(label, LABEL), paint.theme.dim), span(words, paint.theme.text)])
+    let words = text::fit(words, width.saturating_sub(LABEL_WIDTH));
+    Line::from(vec![span(text::pad(label, LABEL_WIDTH), paint.theme.dim), span(words, paint.theme.text)])
 }
 
-/// A bar with words beside it; if there is little room, the words alone.
+/// Formats a bar with words beside it; if there is little room, the words alone.
 fn bar(paint: &Paint<'_>, label: &str, (done, total): (usize, usize), words: &str, width: usize) -> Line<'static> {
     let theme = paint.theme;
-    if width < LABEL + BAR + 30 {
+    if width < LABEL_WIDTH + BAR_WIDTH + 30 {
         return field(paint, label, words, width);
     }
-    let full = (done.min(total) * BAR).checked_div(total).unwrap_or(0);
-    let words = text::fit(words, width.saturating_sub(LABEL + BAR + 1));
+    let full = (done.min(total) * BAR_WIDTH).checked_div(total).unwrap_or(0);
+    let words = text::fit(words, width.saturating_sub(LABEL_WIDTH + BAR_WIDTH + 1));
     Line::from(vec![
-        span(text::pad(label, LABEL), theme.dim),
+        span(text::pad(label, LABEL_WIDTH), theme.dim),
         span(theme.glyphs.full.repeat(full), theme.accent),
-        span(theme.glyphs.open.repeat(BAR - full), theme.dim),
+        span(theme.glyphs.open.repeat(BAR_WIDTH - full), theme.dim),
         Span::raw(" "),
         span(words, theme.text),
     ])

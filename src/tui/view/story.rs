@@ -1,4 +1,5 @@
-//! The Timeline as a story: a line for each mark and each claim, and what is under the cursor in full, a mark with its turns.
+//! The Timeline as a story: a line for each mark and each claim, and the one under the cursor in full, a mark with its
+//! turns.
 
 use ratatui::{
     layout::Rect,
@@ -7,7 +8,7 @@ use ratatui::{
 
 use super::{
     Shape, claim,
-    claims::group,
+    claims::grouped,
     empty,
     paint::{Paint, labelled, rows, span},
 };
@@ -26,25 +27,22 @@ use crate::{
     },
 };
 
-/// Columns of the sort of a mark, and of the day of a claim.
-const KIND: usize = 12;
+/// Width of the kind of a mark, and of the day of a claim.
+const KIND_WIDTH: usize = 12;
 
-/// Columns of a claim's writer, in a list of some width.
-const WHO: usize = 14;
+/// Width of a claim's writer.
+const WRITER_WIDTH: usize = 14;
 
-/// Columns of a list from which the writer is named.
-const NAMED: usize = 66;
+/// The width of a list from which it names the writers.
+const MIN_WIDTH_WITH_WRITER: usize = 66;
 
-/// Columns of the labels.
-const LABEL: usize = 11;
+const LABEL_WIDTH: usize = 11;
 
-/// Half a day in milliseconds.
-const NOON: u64 = 12 * 60 * 60 * 1000;
+const HALF_DAY_MS: u64 = 12 * 60 * 60 * 1000;
 
-/// Columns of a turn on the line of a subject.
-const TURN: usize = 14;
+/// Width of a turn on the line of a subject.
+const TURN_WIDTH: usize = 14;
 
-/// Draws the screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
     let focus = paint.state.timeline.focus;
     match (Shape::of(paint.state), focus) {
@@ -74,14 +72,14 @@ fn list(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
             let marks = match read.marks.len() {
                 0 => "nothing unclear".to_owned(),
                 1 => "1 unclear".to_owned(),
-                n => format!("{} unclear", group(n)),
+                n => format!("{} unclear", grouped(n)),
             };
             let newest = if read.cut { ", the newest" } else { "" };
             let dot = paint.theme.glyphs.dot;
             format!(
                 "{marks}{waiting} {dot} {} of {}{newest}",
-                group((story.row() + 1).min(all.len())),
-                group(all.len())
+                grouped((story.row() + 1).min(all.len())),
+                grouped(all.len())
             )
         }
     };
@@ -95,7 +93,7 @@ fn list(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
     let height = usize::from(inner.height);
     paint.hits.add_pane(inner, Pane::Story, height);
     if all.is_empty() {
-        return nothing(paint, inner, story);
+        return draw_empty(paint, inner, story);
     }
     let top = (story.row() + 1).saturating_sub(height.saturating_sub(height / 3)).min(all.len().saturating_sub(height));
     let width = usize::from(inner.width);
@@ -111,22 +109,27 @@ fn list(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
     }
 }
 
-fn nothing(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
+fn draw_empty(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
     let keys = &paint.state.keys;
     if let Some(error) = &story.error {
-        return empty::card(paint, area, error, &[keys.say("{reload} tries again; {story} shows the changes.")]);
+        return empty::centred_message(
+            paint,
+            area,
+            error,
+            &[keys.say("{reload} tries again; {story} shows the changes.")],
+        );
     }
     if story.story.is_none() {
-        return empty::card(paint, area, "Reading the story…", &[]);
+        return empty::centred_message(paint, area, "Reading the story…", &[]);
     }
     let (heading, step) = match story.span {
         Period::All => ("No claims yet", "Write the first: ergo remember '…' --reason '…'"),
         _ => ("No claims in that time", "Press {timeline_period} to go further back, {story} to see the changes."),
     };
-    empty::card(paint, area, heading, &[keys.say(step)]);
+    empty::centred_message(paint, area, heading, &[keys.say(step)]);
 }
 
-/// The word for a kind of confusion, as a heading.
+/// Returns the heading for a kind of confusion.
 pub(super) fn title(confusion: Confusion) -> &'static str {
     match confusion {
         Confusion::Reversal => "Reversal: an abandoned choice came back",
@@ -138,12 +141,12 @@ pub(super) fn title(confusion: Confusion) -> &'static str {
 fn mark_line(paint: &Paint<'_>, mark: &StoryMark, width: usize, current: bool) -> Line<'static> {
     let theme = paint.theme;
     let cursor = span(if current { theme.glyphs.cursor } else { " " }, theme.accent);
-    let room = width.saturating_sub(4 + KIND);
+    let room = width.saturating_sub(4 + KIND_WIDTH);
     Line::from(vec![
         cursor,
         Span::raw(" "),
         span(format!("{} ", theme.glyphs.alert), theme.warn),
-        span(text::pad(mark.confusion.as_str(), KIND), theme.warn),
+        span(text::pad(mark.confusion.as_str(), KIND_WIDTH), theme.warn),
         span(text::fit(&mark.question, room), theme.text),
     ])
 }
@@ -154,15 +157,15 @@ fn claim_line(paint: &Paint<'_>, story: &StoryState, claim: &ClaimView, width: u
     let marked = story.story.iter().flat_map(|story| &story.marks).any(|mark| mark.claims.contains(&claim.id));
     let mark = span(if marked { format!("{} ", theme.glyphs.alert) } else { "  ".to_owned() }, theme.warn);
     let day = times::spoken_day(happened(claim), paint.state.now, &paint.state.settings.zone);
-    let who = if width < NAMED { 0 } else { WHO };
+    let who = if width < MIN_WIDTH_WITH_WRITER { 0 } else { WRITER_WIDTH };
     let (end, style) = match claim.status {
         Status::Active => (String::new(), theme.text),
         status => (format!(" {}", claim.flags.status_word(status)), theme.dim),
     };
-    let room = width.saturating_sub(4 + KIND + who + end.len());
+    let room = width.saturating_sub(4 + KIND_WIDTH + who + end.len());
     let by = writer(&claim.who, claim.agent.as_deref());
     let statement = if claim.flags.redacted { "(its text was redacted)" } else { claim.statement.as_str() };
-    let mut spans = vec![cursor, Span::raw(" "), mark, span(text::pad(&day, KIND), theme.dim)];
+    let mut spans = vec![cursor, Span::raw(" "), mark, span(text::pad(&day, KIND_WIDTH), theme.dim)];
     if who > 0 {
         spans.extend([span(text::pad(&by, who - 1), theme.dim), Span::raw(" ")]);
     }
@@ -208,8 +211,8 @@ fn mark_in_full(paint: &Paint<'_>, story: &StoryState, mark: &StoryMark, width: 
         let meta = format!("{day} {dot} {by} {dot} {} {dot} {}", claim::status(claim), claim.id.short());
         out.extend(labelled("   ", text::wrap(&meta, body, theme.dim), 3, theme.dim));
         if let Some(reason) = &claim.reason {
-            let body = width.saturating_sub(3 + LABEL);
-            let lines = labelled("because", text::wrap(reason, body, theme.text), LABEL, theme.dim);
+            let body = width.saturating_sub(3 + LABEL_WIDTH);
+            let lines = labelled("because", text::wrap(reason, body, theme.text), LABEL_WIDTH, theme.dim);
             out.extend(labelled("   ", lines, 3, theme.dim));
         }
     }
@@ -223,16 +226,18 @@ fn mark_in_full(paint: &Paint<'_>, story: &StoryState, mark: &StoryMark, width: 
     out
 }
 
-/// When what a claim says happened, in milliseconds since the Unix epoch. Of a day that is noon in UTC, which is on that day almost everywhere.
+/// Returns when the event that a claim tells of happened, in milliseconds since the Unix epoch. A day counts as noon in
+/// UTC, which is on that day almost everywhere.
 pub(super) fn happened(claim: &ClaimView) -> u64 {
     let start = claim.qualifiers.happened(claim.at);
-    claim.at.min(start + NOON)
+    claim.at.min(start + HALF_DAY_MS)
 }
 
-/// The line of a subject with its turns, as many as fit, and below each its day: `A ── B ── A`. The newest are shown if there are too many.
+/// Draws the turns of a subject as a line, `A ── B ── A`, with the day below each. If not all fit, the newest are
+/// drawn.
 pub(super) fn rail(paint: &Paint<'_>, claims: &[(char, Option<&ClaimView>)], width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
-    let fit = (width / TURN).max(1);
+    let fit = (width / TURN_WIDTH).max(1);
     let skipped = claims.len().saturating_sub(fit);
     let shown = claims.get(skipped..).unwrap_or_default();
     let (mut turns, mut days) = (Vec::new(), Vec::new());
@@ -241,14 +246,14 @@ pub(super) fn rail(paint: &Paint<'_>, claims: &[(char, Option<&ClaimView>)], wid
         let style = if active { theme.ok } else { theme.dim };
         let node = if active { theme.glyphs.node_active } else { theme.glyphs.node_past };
         let head = format!("{node} {letter} ");
-        let rest = if at + 1 < shown.len() { TURN.saturating_sub(text::width(&head) + 1) } else { 0 };
+        let rest = if at + 1 < shown.len() { TURN_WIDTH.saturating_sub(text::width(&head) + 1) } else { 0 };
         turns.push(span(head, style));
         turns.push(span(theme.glyphs.rule.repeat(rest), theme.border));
         turns.push(Span::raw(" "));
         let day = claim.map_or_else(String::new, |claim| {
             times::spoken_day(happened(claim), paint.state.now, &paint.state.settings.zone)
         });
-        days.push(span(text::pad(&day, TURN), theme.dim));
+        days.push(span(text::pad(&day, TURN_WIDTH), theme.dim));
     }
     let mut out = vec![Line::from(turns), Line::from(days)];
     if skipped > 0 {

@@ -1,4 +1,4 @@
-//! A card of the story: its question, the claims with their turns, and what each answer does.
+//! A story card: its question, the claims with their turns, and what each answer does.
 
 use ratatui::text::Line;
 
@@ -18,10 +18,9 @@ use crate::{
     },
 };
 
-/// Columns of the labels.
-const LABEL: usize = 11;
+const LABEL_WIDTH: usize = 11;
 
-/// The card as text, and the lines of its answers.
+/// Lays out the card. Also returns the number of each line of an answer, with its action.
 pub(super) fn lines(
     paint: &Paint<'_>,
     card: &Card,
@@ -32,7 +31,7 @@ pub(super) fn lines(
     let dot = theme.glyphs.dot;
     let mut out = text::wrap(&question.question, width, theme.title);
     out.extend(text::wrap(title(question.confusion), width, theme.warn));
-    // What a language model asks; the rules name no more than the category.
+    // A language model explains its question; the rules name only the kind of confusion.
     let asked = card.view.evidence.iter().filter(|evidence| evidence.rule == RuleId::Judged);
     asked.for_each(|evidence| out.extend(text::wrap(&evidence.sentence, width, theme.dim)));
     out.push(Line::default());
@@ -76,8 +75,8 @@ pub(super) fn lines(
         let meta = format!("{day} {dot} {by} {dot} {} {dot} {}", claim::status(claim), claim.id.short());
         out.extend(labelled("   ", text::wrap(&meta, body, theme.dim), 3, theme.dim));
         if let Some(reason) = &claim.reason {
-            let lines = text::wrap(reason, width.saturating_sub(3 + LABEL), theme.text);
-            let lines = labelled("because", lines, LABEL, theme.dim);
+            let lines = text::wrap(reason, width.saturating_sub(3 + LABEL_WIDTH), theme.text);
+            let lines = labelled("because", lines, LABEL_WIDTH, theme.dim);
             out.extend(labelled("   ", lines, 3, theme.dim));
         }
     }

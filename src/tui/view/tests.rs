@@ -1,4 +1,4 @@
-//! What the screens look like, at the sizes that matter.
+//! Snapshots of the screens at the sizes that matter.
 
 mod judging;
 mod keys;
@@ -187,7 +187,8 @@ fn marked_cards_and_the_preview_of_one_act_on_all() {
     }
 }
 
-/// Wide letters, letters that go right to left, joined emoji, and what must not be shown, wherever text comes from memory.
+/// Wide letters, right-to-left letters, joined emoji, and characters that must not be shown, wherever text comes from
+/// memory.
 const SCRIPTS: [&str; 4] = [
     "決定：配備は毎週金曜日に行う。例外は認めない",
     "ההפצה תמיד ביום שישי \u{202e}txet\u{202c} בלבד",
@@ -226,7 +227,7 @@ fn every_script_fits_every_column() {
                 let buffer = frame(&mut state, &Theme::ansi(true));
                 let shown = self::text(&buffer);
                 assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{202c}', '\u{200b}']), "{shown}");
-                // A letter that is wider than it was taken for would push the right border out of its column.
+                // A letter that is wider than computed would push the right border out of its column.
                 let last = size.0 - 1;
                 let rows = (2..size.1 - 2).filter(|y| ["│", "╭", "╰", "╮", "╯"].contains(&buffer[(last, *y)].symbol()));
                 assert_eq!(rows.count(), usize::from(size.1) - 4, "{text}\n{shown}");

@@ -1,4 +1,4 @@
-//! The why-chain as lines: the newest claim first, each change with its reason on the rail between.
+//! The why-chain as lines: the newest claim first, each change with its reason on the rail between two claims.
 
 use ratatui::{
     style::Style,
@@ -24,18 +24,16 @@ use crate::{
     },
 };
 
-/// Columns of the labels.
-const LABEL: usize = 11;
+const LABEL_WIDTH: usize = 11;
 
 /// A node of the chain and its lines.
 pub(super) struct TimelineRow {
-    /// What the cursor holds on to; headings have none.
+    /// The node that the cursor can be on; `None` for headings, notes and judgements.
     pub(super) id: Option<NodeId>,
-    /// Its lines.
     pub(super) lines: Vec<Line<'static>>,
 }
 
-/// The whole chain at this width.
+/// Lays out the whole chain at this width.
 pub(super) fn items(paint: &Paint<'_>, chain: &WhyChain, cursor: Option<NodeId>, width: usize) -> Vec<TimelineRow> {
     let theme = paint.theme;
     let nodes = chain.nodes();
@@ -76,7 +74,7 @@ pub(super) fn items(paint: &Paint<'_>, chain: &WhyChain, cursor: Option<NodeId>,
     out
 }
 
-/// Draws the verdicts of judges on the claim and others, each in a line or two.
+/// Lists the verdicts of judges on the claim and others, each with its reason.
 fn judgements(paint: &Paint<'_>, chain: &WhyChain, width: usize) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let dot = theme.glyphs.dot;
@@ -89,8 +87,8 @@ fn judgements(paint: &Paint<'_>, chain: &WhyChain, width: usize) -> Vec<Line<'st
         let head = format!("  {verdict}{about}{undone} {dot} {by} {dot} {}", times::ago(event.at, state.now));
         out.extend(text::wrap(&head, width, if event.undone { theme.dim } else { theme.text }));
         if let Some(reason) = &event.reason {
-            let lines = text::wrap(reason, width.saturating_sub(2 + LABEL), theme.dim);
-            out.extend(super::paint::labelled("  because", lines, 2 + LABEL, theme.dim));
+            let lines = text::wrap(reason, width.saturating_sub(2 + LABEL_WIDTH), theme.dim);
+            out.extend(super::paint::labelled("  because", lines, 2 + LABEL_WIDTH, theme.dim));
         }
     }
     out
@@ -110,7 +108,7 @@ fn heading(section: Section, answered: bool) -> &'static str {
 /// The rails beside a claim of the chain.
 struct Rails<'a> {
     step: GraphStep,
-    /// The cursor is on it.
+    /// Whether the cursor is on the claim.
     here: bool,
     theme: &'a Theme,
 }
@@ -121,7 +119,7 @@ impl Rails<'_> {
         vec![span(mark, self.theme.accent), Span::raw(" ")]
     }
 
-    /// The columns beside the claim's own line.
+    /// Returns the rails beside the first line of the claim.
     fn node(&self, active: bool) -> Vec<Span<'static>> {
         let glyphs = self.theme.glyphs;
         let mut spans = self.start(true);
@@ -134,7 +132,7 @@ impl Rails<'_> {
         spans
     }
 
-    /// The columns beside its text.
+    /// Returns the rails beside the other lines of the claim.
     fn below(&self) -> Vec<Span<'static>> {
         let mut spans = self.start(true);
         for at in 0..self.step.cells.len().max(self.step.below.len()) {
@@ -146,7 +144,8 @@ impl Rails<'_> {
         spans
     }
 
-    /// The columns beside the act that replaced it: those of its own line, with the act on its own rail.
+    /// Returns the rails beside the act that replaced the claim: those of the claim's first line, with the act on the
+    /// claim's own rail.
     fn change(&self, first: bool) -> Vec<Span<'static>> {
         let glyphs = self.theme.glyphs;
         let mut spans = self.start(false);
@@ -165,7 +164,7 @@ impl Rails<'_> {
         spans
     }
 
-    /// A line on which the claim's column meets others: those that end there, or those that begin.
+    /// Draws the line on which `others` end in the claim's column (`ends`) or begin there; `None` if there are none.
     fn meet(&self, others: &[usize], ends: bool) -> Option<Line<'static>> {
         let last = *others.iter().max()?;
         let corner = match (ends, self.theme.glyphs.is_ascii()) {
@@ -202,7 +201,7 @@ impl Rails<'_> {
         Some(Line::from(spans))
     }
 
-    /// Cells that the columns take, beside the text.
+    /// Returns the width of the rails, with the spaces around them.
     fn width(&self) -> usize {
         3 + 2 * self.step.cells.len().max(self.step.below.len())
     }
@@ -246,7 +245,12 @@ fn link_lines(
         push(text::wrap_runs(&runs, body));
     }
     let mut field = |label: &str, value: &str, style: Style| {
-        push(super::paint::labelled(label, text::wrap(value, body.saturating_sub(LABEL), style), LABEL, theme.dim));
+        push(super::paint::labelled(
+            label,
+            text::wrap(value, body.saturating_sub(LABEL_WIDTH), style),
+            LABEL_WIDTH,
+            theme.dim,
+        ));
     };
     if claim.reason.is_some() || claim.kind.is_guarded() {
         field("because", claim.reason.as_deref().unwrap_or(claim.flags.missing_reason()), theme.text);
@@ -283,7 +287,7 @@ fn link_lines(
     out
 }
 
-/// What became of a source, with a mark that needs no colour.
+/// Describes how a source changed, with a mark so that colour is not the only sign.
 fn drifted(theme: &Theme, drift: Drift) -> (String, Style) {
     let glyphs = theme.glyphs;
     match drift {
@@ -294,7 +298,7 @@ fn drifted(theme: &Theme, drift: Drift) -> (String, Style) {
     }
 }
 
-/// The act that replaced a claim, on the rail above it.
+/// Lays out the act that replaced a claim, on the rail above it.
 fn change(
     paint: &Paint<'_>,
     claim: &ClaimView,

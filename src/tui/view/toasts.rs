@@ -5,7 +5,7 @@ use ratatui::{layout::Rect, text::Line};
 use super::paint::{Paint, rows, span};
 use crate::tui::{state::Tone, text};
 
-/// Draws them, the newest lowest.
+/// Draws the messages, the newest at the bottom.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let theme = paint.theme;
     let width = usize::from(area.width).saturating_sub(6).max(1);
@@ -33,12 +33,13 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let height = usize::from(area.height / 2).min(lines.len());
     let skip = lines.len() - height;
     for (row, line) in lines.iter().skip(skip).enumerate() {
-        // Above the lower edge of the panes.
+        // Stay above the lower edge of the panes.
         let y = (usize::from(area.height) - height + row).saturating_sub(1);
         let place = rows(area, y, 1);
         let wide = u16::try_from(line.width() + 2).unwrap_or(place.width).min(place.width.saturating_sub(4));
         let place = Rect { x: place.x + 2, width: wide, ..place }.intersection(place);
-        // Up to the border of the pane, so that no half word stays beside it. In a row that is a border itself, none does.
+        // Clear up to the border of the pane, so that no half word stays beside the message. A row of the border itself
+        // has no words.
         let at = |x: u16, border: &str| paint.buffer.cell((x, place.y)).is_some_and(|cell| cell.symbol() == border);
         let borders = theme.glyphs.border;
         let mut end = place.right();

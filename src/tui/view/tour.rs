@@ -8,11 +8,10 @@ use ratatui::{
 use super::paint::{Paint, centred, rows, span};
 use crate::tui::{action::Action, hits::Hit, text};
 
-/// A page: its heading, what it says, and keys with what they do; keys are written as for
+/// A page: its heading, its paragraphs, and keys with what they do. Texts name keys as for
 /// [`Keymap::say`](crate::tui::action::Keymap::say).
 type TourPage = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
-/// The pages.
 const PAGES: [TourPage; 3] = [
     (
         "Memory that refuses contradictions",
@@ -51,12 +50,11 @@ const PAGES: [TourPage; 3] = [
     ),
 ];
 
-/// Whether this is the last page.
 pub(super) fn is_last(page: usize) -> bool {
     page + 1 == PAGES.len()
 }
 
-/// Draws a page of the tour in the middle.
+/// Draws a page of the tour in the middle of the screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: usize) {
     let theme = paint.theme;
     let Some((heading, paragraphs, keys)) = PAGES.get(page) else { return };
@@ -90,11 +88,11 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: usize) {
     let last = is_last(page);
     let go = map.say(if last { " {tour_next} begin " } else { " {tour_next} next " });
     let skip = if last { String::new() } else { map.say("{tour_end} skip") };
-    let wide = u16::try_from(text::width(&go)).unwrap_or(0);
+    let go_width = u16::try_from(text::width(&go)).unwrap_or(0);
     let row = rows(body, usize::from(body.height.saturating_sub(1)), 1);
     paint.line(row, 0, &Line::from(vec![span(go, theme.selected), Span::raw("  "), span(skip, theme.dim)]));
-    paint.hits.add(Rect { width: wide.min(row.width), ..row }, Hit::Act(Action::TourNext));
-    let wide = wide.min(row.width);
-    let rest = Rect { x: row.x + wide, width: row.width.saturating_sub(wide), ..row };
+    paint.hits.add(Rect { width: go_width.min(row.width), ..row }, Hit::Act(Action::TourNext));
+    let go_width = go_width.min(row.width);
+    let rest = Rect { x: row.x + go_width, width: row.width.saturating_sub(go_width), ..row };
     paint.hits.add(rest, Hit::Act(Action::TourEnd));
 }

@@ -12,7 +12,7 @@ use crate::tui::{
     text,
 };
 
-/// Draws it: each scope with its active claims and, marked, its open cards.
+/// Draws each scope with the number of its active claims and, marked, of its open cards.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let focused = state.claims.focus == ClaimsFocus::Scopes;

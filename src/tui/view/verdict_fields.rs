@@ -1,4 +1,5 @@
-//! The claims that a held write may contradict, in a form: each on a line with its answer, and the one under the cursor in full.
+//! The questions about a held write, in a form: each claim that it may contradict on a line with its answer, and the
+//! one under the cursor in full.
 
 use ratatui::{layout::Rect, text::Line};
 
@@ -14,14 +15,13 @@ use crate::{
     },
 };
 
-/// Columns of the answers, before the claims.
-const ANSWER: usize = 13;
+/// Width of the answers, before the claims.
+const ANSWER_WIDTH: usize = 13;
 
-/// Columns of the labels.
-const LABEL: usize = 9;
+const LABEL_WIDTH: usize = 9;
 
-/// The most lines of a claim and of its reason that are shown.
-const MOST: usize = 3;
+/// The most lines that are shown of a claim, and of its reason.
+const MAX_LINES: usize = 3;
 
 /// The keys that answer a question.
 pub(super) const HINTS: [(Action, &str); 6] = [
@@ -33,7 +33,7 @@ pub(super) const HINTS: [(Action, &str); 6] = [
     (Action::Cancel, "later"),
 ];
 
-/// Draws a claim in question on a line.
+/// Draws a claim in question on a line, with its answer.
 pub(super) fn row(paint: &mut Paint<'_>, area: Rect, doubt: &Doubt, chosen: Option<PairVerdict>, focused: bool) {
     let theme = paint.theme;
     let (answer, style) = match (chosen, doubt.band) {
@@ -42,18 +42,24 @@ pub(super) fn row(paint: &mut Paint<'_>, area: Rect, doubt: &Doubt, chosen: Opti
         (None, DoubtBand::Mention) => ("(optional)", theme.dim),
     };
     let mark = span(if focused { theme.glyphs.cursor } else { " " }, theme.accent);
-    let room = usize::from(area.width).saturating_sub(2 + ANSWER);
+    let room = usize::from(area.width).saturating_sub(2 + ANSWER_WIDTH);
     let claim = text::pad(&doubt.statement, room);
-    let line =
-        Line::from(vec![mark, span(" ", theme.text), span(text::pad(answer, ANSWER), style), span(claim, theme.text)]);
+    let line = Line::from(vec![
+        mark,
+        span(" ", theme.text),
+        span(text::pad(answer, ANSWER_WIDTH), style),
+        span(claim, theme.text),
+    ]);
     paint.line(area, 0, &line);
     if focused {
         paint.style(area, theme.selected);
     }
 }
 
-/// Below the claims: the one under the cursor in full, or what follows from the answers. Always as many lines, whichever it is, as far as there
-/// are in `room` besides the fields; none in other forms.
+/// Returns the lines below the claims: the one under the cursor in full, or what follows from the answers.
+///
+/// The number of lines does not depend on the claim, and is at most what `room` leaves besides the fields. There are
+/// none in other forms.
 pub(super) fn aside(paint: &Paint<'_>, form: &ActForm, columns: usize, room: usize) -> Vec<Line<'static>> {
     if !matches!(form.about, FormSubject::Held { .. }) {
         return Vec::new();
@@ -64,7 +70,7 @@ pub(super) fn aside(paint: &Paint<'_>, form: &ActForm, columns: usize, room: usi
     let shown = if form.asks_verdict() { all.into_iter().nth(form.focus).unwrap_or_default() } else { follows };
     let mut out = vec![Line::default()];
     out.extend(shown);
-    // Each claim has a line, and the reason has three.
+    // Each claim takes one line, and the reason three.
     let room = room.saturating_sub(form.verdicts().count() + 3);
     if height + 2 > room {
         out.remove(0);
@@ -76,42 +82,42 @@ pub(super) fn aside(paint: &Paint<'_>, form: &ActForm, columns: usize, room: usi
 fn in_full(paint: &Paint<'_>, doubt: &Doubt, columns: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let cut = |text: &str| {
-        let mut lines = text::wrap(text, columns.saturating_sub(LABEL), theme.text);
-        if lines.len() > MOST {
-            lines.truncate(MOST);
+        let mut lines = text::wrap(text, columns.saturating_sub(LABEL_WIDTH), theme.text);
+        if lines.len() > MAX_LINES {
+            lines.truncate(MAX_LINES);
             if let Some(last) = lines.last_mut() {
                 last.push_span(span("…", theme.dim));
             }
         }
         lines
     };
-    let mut out = labelled("says", cut(&doubt.statement), LABEL, theme.dim);
+    let mut out = labelled("says", cut(&doubt.statement), LABEL_WIDTH, theme.dim);
     if let Some(reason) = &doubt.reason {
-        out.extend(labelled("because", cut(reason), LABEL, theme.dim));
+        out.extend(labelled("because", cut(reason), LABEL_WIDTH, theme.dim));
     }
     let dot = theme.glyphs.dot;
     let by = writer(&doubt.who, doubt.agent.as_deref());
     let by = format!("{by}, {} {dot} {} {}", times::ago(doubt.at, paint.state.now), doubt.kind, doubt.id.short());
-    out.extend(labelled("by", cut(&by), LABEL, theme.dim));
+    out.extend(labelled("by", cut(&by), LABEL_WIDTH, theme.dim));
     out
 }
 
-/// What follows from the answers, in a sentence.
+/// Says in a sentence what follows from the answers.
 fn consequence(form: &ActForm) -> String {
-    let of = |wanted| {
+    let statements_with = |wanted| {
         let matching = form.verdicts().filter(move |(_, verdict)| *verdict == Some(wanted));
         matching.map(|(doubt, _)| format!("“{}”", text::fit(&doubt.statement, 60))).collect::<Vec<_>>()
     };
     if form.fields.iter().any(crate::tui::state::form::Field::is_unanswered) {
         return "A question above has no answer yet.".to_owned();
     }
-    if !of(PairVerdict::Contradicts).is_empty() {
+    if !statements_with(PairVerdict::Contradicts).is_empty() {
         return "The new claim is refused, and kept on a card until somebody decides.".to_owned();
     }
-    if let Some(same) = of(PairVerdict::Same).first() {
+    if let Some(same) = statements_with(PairVerdict::Same).first() {
         return format!("Nothing new is stored: {same} says the same, and gets this as one more source.");
     }
-    match of(PairVerdict::Replaces) {
+    match statements_with(PairVerdict::Replaces) {
         replaced if replaced.is_empty() => "The new claim is stored beside the others.".to_owned(),
         replaced => format!("The new claim is stored and supersedes {}.", replaced.join(" and ")),
     }

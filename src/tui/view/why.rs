@@ -30,16 +30,16 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         match &why.error {
             Some(error) => {
                 let how = paint.state.keys.say("Press {ask} to ask another question, {back} to go back.");
-                empty::card(paint, inner, error, &[how]);
+                empty::centred_message(paint, inner, error, &[how]);
             }
-            None if waiting => empty::card(paint, inner, "Loading…", &[]),
+            None if waiting => empty::centred_message(paint, inner, "Loading…", &[]),
             None => {
                 let keys = &paint.state.keys;
                 let body = [
                     keys.say("Press {ask} to ask a question in words; the answer is a claim with its reasons and its history."),
                     keys.say("Press {claim_why} on a claim to see its history, {show_claims} to see the claims."),
                 ];
-                empty::card(paint, inner, "Ask why something was decided", &body);
+                empty::centred_message(paint, inner, "Ask why something was decided", &body);
             }
         }
         return;
@@ -57,7 +57,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     paint.hits.add_pane(inner, Pane::Chain, 3);
     if let Some(note) = chain.note.as_ref().filter(|_| chain.answer.is_none() && nodes == 0) {
         let how = paint.state.keys.say("Press {ask} to ask another question, {show_claims} to see the claims.");
-        return empty::card(paint, inner, note, &[how]);
+        return empty::centred_message(paint, inner, note, &[how]);
     }
     let (mut line, mut index) = (0, 0);
     for item in &items {
@@ -75,7 +75,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-/// The first line shown: the node under the cursor with what is above it, as far as it fits; its own first line at the least.
+/// Returns the first line to show: the node under the cursor is in the middle, or at the top if it is higher than the
+/// pane.
 fn scroll(
     items: &[timeline::TimelineRow],
     current: Option<crate::tui::state::why::NodeId>,

@@ -1,4 +1,4 @@
-//! The Inbox with each sort of thing under the cursor, forks and merges of a chain, the tour, and screens with nothing on them.
+//! The Inbox with each kind of item under the cursor, forks and merges of a chain, the tour, and empty screens.
 
 use super::*;
 use crate::{
@@ -55,8 +55,8 @@ fn styles_of_the_inbox_with_and_without_colours() {
     }
 }
 
-/// A claim that merged two, one of which had been replaced by another as well.
-fn web() -> WhyChain {
+/// A claim that merged two, which had both replaced the same one.
+fn forked_chain() -> WhyChain {
     let mut history = history();
     let (mut merged, mut left, mut right) = (
         claim(20, "Deploy on green CI and an approved review"),
@@ -97,14 +97,14 @@ fn web() -> WhyChain {
 fn forks_and_merges_stand_on_rails_of_their_own() {
     for size in [(100, 40), (60, 16)] {
         let mut state = screen(size, Screen::Why);
-        state.why.accept(web());
+        state.why.accept(forked_chain());
         for (n, drift) in [(20, Drift::Same), (21, Drift::Moved(31)), (22, Drift::Changed), (23, Drift::Gone)] {
             state.why.drifts.insert(id(n), drift);
         }
         shot(&format!("why_web_{}x{}", size.0, size.1), &mut state);
     }
     let mut state = screen((80, 24), Screen::Why);
-    state.why.accept(web());
+    state.why.accept(forked_chain());
     insta::assert_snapshot!("why_web_ascii_80x24", text(&frame(&mut state, &Theme::mono(false))));
 }
 
@@ -292,7 +292,7 @@ fn a_card_says_which_words_are_marked() {
         let shown = text(&buffer);
         let whole: Vec<&str> = shown.split_whitespace().filter(|word| !word.starts_with('│')).collect();
         assert!(whole.join(" ").contains(says), "{shown}");
-        // On a line of its own where lines are kept.
+        // Only unhighlighted text keeps its line breaks.
         assert_eq!(shown.contains("Blue for the canary.  "), says.contains("Nothing"), "{shown}");
         press(&mut state, "W");
     }
