@@ -1,56 +1,55 @@
-//! The ways by which a text reaches the clipboard: a program of this machine, or the terminal (OSC 52), which may be far from it.
+//! The ways in which a text reaches the clipboard: a program of this machine, or the terminal (OSC 52), which may be on
+//! another one.
 
-/// A program that puts what it reads on the clipboard.
+/// A program that copies its input to the clipboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClipboardTool {
-    /// Its name.
     pub program: &'static str,
-    /// What it is called with.
     pub arguments: &'static [&'static str],
-    /// It reads UTF-16, the low byte first; else UTF-8.
-    pub wide: bool,
+    /// Whether it reads UTF-16, low byte first, instead of UTF-8.
+    pub utf16: bool,
 }
 
 impl ClipboardTool {
     const fn new(program: &'static str, arguments: &'static [&'static str]) -> Self {
-        Self { program, arguments, wide: false }
+        Self { program, arguments, utf16: false }
     }
 
-    /// A text as it reads it.
+    /// Encodes a text as the program reads it.
     pub fn bytes(&self, text: &str) -> Vec<u8> {
-        if self.wide { text.encode_utf16().flat_map(u16::to_le_bytes).collect() } else { text.as_bytes().to_vec() }
+        if self.utf16 { text.encode_utf16().flat_map(u16::to_le_bytes).collect() } else { text.as_bytes().to_vec() }
     }
 }
 
-const WINDOWS: ClipboardTool = ClipboardTool { wide: true, ..ClipboardTool::new("clip.exe", &[]) };
+const WINDOWS: ClipboardTool = ClipboardTool { utf16: true, ..ClipboardTool::new("clip.exe", &[]) };
 const MAC: ClipboardTool = ClipboardTool::new("pbcopy", &[]);
 const WAYLAND: ClipboardTool = ClipboardTool::new("wl-copy", &["--type", "text/plain"]);
 const X11: [ClipboardTool; 2] = [
     ClipboardTool::new("xclip", &["-selection", "clipboard", "-in"]),
     ClipboardTool::new("xsel", &["--clipboard", "--input"]),
 ];
-/// With `-w` it goes on to the terminal around tmux.
+/// With `-w`, tmux passes the text on to the terminal around it.
 const TMUX: ClipboardTool = ClipboardTool::new("tmux", &["load-buffer", "-w", "-"]);
 
-/// Where the app runs, as far as the clipboard goes.
+/// Where the app runs, as far as it matters for the clipboard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClipboardEnvironment {
-    /// On another machine than the terminal.
+    /// Whether the terminal is on another machine.
     pub ssh: bool,
-    /// Beside a Wayland display.
+    /// Whether there is a Wayland display.
     pub wayland: bool,
-    /// Beside an X display.
+    /// Whether there is an X display.
     pub x11: bool,
-    /// Within tmux.
+    /// Whether the app runs within tmux.
     pub tmux: bool,
-    /// Within Windows.
+    /// Whether the app runs within Windows.
     pub windows: bool,
-    /// On a Mac.
+    /// Whether the app runs on a Mac.
     pub mac: bool,
 }
 
 impl ClipboardEnvironment {
-    /// By which environment variables are set, and not to nothing.
+    /// Detects the environment; `set` says whether an environment variable is set and not empty.
     pub fn of(set: impl Fn(&str) -> bool) -> Self {
         Self {
             ssh: set("SSH_CONNECTION") || set("SSH_TTY"),
@@ -62,26 +61,27 @@ impl ClipboardEnvironment {
         }
     }
 
-    /// The programs that may work here and are installed, the best first.
+    /// Returns the installed programs that may work here, the best first.
     pub fn tools(self, installed: impl Fn(&str) -> bool) -> Vec<ClipboardTool> {
-        let here = |there: bool, tools: &[ClipboardTool]| if there { tools.to_vec() } else { Vec::new() };
+        let if_available =
+            |available: bool, tools: &[ClipboardTool]| if available { tools.to_vec() } else { Vec::new() };
         let all = [
-            here(self.windows, &[WINDOWS]),
-            // Over a connection they are of the machine at the other end.
-            here(self.mac && !self.ssh, &[MAC]),
-            here(self.wayland, &[WAYLAND]),
-            here(self.x11, &X11),
-            here(self.tmux, &[TMUX]),
+            if_available(self.windows, &[WINDOWS]),
+            // Over SSH, it would copy to the clipboard of the machine at the other end.
+            if_available(self.mac && !self.ssh, &[MAC]),
+            if_available(self.wayland, &[WAYLAND]),
+            if_available(self.x11, &X11),
+            if_available(self.tmux, &[TMUX]),
         ];
         all.concat().into_iter().filter(|tool| installed(tool.program)).collect()
     }
 
-    /// Whether the terminal is told before any program is tried: if it stands on another machine, so does the clipboard.
+    /// Whether the terminal is asked before any program: if it is on another machine, so is the clipboard.
     pub fn terminal_first(self) -> bool {
         self.ssh
     }
 
-    /// What helps if the terminal did not take it.
+    /// Returns what helps if the terminal did not copy the text.
     fn advice(self) -> &'static str {
         match self {
             Self { ssh: true, .. } => "allow OSC 52 in the terminal",
@@ -96,18 +96,18 @@ impl ClipboardEnvironment {
 /// How a text was copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// What it was, in words.
+    /// What the text was, in words.
     pub what: String,
     /// The program that took it.
     pub tool: Option<&'static str>,
-    /// The terminal was told.
+    /// Whether the terminal was asked to copy it.
     pub terminal: bool,
     /// Where the app runs.
     pub place: ClipboardEnvironment,
 }
 
 impl Copied {
-    /// One sentence for people. The terminal does not answer: whether it took the text is not known.
+    /// Returns one sentence for people. The terminal does not answer, so whether it copied the text is not known.
     pub fn sentence(&self) -> String {
         match (self.tool, self.terminal) {
             (Some(tool), false) => format!("Copied with {tool}: {}", self.what),

@@ -1,4 +1,4 @@
-//! Requests of the app as calls of the client, and their failures as the app understands them.
+//! Sends the app's requests through the client, and converts failures into those of the app.
 
 use std::{path::Path, time::Duration};
 
@@ -22,19 +22,19 @@ use crate::{
     },
 };
 
-/// How long the app waits for what comes of a round with every peer, in milliseconds.
+/// How long the app waits for a sync round with every peer, in milliseconds.
 const SYNC_WAIT_MS: u64 = 10_000;
 
-/// How long the scopes of a search may take together: a person is typing.
-const TIMEOUT: Duration = Duration::from_millis(400);
+/// How long the scopes of a search may take together; short, because a person is typing.
+const SEARCH_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// Scopes that are asked at once: more would wait for the same models.
-const CONCURRENT: usize = 4;
+/// The most scopes or cards that are read at once: more would wait for the same models.
+const MAX_CONCURRENT: usize = 4;
 
-/// The most claims of which is looked up what they say, among those that hooks gave.
+/// The most injected claims whose statements are looked up.
 const MAX_LOOKUPS: usize = 60;
 
-/// Asks the daemon; `state` is the folder of this machine's state.
+/// Sends a read; `state` is the folder of this machine's state.
 pub(super) async fn read(
     client: &Client,
     state: Option<&Path>,
@@ -78,10 +78,10 @@ pub(super) async fn read(
     })
 }
 
-/// Reads cards, a few at a time; one that is gone meanwhile is left out.
+/// Reads cards, a few at a time; those that cannot be read are left out.
 async fn cards(client: &Client, ids: &[String]) -> Result<Vec<CardView>, ClientError> {
     let calls: Vec<_> = ids.iter().map(|id| client.card(id)).collect();
-    let read: Vec<_> = stream::iter(calls).buffered(CONCURRENT).collect().await;
+    let read: Vec<_> = stream::iter(calls).buffered(MAX_CONCURRENT).collect().await;
     let mut views = Vec::new();
     for card in read {
         match card {
@@ -93,18 +93,20 @@ async fn cards(client: &Client, ids: &[String]) -> Result<Vec<CardView>, ClientE
     Ok(views)
 }
 
-/// Asks in each scope, a few at a time, and puts together what comes within [`TIMEOUT`]; says how many scopes have not answered by then. The
-/// first answer is waited for however long it takes: models may have to be loaded for it.
+/// Searches each scope, a few at a time, and merges the answers that arrive within [`SEARCH_TIMEOUT`]. Also returns how
+/// many scopes did not answer.
+///
+/// The first answer is awaited without a timeout of its own, because models may have to be loaded for it.
 async fn recall(client: &Client, requests: &[RecallRequest]) -> Result<(RecallAnswer, usize), ClientError> {
-    let end = Instant::now() + TIMEOUT;
+    let end = Instant::now() + SEARCH_TIMEOUT;
     let calls: Vec<_> = requests.iter().map(|request| client.recall(request)).collect();
-    let mut asked = stream::iter(calls).buffer_unordered(CONCURRENT);
+    let mut answering = stream::iter(calls).buffer_unordered(MAX_CONCURRENT);
     let (mut answers, mut failed) = (Vec::new(), None);
     loop {
         let next = if answers.is_empty() {
-            asked.next().await
+            answering.next().await
         } else {
-            timeout_at(end, asked.next()).await.unwrap_or_default()
+            timeout_at(end, answering.next()).await.unwrap_or_default()
         };
         match next {
             Some(Ok(answer)) => answers.push(answer),
@@ -118,20 +120,20 @@ async fn recall(client: &Client, requests: &[RecallRequest]) -> Result<(RecallAn
             let unanswered = requests.len() - answers.len();
             let mut merged = search_words::merge(answers);
             if !merged.hits.iter().any(search_words::is_alike) {
-                let slips = spelled_alike(client, requests).await.unwrap_or_default();
-                merged.hits.retain(|hit| slips.iter().all(|slip| slip.claim.id != hit.claim.id));
-                merged.hits.splice(0..0, slips);
+                let misspelled = misspelled_matches(client, requests).await.unwrap_or_default();
+                merged.hits.retain(|hit| misspelled.iter().all(|found| found.claim.id != hit.claim.id));
+                merged.hits.splice(0..0, misspelled);
             }
             Ok((merged, unanswered))
         }
     }
 }
 
-/// Claims in which a word is spelled nearly as in the question, the nearest first: looked for if neither words nor meaning found
-/// any.
-async fn spelled_alike(client: &Client, requests: &[RecallRequest]) -> Result<Vec<RecallHit>, ClientError> {
+/// Finds claims with words spelled nearly as in the question, the closest first; used if neither words nor meaning
+/// found any.
+async fn misspelled_matches(client: &Client, requests: &[RecallRequest]) -> Result<Vec<RecallHit>, ClientError> {
     let mut claims = Vec::new();
-    for request in requests.iter().take(CONCURRENT) {
+    for request in requests.iter().take(MAX_CONCURRENT) {
         let kinds: Vec<&str> = request.kinds.iter().map(|kind| kind.as_str()).collect();
         let mut query = ClaimsQuery {
             org_id: Some(request.org_id.clone()),
@@ -141,7 +143,7 @@ async fn spelled_alike(client: &Client, requests: &[RecallRequest]) -> Result<Ve
             limit: Some(MAX_PAGE),
             ..ClaimsQuery::default()
         };
-        for _ in 0..PAGES {
+        for _ in 0..MAX_PAGES {
             let page = client.claims(&query).await?;
             claims.extend(page.items);
             query.cursor = page.next;
@@ -165,13 +167,13 @@ async fn spelled_alike(client: &Client, requests: &[RecallRequest]) -> Result<Ve
         .collect())
 }
 
-/// Pages of claims of a scope in which a word is looked for that may be misspelled.
-const PAGES: usize = 5;
+/// The most pages of claims per scope in which a misspelled word is looked for.
+const MAX_PAGES: usize = 5;
 
-/// The most claims that are shown for a word that may be misspelled.
+/// The most claims that are shown for a misspelled word.
 const MAX_MISSPELLED: usize = 5;
 
-/// What hooks gave on this machine, by claim, the latest with what it says.
+/// Returns the claims that hooks injected on this machine; only the latest are looked up for their statements.
 async fn injected(client: &Client, state: Option<&Path>) -> Result<Vec<InjectedClaim>, RequestFailure> {
     let Some(state) = state.map(Path::to_owned) else { return Ok(Vec::new()) };
     let read = tokio::task::spawn_blocking(move || injected::all(&state).map(|all| injected::by_claim(&all))).await;
@@ -185,14 +187,15 @@ async fn injected(client: &Client, state: Option<&Path>) -> Result<Vec<InjectedC
         }
         Err(_) => return Err(RequestFailure::plain("the record of injected claims could not be read")),
     };
-    for one in injected.iter_mut().take(MAX_LOOKUPS) {
-        // Of another store, or redacted since: its id is what is left of it.
-        one.statement = client.claim(&one.claim.to_hex()).await.ok().map(|claim| claim.statement);
+    for entry in injected.iter_mut().take(MAX_LOOKUPS) {
+        // A claim of another store, or one that was redacted, may have nothing left but its id.
+        entry.statement = client.claim(&entry.claim.to_hex()).await.ok().map(|claim| claim.statement);
     }
     Ok(injected)
 }
 
-/// Plans the setup of the agents that are installed here, and writes it if told to: the diff and what it comes to, or what was done.
+/// Plans the setup of the agents that are installed here, and applies it if `write` is set. Returns the diff with a
+/// summary, or what was done.
 async fn setup(state: Option<&Path>, remove: bool, write: bool) -> Result<String, RequestFailure> {
     let state = state.map(Path::to_owned).ok_or_else(|| RequestFailure::plain("no folder for backups is set"))?;
     let run = move || -> Result<String, SetupError> {
@@ -220,7 +223,7 @@ impl From<SetupError> for RequestFailure {
     }
 }
 
-/// Tells the daemon; `state` is the folder of this machine's state.
+/// Sends a write; `state` is the folder of this machine's state.
 pub(super) async fn write(
     client: &Client,
     state: Option<&Path>,
@@ -283,7 +286,7 @@ impl From<ClientError> for RequestFailure {
 }
 
 impl RequestFailure {
-    /// Something of this machine that did not work, in one sentence.
+    /// Creates a failure that happened on this machine, described in one sentence.
     pub(super) fn plain(message: impl Into<String>) -> Self {
         Self { kind: FailureKind::Refused, message: message.into(), hint: None, field: None, candidates: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! Pictures and recordings of the app without a terminal: for the README.
+//! Pictures and recordings of the app without a terminal, for the README.
 
 use std::path::PathBuf;
 
@@ -17,21 +17,22 @@ use crate::{
     },
 };
 
-/// Requests after which a picture is taken whatever else is asked for.
-const ENOUGH: usize = 200;
+/// The most requests that are answered before a picture is taken.
+const MAX_REQUESTS: usize = 200;
 
-/// Opens the app as `options` say at a size in columns and rows, reads what it needs from the daemon, presses `keys` (in their
-/// written form, separated by spaces), and returns the frame as SVG. Acts are not sent: a picture changes nothing.
+/// Opens the app with these options at a size in columns and rows, reads what it needs from the daemon, presses `keys`
+/// (in their written form, separated by spaces), and returns the frame as SVG. Acts are not sent: a picture changes
+/// nothing.
 pub fn capture(options: &AppOptions, client: &Client, size: (u16, u16), keys: &str) -> Result<String, TuiError> {
     let mut player = Player::open(options, client, size, false)?;
     for key in keys.split_whitespace().filter_map(KeyPress::parse) {
         player.press(key);
     }
-    Ok(svg::of(&player.frame()))
+    Ok(svg::render(&player.frame()))
 }
 
-/// The same as a recording in the form of asciicast v2. Acts are sent: what is recorded happens. A key `wait` presses nothing, and
-/// lets one look.
+/// Like [`capture`], but returns a recording in the format asciicast v2, and sends acts: what is recorded happens. The
+/// key `wait` presses nothing; it only lets time pass.
 pub fn record(options: &AppOptions, client: &Client, size: (u16, u16), keys: &str) -> Result<String, TuiError> {
     let mut player = Player::open(options, client, size, true)?;
     let mut cast = Cast::new(size);
@@ -53,42 +54,42 @@ struct Player<'a> {
     client: &'a Client,
     runtime: tokio::runtime::Runtime,
     folder: Option<PathBuf>,
-    kept: Option<PathBuf>,
-    acts: bool,
+    state_folder: Option<PathBuf>,
+    sends_acts: bool,
 }
 
 impl<'a> Player<'a> {
-    fn open(options: &AppOptions, client: &'a Client, size: (u16, u16), acts: bool) -> Result<Self, TuiError> {
+    fn open(options: &AppOptions, client: &'a Client, size: (u16, u16), sends_acts: bool) -> Result<Self, TuiError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let mut state = AppState::new(settings(options, client)?, size, now());
         state.keys = options.keys.clone();
         let effects = update::open(&mut state, opening(options));
-        let (folder, kept) = (options.folder.clone(), options.state.clone());
-        let mut player = Self { state, theme: Theme::ansi(true), client, runtime, folder, kept, acts };
+        let (folder, state_folder) = (options.folder.clone(), options.state.clone());
+        let mut player = Self { state, theme: Theme::ansi(true), client, runtime, folder, state_folder, sends_acts };
         player.settle(effects);
         player.frame();
         Ok(player)
     }
 
     fn press(&mut self, key: KeyPress) {
-        // Fingers take their time: no two presses are one key held down.
+        // Half a second between presses, so that they do not count as one key held down.
         self.state.now += 500;
         let effects = update::update(&mut self.state, Msg::Key(key));
         self.settle(effects);
         self.frame();
     }
 
-    /// Answers what is asked until nothing is asked any more.
+    /// Answers requests until none is left, at most [`MAX_REQUESTS`].
     fn settle(&mut self, effects: Vec<Effect>) {
         let mut queue = effects;
-        for _ in 0..ENOUGH {
+        for _ in 0..MAX_REQUESTS {
             let Some(effect) = queue.pop() else { return };
             let (ticket, answer) = match effect {
                 Effect::Read(ticket, read) => {
-                    (ticket, self.runtime.block_on(calls::read(self.client, self.kept.as_deref(), read)))
+                    (ticket, self.runtime.block_on(calls::read(self.client, self.state_folder.as_deref(), read)))
                 }
-                Effect::Write(ticket, write) if self.acts => {
-                    (ticket, self.runtime.block_on(calls::write(self.client, self.kept.as_deref(), *write)))
+                Effect::Write(ticket, write) if self.sends_acts => {
+                    (ticket, self.runtime.block_on(calls::write(self.client, self.state_folder.as_deref(), *write)))
                 }
                 Effect::Compare(sources) => {
                     let found = self

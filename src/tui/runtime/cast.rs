@@ -1,4 +1,4 @@
-//! A recording of the app without a terminal, as an asciicast: for the README.
+//! A recording of the app without a terminal, as an asciicast, for the README.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,11 @@ use ratatui::{
     buffer::Buffer,
 };
 
-/// Milliseconds between two keys, and how long the last picture stays.
-const PACE: (u64, u64) = (900, 2_500);
+/// Milliseconds between two keys.
+const KEY_INTERVAL: u64 = 900;
+
+/// Milliseconds for which the last frame stays.
+const LAST_FRAME: u64 = 2_500;
 
 /// Frames at their times, as the bytes that would have gone to a terminal.
 pub(super) struct Cast {
@@ -20,21 +23,21 @@ pub(super) struct Cast {
 }
 
 impl Cast {
-    /// A recording of a terminal of this size, empty yet.
+    /// Creates an empty recording of a terminal of this size.
     pub(super) fn new(size: (u16, u16)) -> Self {
         let before = Buffer::empty(ratatui::layout::Rect::new(0, 0, size.0, size.1));
         Self { size, before, at: 0, events: vec![(0, "\u{1b}[?25l\u{1b}[2J".to_owned())] }
     }
 
-    /// Lets time pass: as long as a person looks before the next key.
+    /// Lets the time of this many keys pass.
     pub(super) fn wait(&mut self, keys: u64) {
-        self.at += PACE.0 * keys;
+        self.at += KEY_INTERVAL * keys;
     }
 
-    /// Takes a frame: what differs from the one before.
+    /// Records what differs from the frame before.
     ///
     /// # Errors
-    /// Never in practice: it is written into memory.
+    /// Never in practice: it writes into memory.
     pub(super) fn frame(&mut self, buffer: &Buffer) -> std::io::Result<()> {
         let changes = self.before.diff(buffer);
         if changes.is_empty() {
@@ -47,9 +50,9 @@ impl Cast {
         Ok(())
     }
 
-    /// The recording in the form of asciicast v2: a header, then an event a line.
+    /// Returns the recording in the format asciicast v2: a header, then one event per line.
     pub(super) fn finish(mut self, title: &str) -> String {
-        self.events.push((self.at + PACE.1, String::new()));
+        self.events.push((self.at + LAST_FRAME, String::new()));
         let (width, height) = self.size;
         let header = serde_json::json!({ "version": 2, "width": width, "height": height, "title": title });
         let mut out = format!("{header}\n");

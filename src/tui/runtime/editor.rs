@@ -10,22 +10,23 @@ use std::{
     process::Command,
 };
 
-/// Opens `text` in `$VISUAL` or `$EDITOR` (else `vi`) and returns what was saved; `None` if it is as before.
+/// Opens `text` in `$VISUAL` or `$EDITOR` (else `vi`) and returns what was saved; `None` if it is unchanged.
 ///
-/// The file is readable by the person alone. It is deleted when the editor is left, unless something was written that cannot be
+/// Only the user can read the file. It is deleted when the editor ends, unless something was written that cannot be
 /// used.
 ///
 /// # Errors
-/// One or two sentences for people: the editor ended with an error, or the file cannot be written or read; and where the file is,
-/// if it was kept.
+/// One or two sentences for people: the editor ended with an error, or the file cannot be written or read; and where
+/// the file is, if it was kept.
 pub(super) fn edit(text: &str) -> Result<Option<String>, String> {
-    edit_with(&chosen(), text)
+    edit_with(&editor_command(), text)
 }
 
 fn edit_with(editor: &str, text: &str) -> Result<Option<String>, String> {
     let failed = |error| format!("The text cannot be edited with “{editor}”: {error}");
-    let mut file = Scratch::new(text).map_err(failed)?;
-    // An interrupt typed at the editor is the editor's: the shell around it would end of it, and leave the editor alone.
+    let mut file = TemporaryFile::new(text).map_err(failed)?;
+    // Ctrl-C in the editor is meant for the editor: without the trap, the shell around it would end and
+    // leave the editor running.
     let script = format!("trap : INT QUIT; {editor} \"$1\"");
     let status = Command::new("sh").arg("-c").arg(script).arg("ergo").arg(&file.path).status().map_err(failed)?;
     let saved = files::text(&file.path, files::MAX_SETTINGS);
@@ -43,15 +44,15 @@ fn edit_with(editor: &str, text: &str) -> Result<Option<String>, String> {
     Err(if file.kept { format!("{problem} What you wrote is in {}", file.path.display()) } else { problem })
 }
 
-/// The person's editor.
-fn chosen() -> String {
+/// Returns the command of the user's editor.
+fn editor_command() -> String {
     ["VISUAL", "EDITOR"]
         .into_iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
         .unwrap_or_else(|| "vi".to_owned())
 }
 
-/// A file of the project by its path in it; links that lead out of it are not followed.
+/// Finds a file of the project by its path in it; links that lead out of it are not followed.
 ///
 /// # Errors
 /// One sentence for people: there is no such file, or it is outside of the project.
@@ -69,9 +70,10 @@ pub(super) fn locate(folder: &Path, path: &str) -> Result<PathBuf, String> {
 /// # Errors
 /// One sentence for people: the editor ended with an error, or cannot be started.
 pub(super) fn open(file: &Path, line: Option<usize>) -> Result<(), String> {
-    let editor = chosen();
+    let editor = editor_command();
     let script = format!("trap : INT QUIT; {editor} \"$@\"");
-    let status = Command::new("sh").arg("-c").arg(script).arg("ergo").args(at_line(&editor, file, line)).status();
+    let status =
+        Command::new("sh").arg("-c").arg(script).arg("ergo").args(line_arguments(&editor, file, line)).status();
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("The editor “{editor}” ended with {status}.")),
@@ -79,8 +81,8 @@ pub(super) fn open(file: &Path, line: Option<usize>) -> Result<(), String> {
     }
 }
 
-/// How an editor is told where to go: most take `+12 file`, some `file:12`.
-fn at_line(editor: &str, file: &Path, line: Option<usize>) -> Vec<OsString> {
+/// Returns the arguments that open a file at a line: most editors take `+12 file`, some `file:12`.
+fn line_arguments(editor: &str, file: &Path, line: Option<usize>) -> Vec<OsString> {
     let Some(line) = line else { return vec![file.into()] };
     let program = editor.split_whitespace().next().unwrap_or_default();
     let mut joined = OsString::from(file);
@@ -92,13 +94,13 @@ fn at_line(editor: &str, file: &Path, line: Option<usize>) -> Vec<OsString> {
     }
 }
 
-/// A file that is deleted when it is no longer needed, unless it is kept.
-struct Scratch {
+/// A temporary file that is deleted when it is dropped, unless it is kept.
+struct TemporaryFile {
     path: PathBuf,
     kept: bool,
 }
 
-impl Scratch {
+impl TemporaryFile {
     fn new(text: &str) -> io::Result<Self> {
         let mut name = [0; 8];
         getrandom::fill(&mut name).map_err(|error| io::Error::other(error.to_string()))?;
@@ -108,10 +110,10 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if !self.kept {
-            // Already gone is as good.
+            // It may be gone already.
             drop(fs::remove_file(&self.path));
         }
     }
@@ -123,7 +125,7 @@ mod tests {
 
     #[test]
     fn each_editor_is_told_the_line_in_its_own_way() {
-        let arguments = |editor: &str, line| at_line(editor, Path::new("/p/a.md"), line);
+        let arguments = |editor: &str, line| line_arguments(editor, Path::new("/p/a.md"), line);
         assert_eq!(arguments("vim", Some(12)), ["+12", "/p/a.md"]);
         assert_eq!(arguments("/usr/bin/nvim -R", Some(3)), ["+3", "/p/a.md"]);
         assert_eq!(arguments("code --wait", Some(12)), ["--goto", "/p/a.md:12"]);

@@ -21,17 +21,19 @@ impl App {
         for effect in effects {
             match effect {
                 Effect::Read(ticket, read) => {
-                    let (client, sender, kept) = (self.client.clone(), self.sender.clone(), self.kept.clone());
+                    let (client, sender, state_folder) =
+                        (self.client.clone(), self.sender.clone(), self.state_folder.clone());
                     self.tasks.spawn(async move {
-                        let answer = calls::read(&client, kept.as_deref().map(PathBuf::as_path), read).await;
-                        // The app has been left: nobody waits for the answer.
+                        let answer = calls::read(&client, state_folder.as_deref().map(PathBuf::as_path), read).await;
+                        // Fails only if the app was left: then nobody waits for the answer.
                         drop(sender.send(Msg::Reply(ticket, answer)).await);
                     });
                 }
                 Effect::Write(ticket, write) => {
-                    let (client, sender, kept) = (self.client.clone(), self.sender.clone(), self.kept.clone());
+                    let (client, sender, state_folder) =
+                        (self.client.clone(), self.sender.clone(), self.state_folder.clone());
                     self.acts.spawn(async move {
-                        let answer = calls::write(&client, kept.as_deref().map(PathBuf::as_path), *write).await;
+                        let answer = calls::write(&client, state_folder.as_deref().map(PathBuf::as_path), *write).await;
                         drop(sender.send(Msg::Reply(ticket, answer)).await);
                     });
                 }
@@ -50,8 +52,8 @@ impl App {
                 }
                 Effect::Toured => {
                     let Some(memory) = self.memory.clone() else { continue };
-                    // Whoever leaves at once has seen it all the same.
-                    memory.note(|kept| kept.toured = true);
+                    // Noted at once: the tour also counts as shown if the person leaves right away.
+                    memory.change(|kept| kept.toured = true);
                     self.tasks.spawn(async move {
                         drop(tokio::task::spawn_blocking(move || memory.write()).await);
                     });
@@ -66,80 +68,83 @@ impl App {
                     self.guard.mouse = false;
                     execute!(self.screen.backend_mut(), DisableMouseCapture)?;
                 }
-                // The whole job stops, or a shell that waits for `make` or a script would never come back. Where no shell
-                // could wake it again, the system lets this signal pass, unlike SIGSTOP.
+                // The whole process group stops, or a shell that waits for `make` or a script would never come back. If
+                // no shell could resume it, the system ignores this signal, unlike SIGSTOP.
                 Effect::Suspend => {
-                    self.away(|| rustix::process::kill_current_process_group(rustix::process::Signal::TSTP))?
-                        .map_err(std::io::Error::from)?;
+                    self.without_terminal(|| {
+                        rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)
+                    })?
+                    .map_err(std::io::Error::from)?;
                 }
                 Effect::Open { path, line } => {
                     let opened = match self.folder.clone() {
                         Some(folder) => match editor::locate(&folder, &path) {
-                            Ok(file) => self.away(|| editor::open(&file, line))?,
+                            Ok(file) => self.without_terminal(|| editor::open(&file, line))?,
                             Err(message) => Err(message),
                         },
                         None => Err(format!("“{path}” cannot be opened: the app was not started in a project.")),
                     };
-                    self.take(vec![Msg::Opened(opened)])?;
+                    self.handle(vec![Msg::Opened(opened)])?;
                 }
                 Effect::Theme(base) => {
-                    self.look.base = base;
-                    if let Some(file) = &mut self.look.theme_file {
+                    self.options.base = base;
+                    if let Some(file) = &mut self.options.theme_file {
                         file.base = None;
                     }
-                    self.theme = self.look.theme(self.light);
+                    self.theme = self.options.theme(self.light);
                 }
                 Effect::Edit(text) => {
-                    let edited = self.away(|| editor::edit(&text))?;
-                    self.take(vec![Msg::Edited(edited)])?;
+                    let edited = self.without_terminal(|| editor::edit(&text))?;
+                    self.handle(vec![Msg::Edited(edited)])?;
                 }
-                Effect::Quit => self.leave = true,
+                Effect::Quit => self.leaving = true,
             }
         }
         Ok(())
     }
 
-    /// Puts a text on the clipboard, and says how: beside the keys, if a program is asked.
+    /// Copies a text to the clipboard and reports how. A program is called in the background, so that keys still work.
     fn copy(&mut self, text: String, what: String) -> Result<(), TuiError> {
-        let place = copy::place();
+        let place = copy::environment();
         let tools = place.tools(copy::installed);
         let terminal = place.terminal_first() || tools.is_empty();
         if terminal {
-            self.tell_terminal(&text)?;
+            self.copy_by_terminal(&text)?;
         }
         if tools.is_empty() {
-            return self.take(vec![Msg::Copied(Copied { what, tool: None, terminal, place }, None)]);
+            return self.handle(vec![Msg::Copied(Copied { what, tool: None, terminal, place }, None)]);
         }
         let sender = self.sender.clone();
         self.acts.spawn(async move {
-            let tool = copy::with(&tools, &text).await;
+            let tool = copy::with_tool(&tools, &text).await;
             let rest = (tool.is_none() && !terminal).then_some(text);
             drop(sender.send(Msg::Copied(Copied { what, tool, terminal, place }, rest)).await);
         });
         Ok(())
     }
 
-    /// Asks the terminal to put a text on the clipboard.
-    pub(super) fn tell_terminal(&mut self, text: &str) -> std::io::Result<()> {
-        write!(self.screen.backend_mut(), "{}", copy::to_terminal(text, copy::place().tmux))?;
+    /// Asks the terminal to copy a text to the clipboard.
+    pub(super) fn copy_by_terminal(&mut self, text: &str) -> std::io::Result<()> {
+        write!(self.screen.backend_mut(), "{}", copy::terminal_sequence(text, copy::environment().tmux))?;
         self.screen.backend_mut().flush()
     }
 
-    /// Gives the terminal and the keys away for the time of `work`: a reader that is only paused would go on eating keys.
-    fn away<T>(&mut self, work: impl FnOnce() -> T) -> std::io::Result<T> {
+    /// Gives away the terminal and the keyboard while `work` runs. The reader of keys is dropped: one that is only
+    /// paused would go on reading keys.
+    fn without_terminal<T>(&mut self, work: impl FnOnce() -> T) -> std::io::Result<T> {
         self.events = None;
         self.screen.backend_mut().flush()?;
         terminal::restore();
         let result = work();
-        self.guard.again()?;
+        self.guard.retake()?;
         self.events = Some(EventStream::new());
-        // A new one knows nothing of what is on the screen. Clearing the old one would ask the terminal where its cursor is, and the
-        // answer could end among the keys.
+        // A new screen assumes nothing about what the terminal shows. Clearing the old one would ask the terminal where
+        // its cursor is, and the answer could end up among the keys.
         self.screen = terminal::screen()?;
         self.dirty = true;
-        self.drawn = None;
-        self.back = Some(Instant::now());
-        // A window that changed its size meanwhile told whoever had the terminal then.
+        self.last_drawn = None;
+        self.terminal_back = Some(Instant::now());
+        // If the window changed its size meanwhile, the other program was told.
         let size = self.screen.size()?;
         update::update(&mut self.state, Msg::Resize(size.width, size.height));
         Ok(result)

@@ -10,13 +10,16 @@ use crate::{
     tui::msg::{Live, Msg},
 };
 
-/// The pause before the stream is tried again, and how long it may grow.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+/// The first pause before the stream is tried again. It doubles up to [`MAX_PAUSE`].
+const MIN_PAUSE: Duration = Duration::from_millis(200);
 
-/// Sends what changes until the app is left. Where the stream ends it is tried again, at growing intervals, and at once when
-/// `again` says that a daemon was started.
-pub(super) async fn follow(client: Client, sender: mpsc::Sender<Msg>, again: Arc<Notify>) {
-    let mut pause = PAUSE.0;
+/// The longest pause before the stream is tried again.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+
+/// Sends each change until the app is left. If the stream ends, it is tried again, at growing intervals, and at once
+/// when `reconnect` says that a daemon was started.
+pub(super) async fn follow(client: Client, sender: mpsc::Sender<Msg>, reconnect: Arc<Notify>) {
+    let mut pause = MIN_PAUSE;
     let mut reported = false;
     loop {
         let mut changes = client.changes();
@@ -30,7 +33,7 @@ pub(super) async fn follow(client: Client, sender: mpsc::Sender<Msg>, again: Arc
                     break;
                 }
             };
-            (pause, reported) = (PAUSE.0, false);
+            (pause, reported) = (MIN_PAUSE, false);
             if sender.send(Msg::Live(live)).await.is_err() {
                 return;
             }
@@ -39,8 +42,8 @@ pub(super) async fn follow(client: Client, sender: mpsc::Sender<Msg>, again: Arc
             return;
         }
         reported = true;
-        // Either wakes it: a started daemon, or the time.
-        let _either = tokio::time::timeout(pause, again.notified()).await;
-        pause = (pause * 2).min(PAUSE.1);
+        // Ends when a daemon was started, or when the pause is over.
+        let _either = tokio::time::timeout(pause, reconnect.notified()).await;
+        pause = (pause * 2).min(MAX_PAUSE);
     }
 }

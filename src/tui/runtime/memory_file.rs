@@ -1,5 +1,5 @@
-//! The app's state on this machine. Changes are written one after another: the tour and the app may end at the same
-//! time.
+//! The app's memory of earlier sessions on this machine. Changes are written one after another, because the tour and
+//! the app may end at the same time.
 
 use std::{
     path::PathBuf,
@@ -8,26 +8,26 @@ use std::{
 
 use crate::config::AppMemory;
 
-/// The file, and what is in it.
+/// The file and its content.
 pub(super) struct MemoryFile {
     path: PathBuf,
-    kept: Mutex<AppMemory>,
+    content: Mutex<AppMemory>,
 }
 
 impl MemoryFile {
-    /// What the file at this path holds.
-    pub(super) fn at(path: PathBuf) -> Self {
-        Self { kept: Mutex::new(AppMemory::read(&path)), path }
+    /// Reads the file at this path.
+    pub(super) fn read(path: PathBuf) -> Self {
+        Self { content: Mutex::new(AppMemory::read(&path)), path }
     }
 
-    /// Changes what is to be kept, and writes nothing yet.
-    pub(super) fn note(&self, change: impl FnOnce(&mut AppMemory)) {
-        change(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+    /// Changes the content, and writes nothing yet.
+    pub(super) fn change(&self, edit: impl FnOnce(&mut AppMemory)) {
+        edit(&mut self.content.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Writes what is to be kept. Where the file cannot be written, only this session knows of it.
+    /// Writes the content. If that fails, only this session knows of the change.
     pub(super) fn write(&self) {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(kept.write(&self.path));
+        let content = self.content.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(content.write(&self.path));
     }
 }

@@ -51,34 +51,37 @@ use super::{
 use crate::{client::Client, config::AppMemory};
 use memory_file::MemoryFile;
 use terminal::{AppTerminal, TerminalGuard};
-use terminal_background::Swallow;
+use terminal_background::LateAnswerFilter;
 
-/// The least time between two frames.
-const FRAME: Duration = Duration::from_millis(16);
+const MIN_FRAME_INTERVAL: Duration = Duration::from_millis(16);
 
-/// How long after the terminal came back an interrupt is taken for one that was meant for the editor: signals and keys are
-/// read side by side, so that their order does not tell. With the terminal taken, Ctrl-C is a key and no interrupt.
-const ECHO: Duration = Duration::from_secs(1);
+/// How long after the terminal came back from the editor an interrupt is still taken for one that was meant for the
+/// editor.
+///
+/// Signals and keys are read concurrently, so their order does not tell. While the app has the terminal, Ctrl-C is a
+/// key and not an interrupt.
+const EDITOR_INTERRUPT_WINDOW: Duration = Duration::from_secs(1);
 
-/// How long an act that is on its way is waited for when the app is left, or its terminal is closed: it shall not be lost.
-const LINGER: Duration = Duration::from_secs(3);
+/// How long the app waits for acts on their way when it is left, or its terminal is closed, so that they are not lost.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Messages that may wait, and the most that are taken before a frame.
-const QUEUE: usize = 256;
+/// The capacity of the message queue, and the most messages that are handled before a frame.
+const QUEUE_SIZE: usize = 256;
 
-/// Names the environment variable that makes the app stop by a defect after its first frame: a test looks at what is left.
-/// Only in a debug build: the optimised program, which people have, does not know it.
+/// The environment variable that makes the app panic after its first frame, so that a test can look at what is left.
+/// Only debug builds know it.
 #[cfg(debug_assertions)]
-const PANIC: &str = "ERGO_TEST_PANIC";
+const PANIC_VARIABLE: &str = "ERGO_TEST_PANIC";
 
-/// Runs the app until the person leaves it. Makes its own runtime on this thread: call it from outside of one.
+/// Runs the app until the person leaves it. Creates its own runtime on this thread, so it must not be called within
+/// one.
 pub fn run(options: AppOptions, client: Client, start: Starter) -> Result<(), TuiError> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(TuiError::NoTerminal);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(async { Box::pin(App::new(options, client, start)?.run()).await });
-    // A request that hangs does not hold up the person who leaves.
+    // A request that hangs must not delay the person who leaves.
     runtime.shutdown_background();
     result
 }
@@ -106,11 +109,11 @@ fn settings(options: &AppOptions, client: &Client) -> Result<AppSettings, TuiErr
     })
 }
 
-/// What was kept of earlier sessions on this machine.
-fn recall(options: &AppOptions, settings: AppSettings) -> AppSettings {
+/// Adds what earlier sessions on this machine have stored.
+fn with_memory(options: &AppOptions, settings: AppSettings) -> AppSettings {
     let Some(path) = &options.memory else { return settings };
     let kept = AppMemory::read(path);
-    // Whoever follows a link wants what it leads to.
+    // A person who opens a link wants to see its target, not the tour.
     let linked = options.conflict.is_some() || options.claim.is_some();
     AppSettings { last_here: kept.last_here, tour: settings.tour || !(kept.toured || linked), ..settings }
 }
@@ -128,12 +131,13 @@ struct App {
     state: AppState,
     opening: Opening,
     memory: Option<Arc<MemoryFile>>,
+    /// The folder of the project.
     folder: Option<PathBuf>,
     /// The folder of this machine's state.
-    kept: Option<Arc<PathBuf>>,
+    state_folder: Option<Arc<PathBuf>>,
     theme: Theme,
-    /// How the app was to look, for another theme.
-    look: AppOptions,
+    /// The options, from which another theme is computed.
+    options: AppOptions,
     /// Whether the terminal's background is light, if it is known.
     light: Option<bool>,
     client: Client,
@@ -141,30 +145,32 @@ struct App {
     screen: AppTerminal,
     guard: TerminalGuard,
     events: Option<EventStream>,
-    swallow: Swallow,
-    /// What was typed before the terminal answered.
+    late_answers: LateAnswerFilter,
+    /// The keys that were typed before the terminal answered.
     typed: Vec<KeyPress>,
     tasks: JoinSet<()>,
-    /// Acts on their way, to the daemon or to the clipboard.
+    /// Tasks of acts that are on their way, to the daemon or to the clipboard.
     acts: JoinSet<()>,
     sender: mpsc::Sender<Msg>,
     receiver: mpsc::Receiver<Msg>,
-    again: Arc<Notify>,
+    /// Makes the event stream reconnect at once.
+    reconnect: Arc<Notify>,
+    /// Times at which the app asked to be woken, in milliseconds since the Unix epoch.
     wakes: Vec<u64>,
     dirty: bool,
-    drawn: Option<Instant>,
-    leave: bool,
-    /// When the terminal came back: an interrupt that arrives within [`ECHO`] of it was typed at the editor.
-    back: Option<Instant>,
+    last_drawn: Option<Instant>,
+    leaving: bool,
+    /// When the terminal came back from another program. See [`EDITOR_INTERRUPT_WINDOW`].
+    terminal_back: Option<Instant>,
 }
 
 impl App {
     fn new(options: AppOptions, client: Client, start: Starter) -> Result<Self, TuiError> {
-        let (sender, receiver) = mpsc::channel(QUEUE);
-        let settings = recall(&options, settings(&options, &client)?);
+        let (sender, receiver) = mpsc::channel(QUEUE_SIZE);
+        let settings = with_memory(&options, settings(&options, &client)?);
         let guard = TerminalGuard::enter(options.mouse)?;
         let asked = if options.asks_background() {
-            terminal_background::look()
+            terminal_background::detect()
         } else {
             terminal_background::BackgroundAnswer::default()
         };
@@ -175,63 +181,63 @@ impl App {
         state.mouse = options.mouse;
         state.keys = options.keys.clone();
         state.theme = options.base();
-        let look = options.clone();
+        let all_options = options.clone();
         Ok(Self {
             state,
             opening: opening(&options),
-            memory: options.memory.map(|path| Arc::new(MemoryFile::at(path))),
+            memory: options.memory.map(|path| Arc::new(MemoryFile::read(path))),
             folder: options.folder,
-            kept: options.state.map(Arc::new),
+            state_folder: options.state.map(Arc::new),
             theme,
-            look,
+            options: all_options,
             light: asked.light,
             client,
             start,
             screen,
             guard,
             events: Some(EventStream::new()),
-            swallow: Swallow::new(asked.late, Instant::now()),
+            late_answers: LateAnswerFilter::new(asked.late, Instant::now()),
             typed: asked.typed,
             tasks: JoinSet::new(),
             acts: JoinSet::new(),
             sender,
             receiver,
-            again: Arc::new(Notify::new()),
+            reconnect: Arc::new(Notify::new()),
             wakes: Vec::new(),
             dirty: true,
-            drawn: None,
-            leave: false,
-            back: None,
+            last_drawn: None,
+            leaving: false,
+            terminal_back: None,
         })
     }
 
     async fn run(mut self) -> Result<(), TuiError> {
         let mut end =
             [signal(SignalKind::terminate())?, signal(SignalKind::hangup())?, signal(SignalKind::interrupt())?];
-        self.tasks.spawn(live::follow(self.client.clone(), self.sender.clone(), self.again.clone()));
+        self.tasks.spawn(live::follow(self.client.clone(), self.sender.clone(), self.reconnect.clone()));
         let effects = update::open(&mut self.state, std::mem::take(&mut self.opening));
         self.execute(effects)?;
         let typed = std::mem::take(&mut self.typed);
-        self.take(typed.into_iter().map(Msg::Key).collect())?;
-        let result = self.turn(&mut end).await;
-        // The person has the terminal back while what they did last arrives.
+        self.handle(typed.into_iter().map(Msg::Key).collect())?;
+        let result = self.run_loop(&mut end).await;
+        // Give the terminal back before waiting for the last acts.
         terminal::restore();
         let arrived = async { while self.acts.join_next().await.is_some() {} };
-        let _late = tokio::time::timeout(LINGER, arrived).await;
+        let _late = tokio::time::timeout(EXIT_TIMEOUT, arrived).await;
         if let Some(memory) = &self.memory {
-            memory.note(|kept| kept.last_here = Some(now()));
+            memory.change(|kept| kept.last_here = Some(now()));
             memory.write();
         }
         result
     }
 
-    /// Until the person leaves, or the terminal is gone.
-    async fn turn(&mut self, end: &mut [Signal; 3]) -> Result<(), TuiError> {
-        while !self.leave {
+    /// Runs until the person leaves, or the terminal is gone.
+    async fn run_loop(&mut self, end: &mut [Signal; 3]) -> Result<(), TuiError> {
+        while !self.leaving {
             self.draw_if_due()?;
             match self.next(end).await {
-                Next::Messages(messages) => self.take(messages)?,
-                Next::Time => {}
+                Next::Messages(messages) => self.handle(messages)?,
+                Next::Deadline => {}
                 Next::Ended(Err(error)) if error.is_panic() => return Err(TuiError::Panicked),
                 Next::Ended(_) => {}
                 Next::Leave => break,
@@ -240,7 +246,7 @@ impl App {
         Ok(())
     }
 
-    /// Waits for the next thing to happen: nothing runs meanwhile.
+    /// Waits for what happens next: messages, a deadline, the end of a task, or a signal.
     async fn next(&mut self, end: &mut [Signal; 3]) -> Next {
         let deadline = self.deadline();
         let [terminate, hangup, interrupt] = end;
@@ -254,34 +260,34 @@ impl App {
             event = events => event,
             message = self.receiver.recv() => {
                 let mut messages: Vec<Msg> = message.into_iter().collect();
-                while messages.len() < QUEUE && let Ok(message) = self.receiver.try_recv() {
+                while messages.len() < QUEUE_SIZE && let Ok(message) = self.receiver.try_recv() {
                     messages.push(message);
                 }
                 return Next::Messages(messages);
             }
-            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return Next::Time,
+            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return Next::Deadline,
             Some(ended) = self.tasks.join_next(), if !self.tasks.is_empty() => return Next::Ended(ended),
             Some(ended) = self.acts.join_next(), if !self.acts.is_empty() => return Next::Ended(ended),
             _ = terminate.recv() => return Next::Leave,
             _ = hangup.recv() => return Next::Leave,
             _ = interrupt.recv() => {
-                let echo = self.back.is_some_and(|back| back.elapsed() < ECHO);
-                return if echo { Next::Time } else { Next::Leave };
+                let is_for_editor = self.terminal_back.is_some_and(|back| back.elapsed() < EDITOR_INTERRUPT_WINDOW);
+                return if is_for_editor { Next::Deadline } else { Next::Leave };
             }
         };
         let mut messages = Vec::new();
         let mut event = event;
         loop {
             match event {
-                Some(Ok(event)) if self.swallow.takes(&event, Instant::now()) => {}
+                Some(Ok(event)) if self.late_answers.drops(&event, Instant::now()) => {}
                 Some(Ok(event)) => messages.extend(message(event)),
                 // The terminal is gone.
                 Some(Err(_)) | None => return Next::Leave,
             }
-            if messages.len() >= QUEUE {
+            if messages.len() >= QUEUE_SIZE {
                 break;
             }
-            // With the task's own waker: the stream keeps the first one it is polled with until it fires.
+            // Polled with the task's own waker: the stream keeps the first one it is polled with until that fires.
             let ready = std::future::poll_fn(|context| {
                 std::task::Poll::Ready(match &mut self.events {
                     Some(events) => events.poll_next_unpin(context),
@@ -294,21 +300,22 @@ impl App {
         Next::Messages(messages)
     }
 
-    /// When something must happen although nothing arrives: a frame that is owed, a message that goes.
+    /// Returns when the loop must go on although nothing arrives: for the next frame, or because the app asked to be
+    /// woken.
     fn deadline(&self) -> Option<Instant> {
-        let frame = self.dirty.then(|| self.drawn.map_or_else(Instant::now, |drawn| drawn + FRAME));
+        let frame = self.dirty.then(|| self.last_drawn.map_or_else(Instant::now, |drawn| drawn + MIN_FRAME_INTERVAL));
         let now = now();
         let wake = self.wakes.iter().min().map(|at| Instant::now() + Duration::from_millis(at.saturating_sub(now)));
         frame.into_iter().chain(wake).min()
     }
 
-    fn take(&mut self, messages: Vec<Msg>) -> Result<(), TuiError> {
+    fn handle(&mut self, messages: Vec<Msg>) -> Result<(), TuiError> {
         for message in messages {
             if matches!(message, Msg::Started(Ok(()))) {
-                self.again.notify_one();
+                self.reconnect.notify_one();
             }
             if let Msg::Copied(_, Some(rest)) = &message {
-                self.tell_terminal(rest)?;
+                self.copy_by_terminal(rest)?;
             }
             update::update(&mut self.state, Msg::Clock(now()));
             let effects = update::update(&mut self.state, message);
@@ -322,9 +329,9 @@ impl App {
         let at = now();
         if self.wakes.iter().any(|wake| *wake <= at) {
             self.wakes.retain(|wake| *wake > at);
-            self.take(vec![Msg::Woken])?;
+            self.handle(vec![Msg::Woken])?;
         }
-        if !self.dirty || self.drawn.is_some_and(|drawn| drawn.elapsed() < FRAME) {
+        if !self.dirty || self.last_drawn.is_some_and(|drawn| drawn.elapsed() < MIN_FRAME_INTERVAL) {
             return Ok(());
         }
         let (state, theme) = (&self.state, &self.theme);
@@ -337,9 +344,9 @@ impl App {
         execute!(self.screen.backend_mut(), EndSynchronizedUpdate)?;
         self.state.painted(hits.unwrap_or_default());
         self.dirty = false;
-        self.drawn = Some(Instant::now());
+        self.last_drawn = Some(Instant::now());
         #[cfg(debug_assertions)]
-        if std::env::var_os(PANIC).is_some() {
+        if std::env::var_os(PANIC_VARIABLE).is_some() {
             #[allow(clippy::panic, reason = "a test asks for it")]
             std::panic::panic_any("asked to stop by a defect");
         }
@@ -347,14 +354,15 @@ impl App {
     }
 }
 
+/// Why [`App::next`] returned.
 enum Next {
     Messages(Vec<Msg>),
-    Time,
+    Deadline,
     Ended(Result<(), JoinError>),
     Leave,
 }
 
-/// A terminal event as a message; those that mean nothing here are none.
+/// Converts a terminal event into a message; `None` if the app does not use it.
 fn message(event: Event) -> Option<Msg> {
     match event {
         Event::Key(key) => KeyPress::from_event(key).map(Msg::Key),

@@ -16,21 +16,21 @@ use crossterm::{
 };
 use ratatui::{Terminal, backend::CrosstermBackend};
 
-/// The terminal as it is drawn on: one write a frame.
+/// The terminal to draw on, buffered: one write per frame.
 pub(super) type AppTerminal = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
-/// Whether the terminal is ours.
+/// Whether the app has taken the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Holds the terminal; gives it back when dropped.
+/// Holds the terminal, and gives it back when it is dropped.
 #[derive(Debug)]
 pub(super) struct TerminalGuard {
-    /// Whether the mouse is taken too.
+    /// Whether the mouse is captured too.
     pub(super) mouse: bool,
 }
 
 impl TerminalGuard {
-    /// Takes the terminal. From here on a defect gives it back before its message is printed.
+    /// Takes the terminal. From here on, a panic gives it back before its message is printed.
     pub(super) fn enter(mouse: bool) -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -41,12 +41,12 @@ impl TerminalGuard {
             }));
         });
         let guard = Self { mouse };
-        guard.again()?;
+        guard.retake()?;
         Ok(guard)
     }
 
     /// Takes the terminal again after it was given away.
-    pub(super) fn again(&self) -> io::Result<()> {
+    pub(super) fn retake(&self) -> io::Result<()> {
         TAKEN.store(true, Ordering::SeqCst);
         enable_raw_mode()?;
         let mut out = io::stdout();
@@ -64,18 +64,18 @@ impl Drop for TerminalGuard {
     }
 }
 
-/// The screen to draw on.
+/// Creates the screen to draw on.
 pub(super) fn screen() -> io::Result<AppTerminal> {
     Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(64 * 1024, io::stdout())))
 }
 
-/// Gives the terminal back as it was: mouse, paste, focus, cursor, screen, line mode. Doing it twice does nothing more.
+/// Gives the terminal back as it was: mouse, paste, focus, cursor, screen, line mode. A second call does nothing.
 pub(super) fn restore() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
     let mut out = io::stdout();
-    // The terminal may be gone: there is nobody left to tell.
+    // Errors are ignored: the terminal may be gone.
     let _gone = queue!(
         out,
         EndSynchronizedUpdate,

@@ -12,32 +12,33 @@ use tokio::time::Instant;
 use crate::tui::key::KeyPress;
 
 /// How long the terminal may take to answer, in tenths of a second.
-const TIMEOUT: u8 = 1;
+const ANSWER_TIMEOUT: u8 = 1;
 
-/// More bytes than both answers have.
-const MAX: usize = 256;
+/// The most bytes that are read as answers; both together have fewer.
+const MAX_ANSWER: usize = 256;
 
-/// Asks for the background colour, and then for something that every terminal answers: once that came, the first will not.
+/// Asks for the background colour, and then for something that every terminal answers: once that answer is there, the
+/// first one will not come.
 const QUESTION: &[u8] = b"\x1b]11;?\x1b\\\x1b[c";
 
-/// What asking came to.
+/// The result of asking for the background.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct BackgroundAnswer {
-    /// What a person had typed before the answer came.
+    /// The keys that were typed before the answer came.
     pub(super) typed: Vec<KeyPress>,
-    /// The background is light; `None` if nobody said.
+    /// Whether the background is light; `None` if that is unknown.
     pub(super) light: Option<bool>,
-    /// The terminal was asked and has not answered in time: it may still.
+    /// Whether the terminal was asked and has not answered in time: it may still answer.
     pub(super) late: bool,
 }
 
-/// Looks at the environment, then asks the terminal, which must be in raw mode already.
-pub(super) fn look() -> BackgroundAnswer {
+/// Detects the background from the environment, otherwise asks the terminal, which must be in raw mode already.
+pub(super) fn detect() -> BackgroundAnswer {
     let set = |name: &str| std::env::var(name).unwrap_or_default();
-    if let Some(light) = by_environment(&set("COLORFGBG")) {
+    if let Some(light) = from_colorfgbg(&set("COLORFGBG")) {
         return BackgroundAnswer { light: Some(light), ..BackgroundAnswer::default() };
     }
-    // A multiplexer answers for itself, or hands the question to a terminal far away.
+    // A multiplexer answers for itself, or passes the question on to a terminal far away.
     let multiplexed = !set("TMUX").is_empty() || set("TERM").starts_with("screen") || set("TERM").starts_with("tmux");
     if multiplexed || set("TERM") == "dumb" {
         return BackgroundAnswer::default();
@@ -49,7 +50,7 @@ pub(super) fn look() -> BackgroundAnswer {
 }
 
 /// Reads `COLORFGBG`, such as `15;0`: the last number is the background's.
-fn by_environment(value: &str) -> Option<bool> {
+fn from_colorfgbg(value: &str) -> Option<bool> {
     let background: u8 = value.rsplit(';').next()?.parse().ok()?;
     Some(background == 7 || (10..=15).contains(&background))
 }
@@ -60,12 +61,12 @@ fn ask() -> io::Result<Vec<u8>> {
     out.write_all(QUESTION)?;
     out.flush()?;
     let mut terminal = std::fs::File::open("/dev/tty")?;
-    // A read ends with what is there, or after a while with nothing.
+    // With these settings, a read returns what is there, or after the timeout nothing.
     let before = tcgetattr(&terminal)?;
-    let mut briefly = before.clone();
-    briefly.special_codes[SpecialCodeIndex::VMIN] = 0;
-    briefly.special_codes[SpecialCodeIndex::VTIME] = TIMEOUT;
-    tcsetattr(&terminal, OptionalActions::Now, &briefly)?;
+    let mut with_timeout = before.clone();
+    with_timeout.special_codes[SpecialCodeIndex::VMIN] = 0;
+    with_timeout.special_codes[SpecialCodeIndex::VTIME] = ANSWER_TIMEOUT;
+    tcsetattr(&terminal, OptionalActions::Now, &with_timeout)?;
     let read = read(&mut terminal);
     tcsetattr(&terminal, OptionalActions::Now, &before)?;
     read
@@ -74,26 +75,26 @@ fn ask() -> io::Result<Vec<u8>> {
 fn read(terminal: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut answer = Vec::new();
     let mut byte = [0];
-    while !answered(&answer) && answer.len() < MAX && terminal.read(&mut byte)? > 0 {
+    while !answered(&answer) && answer.len() < MAX_ANSWER && terminal.read(&mut byte)? > 0 {
         answer.push(byte[0]);
     }
     Ok(answer)
 }
 
-/// Whether the answer to the second question is there, which ends in `c`.
+/// Whether the answer to the second question, which ends in `c`, is there.
 fn answered(answer: &[u8]) -> bool {
     let text = String::from_utf8_lossy(answer);
     text.rfind("\x1b[?").is_some_and(|at| text[at..].ends_with('c'))
 }
 
-/// The plain keys that are among the answers: letters, enter and tab, which is what one types ahead.
+/// Returns the plain keys among the answers: letters, enter and tab, which people type ahead.
 fn typed(answer: &[u8]) -> Vec<KeyPress> {
     let text = String::from_utf8_lossy(answer);
     let mut out = Vec::new();
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            // An answer, up to its end.
+            // Skip an answer up to its end.
             '\x1b' if chars.peek() == Some(&']') => {
                 while let Some(c) = chars.next() {
                     if c == '\x07' || c == '\x1b' && chars.next_if_eq(&'\\').is_some() {
@@ -119,7 +120,7 @@ fn light_of(answer: &[u8]) -> Option<bool> {
     let color = &text[text.find("rgb:")? + 4..];
     let mut parts = color.split(|c: char| !c.is_ascii_hexdigit()).map(|part| {
         let value = u32::from_str_radix(part, 16).ok()?;
-        // One to four digits, each with its own full scale.
+        // One to four digits; their number determines the full scale.
         let full = 16_u32.checked_pow(u32::try_from(part.len()).ok()?)? - 1;
         Some(f64::from(value) / f64::from(full.max(1)))
     });
@@ -128,38 +129,38 @@ fn light_of(answer: &[u8]) -> Option<bool> {
 }
 
 /// How long after the question an answer may still come.
-const LATE: Duration = Duration::from_secs(5);
+const LATE_ANSWER_WINDOW: Duration = Duration::from_secs(5);
 
-/// More keys than a late answer is read as.
+/// The most keys that are dropped as one late answer, which has fewer.
 const MAX_KEYS: usize = 64;
 
-/// Keeps an answer that comes late from being taken for keys: what is read as Alt-] up to its end is swallowed.
+/// Keeps a late answer from being taken for keys: what is read as Alt-] up to its end is dropped.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Swallow {
-    /// Until when an answer may begin.
+pub(super) struct LateAnswerFilter {
+    /// The time until which an answer may begin.
     until: Option<Instant>,
-    /// How many keys of an answer that has begun were swallowed.
-    swallowed: Option<usize>,
+    /// The number of dropped keys of an answer that has begun.
+    dropped: Option<usize>,
 }
 
-impl Swallow {
-    /// After the question was asked at `now`; `late`: its answer may come yet.
+impl LateAnswerFilter {
+    /// Creates the filter for a question that was asked at `now`; `late`: its answer may still come.
     pub(super) fn new(late: bool, now: Instant) -> Self {
-        Self { until: late.then(|| now + LATE), swallowed: None }
+        Self { until: late.then(|| now + LATE_ANSWER_WINDOW), dropped: None }
     }
 
-    /// Whether an event belongs to such an answer.
-    pub(super) fn takes(&mut self, event: &Event, now: Instant) -> bool {
+    /// Whether an event belongs to a late answer, and must be dropped.
+    pub(super) fn drops(&mut self, event: &Event, now: Instant) -> bool {
         let Event::Key(key) = event else { return false };
         let alt = key.modifiers.contains(KeyModifiers::ALT);
-        if let Some(swallowed) = self.swallowed {
+        if let Some(dropped) = self.dropped {
             let end = alt && key.code == KeyCode::Char('\\')
                 || key.code == KeyCode::Char('g') && key.modifiers.contains(KeyModifiers::CONTROL);
-            self.swallowed = (!end && swallowed + 1 < MAX_KEYS).then_some(swallowed + 1);
+            self.dropped = (!end && dropped + 1 < MAX_KEYS).then_some(dropped + 1);
             return true;
         }
         if self.until.is_some_and(|until| now < until) && alt && key.code == KeyCode::Char(']') {
-            (self.until, self.swallowed) = (None, Some(1));
+            (self.until, self.dropped) = (None, Some(1));
             return true;
         }
         false
@@ -177,7 +178,7 @@ mod tests {
         for (value, light) in
             [("15;0", Some(false)), ("0;15", Some(true)), ("0;default;7", Some(true)), ("", None), ("0;default", None)]
         {
-            assert_eq!(by_environment(value), light, "{value}");
+            assert_eq!(from_colorfgbg(value), light, "{value}");
         }
         for (answer, light) in [
             ("\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;22c", Some(true)),
@@ -205,11 +206,11 @@ mod tests {
         let answer =
             [(']', KeyModifiers::ALT), ('1', KeyModifiers::NONE), ('r', KeyModifiers::NONE), ('\\', KeyModifiers::ALT)];
         let now = Instant::now();
-        let mut swallow = Swallow::new(true, now);
-        assert!(!swallow.takes(&key('r', KeyModifiers::NONE), now), "before it, keys are keys");
-        assert!(answer.iter().all(|(c, mods)| swallow.takes(&key(*c, *mods), now)));
-        assert!(!swallow.takes(&key('r', KeyModifiers::NONE), now), "after it, too");
-        assert!(!Swallow::new(false, now).takes(&key(']', KeyModifiers::ALT), now));
+        let mut filter = LateAnswerFilter::new(true, now);
+        assert!(!filter.drops(&key('r', KeyModifiers::NONE), now), "before it, keys are keys");
+        assert!(answer.iter().all(|(c, mods)| filter.drops(&key(*c, *mods), now)));
+        assert!(!filter.drops(&key('r', KeyModifiers::NONE), now), "after it, too");
+        assert!(!LateAnswerFilter::new(false, now).drops(&key(']', KeyModifiers::ALT), now));
     }
 
     #[test]
@@ -217,10 +218,13 @@ mod tests {
         let bracket = Event::Key(KeyEvent::new(KeyCode::Char(']'), KeyModifiers::ALT));
         let letter = Event::Key(KeyEvent::new(KeyCode::Char('j'), KeyModifiers::NONE));
         let now = Instant::now();
-        assert!(!Swallow::new(true, now).takes(&bracket, now + LATE), "an answer would have come");
-        let mut swallow = Swallow::new(true, now);
-        assert!(swallow.takes(&bracket, now));
-        let swallowed = (0..1_000).take_while(|_| swallow.takes(&letter, now)).count();
-        assert_eq!(swallowed, MAX_KEYS - 1, "nor without an end");
+        assert!(
+            !LateAnswerFilter::new(true, now).drops(&bracket, now + LATE_ANSWER_WINDOW),
+            "an answer would have come"
+        );
+        let mut filter = LateAnswerFilter::new(true, now);
+        assert!(filter.drops(&bracket, now));
+        let dropped = (0..1_000).take_while(|_| filter.drops(&letter, now)).count();
+        assert_eq!(dropped, MAX_KEYS - 1, "nor without an end");
     }
 }
