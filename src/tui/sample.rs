@@ -1,4 +1,4 @@
-//! A small memory for tests: scopes, claims, cards and a chain as the daemon would send them.
+//! Test data: scopes, claims, cards and a chain as the daemon would send them.
 
 pub(crate) mod agents;
 pub(crate) mod notes;
@@ -196,7 +196,6 @@ const STATEMENTS: [(&str, ClaimKind); 7] = [
     ("Evil \u{1b}[31mred\u{1b}[0m \u{202e}txet\u{202c} and a\u{200b}b", ClaimKind::Decision),
 ];
 
-/// A page of claims.
 pub(crate) fn claims() -> ClaimsPage {
     let items: Vec<ClaimView> = STATEMENTS
         .iter()
@@ -212,7 +211,7 @@ pub(crate) fn claims() -> ClaimsPage {
     ClaimsPage { total: items.len(), items, at_least: false, next: None }
 }
 
-/// A claim's history: twice replaced, with premises, dependents and a card.
+/// A claim's history: twice replaced, with a premise, a dependent and a card.
 pub(crate) fn history() -> History {
     let newest = claim(20, "Deploy on green CI and an approved review");
     let mut middle = claim(21, "Deploy on green CI only");
@@ -289,7 +288,7 @@ fn peer(n: u8, name: &str, person: &str) -> PeerView {
     }
 }
 
-/// A team of five devices, in every state.
+/// A team of four devices in different states.
 pub(crate) fn sync_status() -> SyncStatus {
     let mut ada = peer(0xa1, "ada-laptop", "ada");
     (ada.connected, ada.path, ada.latency_ms, ada.digests_equal) = (true, Some(PeerPath::Lan), Some(1.8), true);
@@ -329,7 +328,7 @@ pub(crate) fn sync_status() -> SyncStatus {
     }
 }
 
-/// What the daemon would answer.
+/// Returns what the daemon would answer.
 pub(crate) fn answer(read: &ReadRequest) -> RequestAnswer {
     match read {
         ReadRequest::Health => RequestAnswer::Health(Box::new(Health {
@@ -389,7 +388,7 @@ pub(crate) fn answer(read: &ReadRequest) -> RequestAnswer {
     }
 }
 
-/// Answers every read until nothing is asked any more; writes are returned.
+/// Answers every read until none is left; returns the other effects.
 pub(crate) fn settle(state: &mut AppState, effects: Vec<Effect>) -> Vec<Effect> {
     let mut rest = Vec::new();
     let mut queue: Vec<Effect> = effects;
@@ -403,18 +402,18 @@ pub(crate) fn settle(state: &mut AppState, effects: Vec<Effect>) -> Vec<Effect> 
     rest
 }
 
-/// One message, then a frame at the state's size.
+/// Handles a message, then draws a frame at the state's size.
 pub(crate) fn step(state: &mut AppState, msg: Msg) -> Vec<Effect> {
     let out = update::update(state, msg);
     paint(state);
     out
 }
 
-/// Presses keys by their written form, separated by spaces; answers reads; returns what else is asked for.
+/// Presses keys, in their written form and separated by spaces, and answers reads; returns the other effects.
 pub(crate) fn press(state: &mut AppState, keys: &str) -> Vec<Effect> {
     let mut rest = Vec::new();
     for key in keys.split(' ') {
-        // Fingers take their time: no two presses are one key held down.
+        // Half a second between presses, so that they do not count as one key held down.
         state.now += 500;
         let key = super::key::KeyPress::parse(key).unwrap();
         let out = step(state, Msg::Key(key));
@@ -423,7 +422,7 @@ pub(crate) fn press(state: &mut AppState, keys: &str) -> Vec<Effect> {
     rest
 }
 
-/// The write among effects.
+/// Returns the first write among effects.
 pub(crate) fn written(effects: &[Effect]) -> Option<(RequestId, super::msg::WriteRequest)> {
     effects.iter().find_map(|effect| match effect {
         Effect::Write(ticket, write) => Some((*ticket, (**write).clone())),
@@ -431,7 +430,7 @@ pub(crate) fn written(effects: &[Effect]) -> Option<(RequestId, super::msg::Writ
     })
 }
 
-/// An app that has read everything, at a size.
+/// Returns an app of this size that has read everything.
 pub(crate) fn app(size: (u16, u16), opening: Opening) -> AppState {
     let mut state = AppState::new(settings(), size, NOW);
     let effects = update::open(&mut state, opening);
@@ -442,7 +441,7 @@ pub(crate) fn app(size: (u16, u16), opening: Opening) -> AppState {
     state
 }
 
-/// A frame of the state, noted in the state.
+/// Draws a frame and records its areas in the state.
 pub(crate) fn frame(state: &mut AppState, theme: &Theme) -> ratatui::buffer::Buffer {
     let area = ratatui::layout::Rect::new(0, 0, state.size.0, state.size.1);
     let mut buffer = ratatui::buffer::Buffer::empty(area);
@@ -455,7 +454,7 @@ fn paint(state: &mut AppState) {
     frame(state, &Theme::ansi(true));
 }
 
-/// A frame as text, one line a row.
+/// Returns the text of a frame, one line per row.
 pub(crate) fn text(buffer: &ratatui::buffer::Buffer) -> String {
     let mut out = String::new();
     for y in 0..buffer.area.height {

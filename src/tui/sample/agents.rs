@@ -1,4 +1,4 @@
-//! What the daemon and this machine would say of agents, of what is near, and of what was ingested.
+//! Test data about agents, injected claims, related claims, and ingested files.
 
 use std::fmt::Write as _;
 
@@ -45,7 +45,8 @@ pub(crate) fn agents() -> Agents {
     }
 }
 
-/// What hooks gave: to one that is known, to one that is known by a longer name, to one that is not known, and to nobody by name.
+/// Claims that hooks injected: for a known agent, for one that is known by a longer name, for an unknown one, and for
+/// an unnamed one.
 pub(crate) fn injected() -> Vec<InjectedClaim> {
     let one = |n: u8, statement: Option<&str>, agent: Option<&str>, times| InjectedClaim {
         claim: id(n),
@@ -66,7 +67,7 @@ pub(crate) fn injected() -> Vec<InjectedClaim> {
     ]
 }
 
-/// What is near to any question: one claim that the list has too, and two that it has not.
+/// The answer to any question: one claim that the list has too, and two that it does not have.
 pub(crate) fn recalled(requests: &[RecallRequest]) -> RecallAnswer {
     let hit = |n: u8, statement: &str, cosine, words: &[&str]| RecallHit {
         claim: claim(n, statement),
@@ -88,7 +89,6 @@ pub(crate) fn recalled(requests: &[RecallRequest]) -> RecallAnswer {
     }
 }
 
-/// A short snapshot.
 pub(crate) fn snapshot() -> Snapshot {
     let mut page = "# acme/api\n\n## Constraints\n\n".to_owned();
     for n in 0..30 {
@@ -100,7 +100,7 @@ pub(crate) fn snapshot() -> Snapshot {
     Snapshot { snapshot: page, claims: 41, shown: 30, tokens: 800, at: NOW, ..Snapshot::default() }
 }
 
-/// Six files.
+/// Six ingested files.
 pub(crate) fn ingested() -> IngestedFiles {
     let files = ["docs/design.md", "docs/api.md", "README.md", "docs/ops/runbook.md", "src/lib.rs", "CHANGELOG.md"];
     let items: Vec<IngestedFile> = files
@@ -111,7 +111,7 @@ pub(crate) fn ingested() -> IngestedFiles {
     IngestedFiles { chunks: items.iter().map(|file| file.chunks).sum(), items }
 }
 
-/// What setup prints on a machine with one agent.
+/// The output of setup on a machine with one agent.
 pub(crate) const SETUP: &str = "\
 --- /home/zoe/.claude.json
 +++ /home/zoe/.claude.json

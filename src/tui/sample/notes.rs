@@ -1,4 +1,4 @@
-//! What the daemon would say of files of rules, and of the principles that rise from them.
+//! Test data about rule files and insights.
 
 use super::{HOUR, NOW, card_id, id, scope};
 use crate::{
@@ -95,7 +95,7 @@ pub(crate) fn insights() -> Insights {
     Insights { items: vec![principle, fading], total: 2 }
 }
 
-/// What would be written into a file.
+/// The preview of a write into a file.
 pub(crate) fn written(path: &str) -> NotesWritten {
     NotesWritten {
         path: path.into(),

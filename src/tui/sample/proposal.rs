@@ -3,7 +3,6 @@
 use super::{card, id};
 use crate::api::{ActOption, CardAct, CardKind, CardSummary, CardView};
 
-/// The card of a retract that an agent may only propose.
 pub(crate) fn proposal(n: u8) -> CardView {
     let plain = card(n);
     CardView {
@@ -31,7 +30,7 @@ pub(crate) fn proposal(n: u8) -> CardView {
     }
 }
 
-/// What the guard reads in “the canary is VALUE”.
+/// The norm of “the canary is VALUE”.
 pub(super) fn norm(value: &str) -> crate::domain::Norm {
     crate::domain::Norm {
         modality: crate::domain::norm::Modality::Must,

@@ -1,4 +1,4 @@
-//! What the daemon would answer to the screens beside cards and claims.
+//! Test data for the screens other than cards and claims.
 
 use super::{HOUR, NOW, card_id, claim, id, scope, summary};
 use crate::{
@@ -104,13 +104,14 @@ pub(crate) fn inbox() -> Inbox {
     Inbox { total: groups.iter().map(|group| group.total).sum(), groups, ..Inbox::default() }
 }
 
-/// The inbox of a memory in which three writes were refused, and nothing else.
+/// An inbox with three refused writes and nothing else.
 pub(crate) fn three_cards() -> Inbox {
     let items = (1..=3).map(|n| InboxItem::Card(Box::new(summary(n, CardStatus::Open)))).collect();
     Inbox { groups: vec![group(InboxKind::Refused, 3, items)], total: 3, ..Inbox::default() }
 }
 
-/// The inbox after an import of which three rows were refused and two warned about, and a refused write of another scope.
+/// An inbox after an import of which three rows were refused and two warned about, with a refused write of another
+/// scope.
 pub(crate) fn after_import() -> Inbox {
     let import = |n: u8| Some(OpId([[0xaa; 6].as_slice(), &[n; 10]].concat().try_into().unwrap_or_default()));
     let refused = |n: u8| {
@@ -150,7 +151,6 @@ fn claim_of_a_week(n: u8) -> crate::api::ClaimView {
     claim(70 + n, &format!("Backups of shop {n} are kept for a week"))
 }
 
-/// A page of acts.
 pub(crate) fn log() -> LogPage {
     let items = vec![
         event(1, "local.refused", Some("The canary deployment is always red")),
@@ -164,7 +164,7 @@ pub(crate) fn log() -> LogPage {
     LogPage { total: items.len(), items, next: None }
 }
 
-/// A daemon with two models, one of which is in trouble.
+/// A daemon with two models, one of which has a problem.
 pub(crate) fn diagnose() -> Diagnose {
     let model = |role: &str, name: &str, loaded| ModelStatus {
         role: role.into(),
@@ -235,12 +235,12 @@ pub(crate) fn diagnose() -> Diagnose {
     }
 }
 
-/// The id of the card with this number, as the inbox has it.
+/// Returns the Inbox id of the card with this number.
 pub(crate) fn inbox_card(n: u8) -> crate::tui::state::inbox::ItemId {
     crate::tui::state::inbox::ItemId::Card(card_id(n))
 }
 
-/// A join of a team.
+/// This device's request to join a team.
 pub(crate) fn join(state: crate::api::JoinState) -> crate::api::JoinView {
     crate::api::JoinView {
         id: "00112233".into(),
@@ -256,7 +256,7 @@ pub(crate) fn join(state: crate::api::JoinState) -> crate::api::JoinView {
     }
 }
 
-/// A write about the claims 80 and 81, which waits on card 7.
+/// A held write, which waits on card 7 for verdicts on the claims 80 and 81.
 pub(crate) fn consider() -> Consider {
     let doubt = |n: u8, statement: &str, band| Doubt {
         id: id(n),
@@ -290,12 +290,12 @@ pub(crate) fn consider() -> Consider {
     }
 }
 
-/// The writes that wait.
+/// The held writes.
 pub(crate) fn questions() -> Questions {
     Questions { items: vec![consider()] }
 }
 
-/// A story with a reversal and a claim that was overtaken.
+/// A story with a reversal and a stale claim.
 pub(crate) fn story() -> Story {
     let dated = |n: u8, days: u64, statement: &str, status| {
         let mut claim = claim(n, statement);
@@ -382,7 +382,7 @@ pub(crate) fn story_card() -> CardView {
     }
 }
 
-/// Someone who waits for admission.
+/// A device that waits for admission.
 pub(crate) fn pending() -> PendingJoin {
     PendingJoin {
         id: "5e11a0b2c3d4e5f6".into(),
