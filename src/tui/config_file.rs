@@ -14,17 +14,17 @@ pub struct Mistake {
     pub message: String,
 }
 
-/// A table of a file, with the file's text for the sake of line numbers.
+/// A TOML file, with its text to find line numbers.
 pub(super) struct ConfigDocument<'a> {
     text: &'a str,
     table: DeTable<'a>,
 }
 
 impl<'a> ConfigDocument<'a> {
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// Where it is no TOML.
+    /// If it is not TOML.
     pub(super) fn parse(text: &'a str) -> Result<Self, Mistake> {
         match DeTable::parse(text) {
             Ok(table) => Ok(Self { text, table: table.into_inner() }),
@@ -35,17 +35,17 @@ impl<'a> ConfigDocument<'a> {
         }
     }
 
-    /// The entries in the order in which they stand in the file.
+    /// Returns the entries in the order of the file.
     pub(super) fn entries(&self) -> Vec<ConfigEntry<'_, 'a>> {
         in_order(&self.table)
     }
 
-    /// A mistake at something read.
+    /// Creates a mistake at the place of a key or value.
     pub(super) fn wrong<T>(&self, at: &Spanned<T>, message: impl Into<String>) -> Mistake {
         Mistake { line: line_of(self.text, at.span().start), message: message.into() }
     }
 
-    /// The entries of a table, or the mistake that it is none.
+    /// Returns the entries of a table, or the mistake that it is not one.
     pub(super) fn table<'b>(&self, value: &'b Spanned<DeValue<'a>>) -> Result<Vec<ConfigEntry<'b, 'a>>, Mistake> {
         match value.get_ref() {
             DeValue::Table(table) => Ok(in_order(table)),
@@ -53,7 +53,7 @@ impl<'a> ConfigDocument<'a> {
         }
     }
 
-    /// A text, or the mistake that it is none.
+    /// Returns a string, or the mistake that it is not one.
     pub(super) fn string<'b>(&self, value: &'b Spanned<DeValue<'a>>) -> Result<&'b str, Mistake> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text),
@@ -62,7 +62,7 @@ impl<'a> ConfigDocument<'a> {
     }
 }
 
-/// A key and its value, each with its place.
+/// A key and its value, each with its place in the file.
 pub(super) type ConfigEntry<'b, 'a> = (&'b Spanned<DeString<'a>>, &'b Spanned<DeValue<'a>>);
 
 fn in_order<'b, 'a>(table: &'b DeTable<'a>) -> Vec<ConfigEntry<'b, 'a>> {
@@ -75,7 +75,7 @@ fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// What a value is, in words.
+/// Names the type of a value.
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",
@@ -87,7 +87,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// The word of `known` that is likest to `word`, for a hint; empty if none is like it.
+/// Returns a hint that names the word of `known` most similar to `word`; empty if none is similar.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let best = known
         .into_iter()

@@ -1,16 +1,16 @@
-//! Fuzzy matching of typed text: letters in their order, with gaps, and one typing error in a longer word.
+//! Fuzzy matching of typed text: letters in their order, with gaps, and one or two typing errors in longer words.
 
 use frizbee::{CaseMatching, Config, Matcher, Pattern, PatternConfig};
 
-/// A word of so many letters may have one slip.
-const LETTERS_A_SLIP: usize = 4;
+/// A word may have one typing error per this many letters, but at most two.
+const LETTERS_PER_TYPO: usize = 4;
 
-/// Finds what is typed in texts: every word of it must be in a text. Returns numbers of texts with how well they fit, the best first;
-/// among equals the first of the texts. Nothing fits if nothing is typed.
+/// Finds the texts that contain every typed word. Returns their numbers with scores, the best first, and equal ones in
+/// the given order; nothing if nothing is typed.
 pub fn find(wanted: &str, texts: &[impl AsRef<str>]) -> Vec<(usize, u16)> {
     let pattern = |word: &str| {
-        let slips = u16::try_from(word.chars().count() / LETTERS_A_SLIP).unwrap_or(0).min(2);
-        Pattern::new(word, PatternConfig::default()).max_typos(Some(slips))
+        let typos = u16::try_from(word.chars().count() / LETTERS_PER_TYPO).unwrap_or(0).min(2);
+        Pattern::new(word, PatternConfig::default()).max_typos(Some(typos))
     };
     let patterns: Vec<Pattern> = wanted.split_whitespace().map(pattern).collect();
     if patterns.is_empty() {

@@ -1,67 +1,66 @@
-//! The columns of a history's lines if it forks and merges. Pure.
+//! Lays out the columns of a history that forks and merges. Pure.
 
-/// The most columns that are drawn: what is beyond them shares the last.
-const MAX: usize = 6;
+/// The most columns that are drawn; further ones share the last.
+const MAX_COLUMNS: usize = 6;
 
-/// What stands in one column of one line.
+/// What one column of one line shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// Nothing.
     Empty,
-    /// A line that passes.
+    /// The rail of another node.
     Rail,
-    /// The node itself.
+    /// The node of this line.
     Node,
 }
 
 /// A node with its columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphStep {
-    /// Columns that come to an end above the node, since they all lead to it: a claim that was replaced more than once.
+    /// Columns that end above the node, since they all lead to it: a claim that was replaced more than once.
     pub joins: Vec<usize>,
-    /// The line of the node.
+    /// The columns in the line of the node.
     pub cells: Vec<Cell>,
-    /// The column of the node.
     pub column: usize,
     /// Columns that begin below the node: a claim that replaced more than one.
     pub splits: Vec<usize>,
-    /// The columns below the node.
+    /// For each column, whether a rail goes on below the node.
     pub below: Vec<bool>,
 }
 
-/// Orders nodes so that each comes after every node that replaced it, as near to the given order as that allows. `older` names, by
-/// number, what each node replaced.
+/// Orders nodes so that each comes after every node that replaced it, as near to the given order as that allows.
+/// `older` lists, by number, what each node replaced.
 pub fn order(older: &[Vec<usize>]) -> Vec<usize> {
-    let mut above = vec![0_usize; older.len()];
+    let mut replacements = vec![0_usize; older.len()];
     for one in older.iter().flatten().filter(|one| **one < older.len()) {
-        above[*one] += 1;
+        replacements[*one] += 1;
     }
     let mut done = vec![false; older.len()];
     let mut out = Vec::with_capacity(older.len());
     while out.len() < older.len() {
-        // A circle, which cannot be, is cut where it is met first.
-        let free = (0..older.len()).find(|node| !done[*node] && above[*node] == 0);
-        let Some(next) = free.or_else(|| done.iter().position(|done| !done)) else { break };
+        // A cycle, which cannot occur, is cut where it is met first.
+        let ready = (0..older.len()).find(|node| !done[*node] && replacements[*node] == 0);
+        let Some(next) = ready.or_else(|| done.iter().position(|done| !done)) else { break };
         done[next] = true;
         out.push(next);
         for one in older[next].iter().filter(|one| **one < older.len()) {
-            above[*one] = above[*one].saturating_sub(1);
+            replacements[*one] = replacements[*one].saturating_sub(1);
         }
     }
     out
 }
 
-/// The rails of nodes in this order; `older` names, by number, what each replaced: numbers at or before the node's own are left out.
+/// Returns the rails of nodes in this order. `older` lists, by number, what each node replaced; numbers at or before
+/// the node's own are ignored.
 pub fn rails(older: &[Vec<usize>]) -> Vec<GraphStep> {
     let mut columns: Vec<Option<usize>> = Vec::new();
     let mut steps = Vec::with_capacity(older.len());
     for (node, replaced) in older.iter().enumerate() {
-        let mine: Vec<usize> = (0..columns.len()).filter(|at| columns[*at] == Some(node)).collect();
-        let column = match mine.first() {
+        let own_columns: Vec<usize> = (0..columns.len()).filter(|at| columns[*at] == Some(node)).collect();
+        let column = match own_columns.first() {
             Some(first) => *first,
-            None => free(&mut columns, node),
+            None => take_column(&mut columns, node),
         };
-        let joins: Vec<usize> = mine.iter().skip(1).copied().collect();
+        let joins: Vec<usize> = own_columns.iter().skip(1).copied().collect();
         for at in &joins {
             columns[*at] = None;
         }
@@ -81,7 +80,7 @@ pub fn rails(older: &[Vec<usize>]) -> Vec<GraphStep> {
             if index == 0 {
                 columns[column] = Some(one);
             } else if !columns.contains(&Some(one)) {
-                splits.push(free(&mut columns, one));
+                splits.push(take_column(&mut columns, one));
             }
         }
         while columns.last().is_some_and(Option::is_none) {
@@ -92,9 +91,9 @@ pub fn rails(older: &[Vec<usize>]) -> Vec<GraphStep> {
     steps
 }
 
-/// Puts a node into a free column, or into a new one; beyond the most, into the last.
-fn free(columns: &mut Vec<Option<usize>>, node: usize) -> usize {
-    let at = columns.iter().position(Option::is_none).unwrap_or(columns.len()).min(MAX - 1);
+/// Puts a node into a free column, or into a new one; beyond [`MAX_COLUMNS`], into the last.
+fn take_column(columns: &mut Vec<Option<usize>>, node: usize) -> usize {
+    let at = columns.iter().position(Option::is_none).unwrap_or(columns.len()).min(MAX_COLUMNS - 1);
     if at == columns.len() {
         columns.push(None);
     }
@@ -159,7 +158,7 @@ mod tests {
             sorted.sort_unstable();
             prop_assert_eq!(sorted, (0..older.len()).collect::<Vec<_>>());
             for step in rails(&older) {
-                prop_assert!(step.cells.len() <= MAX);
+                prop_assert!(step.cells.len() <= MAX_COLUMNS);
                 prop_assert_eq!(step.cells.iter().filter(|cell| **cell == Cell::Node).count(), 1);
             }
         }

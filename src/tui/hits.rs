@@ -7,15 +7,12 @@ use super::{action::Action, state::Screen};
 /// A part of the screen that takes clicks or scrolls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hit {
-    /// A tab.
     Tab(Screen),
     /// A row of a list, by its number in the whole list.
     Row(Pane, usize),
-    /// A pane.
     Pane(Pane),
     /// An act, in the footer, on a card or on a button.
     Act(Action),
-    /// A field of the form.
     Field(usize),
 }
 
@@ -24,9 +21,7 @@ pub enum Hit {
 pub enum Pane {
     /// The list of cards.
     Cards,
-    /// The card.
     Card,
-    /// The scope tree.
     Scopes,
     /// The list of claims.
     Claims,
@@ -36,39 +31,39 @@ pub enum Pane {
     Chain,
     /// The list of teams and devices.
     Peers,
-    /// One of them in full.
+    /// A team or a device in full.
     Peer,
     /// The list of what needs attention.
     Inbox,
-    /// One of them in full, if it is no card.
+    /// An item of it in full, unless it is a card.
     Item,
     /// The list of acts.
     Acts,
     /// An act in full.
     Act,
-    /// The files of rules, or the principles.
+    /// The list of rule files, or of insights.
     Notes,
-    /// One of them in full.
+    /// A file of rules or an insight in full.
     Note,
     /// The rows of the story.
     Story,
-    /// One of them in full.
+    /// A mark or a claim of the story in full.
     StoryItem,
     /// Models and the daemon.
     Models,
     /// The list of agents.
     Agents,
-    /// What one of them did.
+    /// The acts of an agent, or the claims injected for it.
     AgentActs,
     /// A text over the screen.
     Page,
     /// A pair that waits for a verdict.
     Pair,
-    /// The list in the palette, the log.
+    /// The list in the palette, in the log, or in a confirmation.
     Picks,
 }
 
-/// What a frame put where. Later entries lie over earlier ones.
+/// The painted areas of a frame. Later entries lie over earlier ones.
 #[derive(Clone, Debug, Default)]
 pub struct HitMap {
     areas: Vec<(Rect, Hit)>,
@@ -79,55 +74,55 @@ pub struct HitMap {
 }
 
 impl HitMap {
-    /// Notes that `hit` was painted in `area`.
+    /// Records that `hit` was painted in `area`.
     pub fn add(&mut self, area: Rect, hit: Hit) {
         if !area.is_empty() {
             self.areas.push((area, hit));
         }
     }
 
-    /// Notes by how many lines the text of a pane is longer than the pane.
+    /// Records by how many lines the text of a pane is longer than the pane.
     pub fn add_overflow(&mut self, pane: Pane, lines: usize) {
         self.overflow.push((pane, lines));
     }
 
-    /// By how many lines the text of a pane is longer than the pane; 0 if it was not painted.
+    /// Returns by how many lines the text of a pane is longer than the pane; 0 if it was not painted.
     pub fn overflow(&self, pane: Pane) -> usize {
         self.overflow.iter().rev().find(|(own, _)| *own == pane).map_or(0, |(_, lines)| *lines)
     }
 
-    /// Notes the first line of a pane's text that was painted.
+    /// Records the first line of a pane's text that was painted.
     pub fn add_scroll(&mut self, pane: Pane, line: usize) {
         self.scroll.push((pane, line));
     }
 
-    /// The first line of a pane's text that was painted; 0 if it was not.
+    /// Returns the first line of a pane's text that was painted; 0 if the pane was not.
     pub fn scroll(&self, pane: Pane) -> usize {
         self.scroll.iter().rev().find(|(own, _)| *own == pane).map_or(0, |(_, line)| *line)
     }
 
-    /// Notes that a row was painted as the one under the cursor.
+    /// Records that a row was painted as the one under the cursor.
     pub fn add_current(&mut self, pane: Pane, row: usize) {
         self.current.push((pane, row));
     }
 
-    /// The rows of a pane that were painted as the one under the cursor: never more than one.
+    /// Returns the rows of a pane that were painted as the one under the cursor: never more than one.
     pub fn current(&self, pane: Pane) -> Vec<usize> {
         self.current.iter().filter(|(own, _)| *own == pane).map(|(_, row)| *row).collect()
     }
 
-    /// What lies topmost at a column and row.
+    /// Returns the topmost area at a column and row.
     pub fn at(&self, column: u16, row: u16) -> Option<Hit> {
         self.areas.iter().rev().find(|(area, _)| area.contains(Position::new(column, row))).map(|(_, hit)| *hit)
     }
 
-    /// Notes that a pane was painted in `area`, and how many rows of its list fit.
+    /// Records that a pane was painted in `area`, and how many rows of its list fit.
     pub fn add_pane(&mut self, area: Rect, pane: Pane, rows: usize) {
         self.add(area, Hit::Pane(pane));
         self.rows.push((pane, rows));
     }
 
-    /// How many rows of a pane's list fit; a guess of 10 if it was not painted.
+    /// Returns how many rows of a pane's list fit; a guess of 10 if the pane was not painted.
     pub fn height(&self, pane: Pane) -> usize {
         self.rows.iter().rev().find(|(own, _)| *own == pane).map_or(10, |(_, rows)| *rows)
     }

@@ -7,16 +7,14 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 /// One press of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyPress {
-    /// Which key.
     pub code: KeyCode,
     /// Ctrl, Alt; Shift only where the character does not already carry it.
     pub mods: KeyModifiers,
-    /// The terminal says that this is the key being held down.
+    /// Whether the terminal says that the key is held down.
     pub repeat: bool,
 }
 
 impl KeyPress {
-    /// A press of `code` with `mods`.
     pub fn new(code: KeyCode, mods: KeyModifiers) -> Self {
         let mods = match code {
             KeyCode::Char(_) | KeyCode::BackTab => mods.difference(KeyModifiers::SHIFT),
@@ -25,7 +23,6 @@ impl KeyPress {
         Self { code, mods, repeat: false }
     }
 
-    /// A plain character.
     pub fn char(c: char) -> Self {
         Self::new(KeyCode::Char(c), KeyModifiers::NONE)
     }
@@ -40,7 +37,7 @@ impl KeyPress {
         }
     }
 
-    /// Reads the written form; `None` if it is none.
+    /// Parses the written form; `None` if it is invalid.
     pub fn parse(text: &str) -> Option<Self> {
         let mut mods = KeyModifiers::NONE;
         let mut rest = text;

@@ -1,4 +1,5 @@
-//! What happens to the app ([`Msg`]) and what it asks for ([`Effect`]): the whole traffic between the pure core and the runtime.
+//! The messages to the app ([`Msg`]) and the effects that it asks for ([`Effect`]): all traffic between the pure core
+//! and the runtime.
 
 use crossterm::event::MouseEventKind;
 
@@ -18,18 +19,15 @@ use crate::{
     domain::ClaimId,
 };
 
-/// Something that happened.
+/// Something that happened to the app.
 #[derive(Clone, Debug)]
 pub enum Msg {
     /// The time now, in milliseconds since the Unix epoch; sent before what happened then.
     Clock(u64),
-    /// A key was pressed.
     Key(KeyPress),
-    /// Text was pasted.
     Paste(String),
     /// The mouse did something at a column and row.
     Mouse {
-        /// What.
         kind: MouseEventKind,
         /// The column, from 0.
         column: u16,
@@ -42,32 +40,31 @@ pub enum Msg {
     Reply(RequestId, Result<RequestAnswer, RequestFailure>),
     /// Something from the daemon's event stream.
     Live(Live),
-    /// The daemon was asked to start; how that ended.
+    /// The daemon was asked to start, with this result.
     Started(Result<(), String>),
-    /// What the named lines of sources say now, by claim.
+    /// The comparison of claims with the lines that their sources name.
     Drifted(Vec<(ClaimId, Drift)>),
-    /// `$EDITOR` returned this text; `None` if it changed nothing.
+    /// The text that `$EDITOR` returned; `None` if it is unchanged.
     Edited(Result<Option<String>, String>),
     /// The editor of a file ended, or why the file cannot be opened.
     Opened(Result<(), String>),
     /// A text was copied; with the text that the terminal has yet to copy, if no program took it.
     Copied(Copied, Option<String>),
-    /// A time came for which the app asked to be woken.
+    /// A time for which the app asked ([`Effect::Wake`]) has come.
     Woken,
 }
 
-/// What comes over the event stream.
+/// An event of the daemon's stream.
 #[derive(Clone, Debug)]
 pub enum Live {
     /// Connected: from here on every change arrives.
     Up,
-    /// Something changed.
     Change(Box<Change>),
-    /// The stream ended; it is tried again.
+    /// The stream ended for this reason; it is tried again.
     Down(String),
 }
 
-/// What a request is for. Each slot has one current request: asking again makes the answers to earlier ones stale.
+/// The purpose of a request. Each slot has one current request: asking again makes the answers to earlier ones stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Slot {
     /// Whether the daemon answers.
@@ -86,7 +83,7 @@ pub enum Slot {
     Sync,
     /// What needs attention.
     Inbox,
-    /// The page of a long group that was turned to.
+    /// Another page of a long group of the Inbox.
     InboxPage,
     /// The list of the Timeline.
     Timeline,
@@ -94,25 +91,24 @@ pub enum Slot {
     Diagnose,
     /// An act on a claim, a card or a team.
     Act,
-    /// What is near to the words of a search.
+    /// The claims that are related to the words of a search.
     Found,
     /// The page over the screen.
     Page,
-    /// Making the vectors anew.
+    /// Computing the vectors again.
     Reembed,
     /// The files that were ingested.
     Ingested,
-    /// The agents.
     Agents,
-    /// What hooks gave them.
+    /// The claims that hooks injected.
     Injected,
-    /// What one agent did.
+    /// The acts of one agent.
     AgentActs,
-    /// What this person did last, before this session.
+    /// This person's last act before this session.
     LastAct,
-    /// The marked cards, for their sources.
+    /// The marked cards, to know their sources.
     Marked,
-    /// Whether the other side answered who joins.
+    /// The state of this device's request to join a team.
     Join,
     /// The question about a held write.
     Question,
@@ -120,23 +116,21 @@ pub enum Slot {
     Story,
     /// The files of rules.
     Notes,
-    /// The principles that rise from them.
+    /// The insights of an organisation.
     Insights,
     /// The pairs that wait for a verdict.
     Doubts,
-    /// A verdict on one of them.
+    /// A verdict on such a pair.
     Judged,
 }
 
 impl Slot {
-    /// How many slots there are.
     pub const COUNT: usize = 28;
 }
 
-/// Names a request, so that its answer is recognised and a late one dropped.
+/// Identifies a request, so that its answer is recognised and a late one is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestId {
-    /// What it is for.
     pub slot: Slot,
     /// Its generation within the slot.
     pub generation: u64,
@@ -159,9 +153,9 @@ pub enum ReadRequest {
     Conflicts(ConflictsQuery),
     /// `GET /conflicts/{id}`; a full id or a prefix.
     Card(String),
-    /// `GET /conflicts/{id}` of each of these; what cannot be read is left out.
+    /// `GET /conflicts/{id}` for each of these; cards that cannot be read are left out.
     Cards(Vec<String>),
-    /// `GET /sync/status`, and `GET /sync/pending` if someone waits.
+    /// `GET /sync/status`, and `GET /sync/pending` if a device waits for admission.
     Sync,
     /// `GET /sync/joins/{id}`.
     Joined(String),
@@ -171,7 +165,7 @@ pub enum ReadRequest {
     Log(LogQuery),
     /// `GET /diagnose`.
     Diagnose,
-    /// `POST /recall`, one a scope; the answers are put together.
+    /// `POST /recall`, one per scope; the answers are merged.
     Recall(Vec<RecallRequest>),
     /// `GET /snapshot`.
     Snapshot(SnapshotQuery),
@@ -183,7 +177,7 @@ pub enum ReadRequest {
     Notes,
     /// `GET /notes/insights`.
     Insights(InsightsQuery),
-    /// `POST /notes/write`, which writes nothing.
+    /// `POST /notes/write` as a preview: nothing is written.
     NotesPreview(Box<NotesWriteRequest>),
     /// `GET /story`.
     Story(StoryQuery),
@@ -191,11 +185,11 @@ pub enum ReadRequest {
     Doubts(DoubtsQuery),
     /// `GET /questions`.
     Questions(QuestionsQuery),
-    /// What hooks gave agents, from this machine's files; what the claims say, from the daemon.
+    /// The claims that hooks injected, from this machine's files, with their statements, from the daemon.
     Injected,
-    /// What `ergo setup --dry-run` prints, with `--remove` to remove it.
+    /// The output of `ergo setup --dry-run`.
     Setup {
-        /// Whether it undoes.
+        /// With `--remove`.
         remove: bool,
     },
 }
@@ -204,12 +198,7 @@ pub enum ReadRequest {
 #[derive(Clone, Debug, PartialEq)]
 pub enum WriteRequest {
     /// `POST /conflicts/{id}/resolve`.
-    Resolve {
-        /// The card.
-        card: String,
-        /// The act.
-        request: ResolveRequest,
-    },
+    Resolve { card: String, request: ResolveRequest },
     /// `POST /conflicts/resolve`; with `dry_run`, only the preview.
     ResolveMany(ResolveManyRequest),
     /// `POST /remember`.
@@ -246,35 +235,33 @@ pub enum WriteRequest {
     JoinTeam(Box<JoinRequest>),
     /// `POST /sync/quarantined/accept`, or `/discard`.
     Quarantine {
-        /// Whether the events may come in.
+        /// Whether the events are accepted or discarded.
         accept: bool,
-        /// Which.
         request: QuarantineRequest,
     },
     /// `POST /sync/pending/{id}`.
     AnswerJoin {
-        /// Who waits.
+        /// The id of the join request.
         id: String,
-        /// What it calls itself.
+        /// The name that the device gave itself.
         name: String,
-        /// The answer.
         request: AnswerJoinRequest,
     },
-    /// `POST /reembed`: one step.
+    /// `POST /reembed`: one step of computing the vectors again.
     Reembed,
-    /// `ergo setup`, with `--remove` to remove it.
+    /// `ergo setup`.
     Setup {
-        /// Whether it undoes.
+        /// With `--remove`.
         remove: bool,
     },
 }
 
-/// What the app asks of the world.
+/// What the app asks of the runtime.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Ask the daemon.
+    /// Send a read to the daemon; answered by [`Msg::Reply`].
     Read(RequestId, ReadRequest),
-    /// Tell the daemon.
+    /// Send a write to the daemon; answered by [`Msg::Reply`].
     Write(RequestId, Box<WriteRequest>),
     /// Start the daemon; answered by [`Msg::Started`].
     Start,
@@ -282,9 +269,8 @@ pub enum Effect {
     Wake(u64),
     /// Put text on the clipboard; answered by [`Msg::Copied`].
     Copy {
-        /// The text.
         text: String,
-        /// What it is, in words.
+        /// What the text is, in words.
         what: String,
     },
     /// Open a file of the project in `$VISUAL` or `$EDITOR`; answered by [`Msg::Opened`].
@@ -294,19 +280,19 @@ pub enum Effect {
         /// The line, from 1.
         line: Option<usize>,
     },
-    /// Draw for this background from now on.
+    /// Draw in this theme from now on.
     Theme(ThemeBase),
-    /// See whether the named lines of these sources still say what the claims say; answered by [`Msg::Drifted`].
+    /// Compare the lines that sources name with the statements; answered by [`Msg::Drifted`]. An entry is a claim, its
+    /// source and its statement.
     Compare(Vec<(ClaimId, String, String)>),
-    /// Keep on this machine that the tour was shown.
+    /// Store on this machine that the tour was shown.
     Toured,
-    /// Let `$VISUAL` or `$EDITOR` change this text; answered by [`Msg::Edited`].
+    /// Open this text in `$VISUAL` or `$EDITOR`; answered by [`Msg::Edited`].
     Edit(String),
     /// Turn the mouse on or off.
     Mouse(bool),
     /// Give the terminal back and stop until the shell resumes the program.
     Suspend,
-    /// Leave.
     Quit,
 }
 
@@ -331,7 +317,7 @@ pub enum RequestAnswer {
     Cards(Vec<CardView>),
     /// To [`WriteRequest::ResolveMany`].
     Many(Box<ResolvedMany>),
-    /// To every write but the others here.
+    /// To every other write.
     Outcome(Box<WriteOutcome>),
     /// To [`WriteRequest::Undo`].
     Undone(Box<UndoOutcome>),
@@ -377,25 +363,24 @@ pub enum RequestAnswer {
     Questions(Questions),
     /// To [`ReadRequest::Injected`].
     Injected(Vec<InjectedClaim>),
-    /// To [`ReadRequest::Setup`] and [`WriteRequest::Setup`]: what it printed.
+    /// To [`ReadRequest::Setup`] and [`WriteRequest::Setup`]: the output.
     Setup(String),
     /// To [`WriteRequest::Reembed`].
     Reembedded(Reembedded),
     /// To [`WriteRequest::Quarantine`].
     Team(TeamDone),
-    /// To [`WriteRequest::AnswerJoin`]: who was admitted, or rejected.
+    /// To [`WriteRequest::AnswerJoin`]: which device was admitted or denied.
     Joined {
-        /// What it calls itself.
+        /// The name that the device gave itself.
         name: String,
         /// Whether it was admitted.
         accepted: bool,
     },
 }
 
-/// Why a request has no answer.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestFailure {
-    /// What kind.
     pub kind: FailureKind,
     /// What happened, in one sentence.
     pub message: String,
@@ -412,22 +397,20 @@ pub struct RequestFailure {
 pub enum FailureKind {
     /// No daemon answers.
     Unreachable,
-    /// There is no such thing.
+    /// What the request is about does not exist.
     NotFound,
-    /// It took too long: whether it happened is not known.
+    /// There was no answer in time: whether the request was done is not known.
     Timeout,
-    /// What it was about is no longer as it was.
+    /// What the request is about has changed meanwhile.
     Stale,
-    /// Anything else that the daemon says no to.
+    /// Any other failure.
     Refused,
 }
 
-/// The identity of a row: what the cursor holds on to.
+/// A row of a list, with the id by which the cursor stays on it.
 pub trait ListRow {
-    /// Its id.
     type Id: Copy + Eq + std::hash::Hash + std::fmt::Debug;
 
-    /// Its id.
     fn id(&self) -> Self::Id;
 }
 

@@ -1,4 +1,4 @@
-//! The options of the app from the command line, and its exit.
+//! The options of the app, and its errors.
 
 use std::{io, sync::Arc};
 
@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use super::{
     action::Keymap,
     state::Screen,
-    theme::{Depth, Theme, ThemeBase},
+    theme::{ColorDepth, Theme, ThemeBase},
     theme_file::ThemeFile,
 };
 use crate::domain::Scope;
@@ -15,14 +15,15 @@ use crate::domain::Scope;
 /// Starts the daemon and waits until it answers; the error is one sentence for people.
 pub type Starter = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
-/// How the app is opened.
+/// The options with which the app is opened.
 #[derive(Clone, Debug)]
 pub struct AppOptions {
     /// The person at the keyboard.
     pub who: String,
-    /// The scope of the place where the app is opened: what audits and questions are about unless another is chosen.
+    /// The scope of the folder in which the app is opened: what audits and questions are about unless another is
+    /// chosen.
     pub home: Scope,
-    /// What tells that project from another of its name, the best first.
+    /// Identities that distinguish the project from others of the same name, the best first.
     pub identities: Vec<String>,
     /// Show only this scope; `None` shows all.
     pub scope: Option<Scope>,
@@ -30,15 +31,15 @@ pub struct AppOptions {
     pub conflict: Option<String>,
     /// Open this claim's why-chain, by id or prefix.
     pub claim: Option<String>,
-    /// Begin on this screen, if neither card nor claim says it.
+    /// Begin on this screen, unless a card or a claim is opened.
     pub screen: Option<Screen>,
-    /// Show the tour, whether it was shown before or not.
+    /// Show the tour even if it was shown before.
     pub tour: bool,
-    /// What is kept on this machine of the app; `None` keeps nothing, and shows no tour by itself.
+    /// The file with the app's memory of earlier sessions; `None` stores nothing, and shows no tour by itself.
     pub memory: Option<std::path::PathBuf>,
     /// The folder of the project, in which sources are looked up; `None` looks none up.
     pub folder: Option<std::path::PathBuf>,
-    /// The folder of this machine's state, in which hooks keep what they gave; `None` shows nothing of it.
+    /// The folder of this machine's state, with the records of injected claims; `None` shows none of them.
     pub state: Option<std::path::PathBuf>,
     /// Nothing may be changed.
     pub read_only: bool,
@@ -48,20 +49,20 @@ pub struct AppOptions {
     pub autostart: bool,
     /// No colours, whatever the environment says.
     pub no_color: bool,
-    /// The theme, unless the file names another.
+    /// The theme, unless the theme file names another.
     pub base: ThemeBase,
-    /// What the person changed about it.
+    /// The person's own theme file.
     pub theme_file: Option<ThemeFile>,
-    /// Lines and marks in ASCII; unless set, outside UTF-8 locales.
+    /// Whether to draw lines and marks in ASCII; `None` does so outside UTF-8 locales.
     pub ascii: Option<bool>,
-    /// Which key means which act.
+    /// The key of each action.
     pub keys: Keymap,
-    /// The mouse clicks and scrolls in the app.
+    /// Whether the mouse clicks and scrolls in the app.
     pub mouse: bool,
 }
 
 impl AppOptions {
-    /// An app for this person in this scope, with nothing else asked for.
+    /// Creates options for this person and scope, with nothing else asked for.
     pub fn new(who: impl Into<String>, home: Scope) -> Self {
         Self {
             who: who.into(),
@@ -87,12 +88,12 @@ impl AppOptions {
         }
     }
 
-    /// The theme: as it was set, and as the terminal and the environment can show it. `light` says whether the background is,
-    /// if it is known.
+    /// Returns the theme, limited to what the terminal and the environment can show. `light` says whether the
+    /// background is light, if that is known.
     pub fn theme(&self, light: Option<bool>) -> Theme {
         let unicode = !self.ascii.unwrap_or_else(not_utf8);
-        if self.no_color || set("NO_COLOR") {
-            // A file's colours would come back through the empty parameters that take their place.
+        if self.no_color || is_set("NO_COLOR") {
+            // The theme file is ignored: empty parameters take the place of its colours, and would reset the modifiers.
             return Theme::mono(unicode);
         }
         let mut theme = match (self.base(), light) {
@@ -103,25 +104,25 @@ impl AppOptions {
         if let Some(file) = &self.theme_file {
             file.apply(&mut theme);
         }
-        theme.limited(depth())
+        theme.limited(color_depth())
     }
 
     /// Whether the theme depends on the terminal's background.
     pub fn asks_background(&self) -> bool {
-        self.base() == ThemeBase::Auto && !self.no_color && !set("NO_COLOR")
+        self.base() == ThemeBase::Auto && !self.no_color && !is_set("NO_COLOR")
     }
 
-    /// For which background it is drawn.
+    /// Returns the built-in theme: that of the theme file, else that of the options.
     pub(super) fn base(&self) -> ThemeBase {
         self.theme_file.as_ref().and_then(|file| file.base).unwrap_or(self.base)
     }
 }
 
-fn set(name: &str) -> bool {
+fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// Whether the locale has another encoding than UTF-8.
+/// Whether the encoding of the locale is not UTF-8.
 fn not_utf8() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
@@ -129,30 +130,28 @@ fn not_utf8() -> bool {
     locale.is_some_and(|locale| !locale.contains("utf-8") && !locale.contains("utf8"))
 }
 
-/// How many colours the terminal shows, as far as the environment says.
-fn depth() -> Depth {
+/// Returns how many colours the terminal shows, as far as the environment says.
+fn color_depth() -> ColorDepth {
     let says = |name: &str, words: [&str; 2]| {
         std::env::var(name).is_ok_and(|value| words.iter().any(|word| value.contains(word)))
     };
     if says("COLORTERM", ["truecolor", "24bit"]) {
-        Depth::Full
+        ColorDepth::Full
     } else if says("TERM", ["256color", "direct"]) {
-        Depth::Indexed
+        ColorDepth::Indexed
     } else {
-        Depth::Sixteen
+        ColorDepth::Sixteen
     }
 }
 
 /// Why the app could not run, or ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum TuiError {
-    /// There is no terminal to draw on.
     #[error("`ergo tui` needs a terminal: use `ergo tui --plain` for the same review as lines")]
     NoTerminal,
-    /// The terminal could not be used.
     #[error("the terminal cannot be used: {0}")]
     Terminal(#[from] io::Error),
-    /// A defect of ergo; the message was printed where the terminal was given back.
+    /// A bug in ergo; its message was printed where the terminal was given back.
     #[error("the app stopped because of a bug; the daemon and your claims are not affected")]
     Panicked,
 }

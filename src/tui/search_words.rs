@@ -1,18 +1,19 @@
-//! Why a search found a claim: the positions of its words, found by the stems that the text index compares.
+//! Explains why a search found a claim: where its words are, compared by the stems of the text index.
 
 use crate::{
     api::{ClaimView, RecallAnswer, RecallHit, RecallVerdict},
     domain::text::stems,
 };
 
-/// The shortest last word that also finds longer words, as the daemon has it.
+/// From how many letters the last word of a search also finds longer words; as in the daemon.
 const MIN_PREFIX: usize = 3;
 
-/// The least likeness that is worth a word, and by which a claim that has none of the words is shown; less is unrelated.
-pub const LIKE: f32 = 0.3;
+/// The least cosine similarity that is mentioned, and by which a claim with none of the words is shown; less counts as
+/// unrelated.
+pub const MIN_SIMILARITY: f32 = 0.3;
 
 /// The most hits that are kept of several scopes together.
-const MAX: usize = 30;
+const MAX_MERGED_HITS: usize = 30;
 
 /// The words of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,22 +23,22 @@ pub struct SearchWords(Vec<Word>);
 struct Word {
     typed: String,
     stem: String,
-    /// It may still be typed: longer words are found too.
-    open: bool,
+    /// Whether the word may still be typed: then longer words match too.
+    may_grow: bool,
 }
 
 impl Word {
-    fn is(&self, token: &str, stem: &str) -> bool {
-        self.stem == stem || (self.open && token.starts_with(&self.typed))
+    fn matches(&self, token: &str, stem: &str) -> bool {
+        self.stem == stem || (self.may_grow && token.starts_with(&self.typed))
     }
 }
 
-/// The letters and digits of a text in runs, and what is between them.
+/// Splits a text into runs of letters and digits, and what is between them.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let wordy = rest.chars().next()?.is_alphanumeric();
-        let end = rest.find(|c: char| c.is_alphanumeric() != wordy).unwrap_or(rest.len());
+        let in_word = rest.chars().next()?.is_alphanumeric();
+        let end = rest.find(|c: char| c.is_alphanumeric() != in_word).unwrap_or(rest.len());
         let (part, after) = rest.split_at(end);
         rest = after;
         Some(part)
@@ -49,7 +50,7 @@ fn stem(token: &str) -> String {
 }
 
 impl SearchWords {
-    /// The words of a search, as they were typed so far.
+    /// Parses the words of a search, as typed so far.
     pub fn of(search: &str) -> Self {
         let typing = search.ends_with(char::is_alphanumeric);
         let mut words: Vec<Word> = Vec::new();
@@ -57,30 +58,29 @@ impl SearchWords {
             let typed = part.to_lowercase();
             let stem = stem(&typed);
             words.retain(|word| word.stem != stem);
-            words.push(Word { typed, stem, open: false });
+            words.push(Word { typed, stem, may_grow: false });
         }
         if let Some(last) = words.last_mut().filter(|last| typing && last.typed.chars().count() >= MIN_PREFIX) {
-            last.open = true;
+            last.may_grow = true;
         }
         Self(words)
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     fn has(&self, part: &str) -> bool {
         let token = part.to_lowercase();
-        part.starts_with(char::is_alphanumeric) && self.found(&token).is_some()
+        part.starts_with(char::is_alphanumeric) && self.matching_word(&token).is_some()
     }
 
-    fn found(&self, token: &str) -> Option<&Word> {
+    fn matching_word(&self, token: &str) -> Option<&Word> {
         let stem = stem(token);
-        self.0.iter().find(|word| word.is(token, &stem))
+        self.0.iter().find(|word| word.matches(token, &stem))
     }
 
-    /// A text in runs, each with whether it is one of the words.
+    /// Splits a text into runs, each with whether it is one of the words.
     pub fn runs(&self, text: &str) -> Vec<(String, bool)> {
         let mut runs: Vec<(String, bool)> = Vec::new();
         for part in parts(text) {
@@ -93,11 +93,11 @@ impl SearchWords {
         runs
     }
 
-    /// The words that stand in a text, as they were typed.
-    fn among(&self, text: &str) -> Vec<&str> {
+    /// Returns the words that are in a text, as they were typed.
+    fn words_in(&self, text: &str) -> Vec<&str> {
         let mut seen: Vec<&str> = Vec::new();
         for part in parts(text).filter(|part| part.starts_with(char::is_alphanumeric)) {
-            if let Some(word) = self.found(&part.to_lowercase())
+            if let Some(word) = self.matching_word(&part.to_lowercase())
                 && !seen.contains(&word.typed.as_str())
             {
                 seen.push(&word.typed);
@@ -106,20 +106,20 @@ impl SearchWords {
         seen
     }
 
-    /// Whether every word stands somewhere in these texts; never if there are no words.
+    /// Whether every word is in one of these texts; `false` if there are no words.
     pub fn all_in<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> bool {
         let mut missing: Vec<&Word> = self.0.iter().collect();
         for part in texts.into_iter().flat_map(parts).filter(|part| part.starts_with(char::is_alphanumeric)) {
             let token = part.to_lowercase();
             let stem = stem(&token);
-            missing.retain(|word| !word.is(&token, &stem));
+            missing.retain(|word| !word.matches(&token, &stem));
         }
         !self.is_empty() && missing.is_empty()
     }
 
-    /// Where the words stand, in a word for a list; empty if one of them is in the statement, which shows it.
+    /// Says for a list where the words are; empty if one of them is in the statement, which the list shows.
     pub fn elsewhere(&self, claim: &ClaimView) -> &'static str {
-        let here = |text: Option<&str>| text.is_some_and(|text| !self.among(text).is_empty());
+        let here = |text: Option<&str>| text.is_some_and(|text| !self.words_in(text).is_empty());
         if self.is_empty() || here(Some(&claim.statement)) {
             ""
         } else if here(claim.reason.as_deref()) {
@@ -131,8 +131,8 @@ impl SearchWords {
         }
     }
 
-    /// Why a claim was found, in one sentence: its words and where they stand, others that led to it, and how near it is in
-    /// meaning. Empty if there is nothing to say.
+    /// Says in one sentence why a claim was found: its words and where they are, related words that led to it, and its
+    /// similarity. Empty if there is nothing to say.
     pub fn why(&self, claim: &ClaimView, hit: Option<&RecallHit>) -> String {
         let mut parts = Vec::new();
         let mut named = Vec::new();
@@ -143,7 +143,7 @@ impl SearchWords {
         ];
         let mut found: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
         for (place, text) in places {
-            let words = self.among(text.unwrap_or_default());
+            let words = self.words_in(text.unwrap_or_default());
             match found.iter_mut().find(|(own, _)| *own == words) {
                 Some((_, places)) => places.push(place),
                 None if !words.is_empty() => found.push((words, vec![place])),
@@ -166,7 +166,7 @@ impl SearchWords {
                 parts.push(format!("“{}” by {related}", through.join("”, “")));
             }
             match hit.cosine {
-                Some(cosine) if cosine >= LIKE => parts.push(format!("similarity {cosine:.2}")),
+                Some(cosine) if cosine >= MIN_SIMILARITY => parts.push(format!("similarity {cosine:.2}")),
                 Some(cosine) if parts.is_empty() => {
                     parts.push(format!("closest match, but similarity only {:.2}", cosine.max(0.0)));
                 }
@@ -177,13 +177,13 @@ impl SearchWords {
     }
 }
 
-/// Whether a hit speaks of what was asked: by a word, or near in meaning.
+/// Whether a hit matches what was asked, by a word or in meaning.
 pub fn is_alike(hit: &RecallHit) -> bool {
-    !hit.words.is_empty() || hit.cosine.is_some_and(|cosine| cosine >= LIKE)
+    !hit.words.is_empty() || hit.cosine.is_some_and(|cosine| cosine >= MIN_SIMILARITY)
 }
 
-/// The answers of several scopes as one, the best first. Each scope's figures are its own, but they are made alike: what is near
-/// in one is near in another.
+/// Merges the answers of several scopes, active claims first, then the best. The scores of scopes can be compared,
+/// because they are computed in the same way.
 pub fn merge(answers: Vec<RecallAnswer>) -> RecallAnswer {
     let mut all = RecallAnswer::default();
     for answer in answers {
@@ -202,7 +202,7 @@ pub fn merge(answers: Vec<RecallAnswer>) -> RecallAnswer {
     }
     let past = |hit: &RecallHit| hit.claim.status != crate::domain::Status::Active;
     all.hits.sort_by(|a, b| past(a).cmp(&past(b)).then(b.score.total_cmp(&a.score)));
-    all.hits.truncate(MAX);
+    all.hits.truncate(MAX_MERGED_HITS);
     all
 }
 

@@ -13,24 +13,25 @@ use ratatui::{
     text::{Line, Span},
 };
 
-/// A person, and the agent through which they act.
+/// Names a person, and the agent through which they act.
 pub fn writer(who: &str, agent: Option<&str>) -> String {
-    // An agent that acts for nobody else gives its own name as that of the person.
+    // An agent that acts for no person gives its own name as the person's.
     let agent = agent.filter(|agent| *agent != who);
     agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
 }
 
-/// One safe line: control, bidirectional and zero-width characters dropped, line breaks made spaces.
+/// Makes a text one safe line: drops control, bidirectional and zero-width characters, and replaces line breaks by
+/// spaces.
 pub fn line(text: &str) -> String {
     sanitize_line(text)
 }
 
-/// `text` as one safe line of at most `columns` cells; what is cut is marked by an ellipsis.
+/// Makes a text one safe line of at most `columns` cells; an ellipsis marks what is cut.
 pub fn fit(text: &str, columns: usize) -> String {
     layout::fit(&line(text), columns)
 }
 
-/// [`fit`], then padded with spaces to exactly `columns` cells.
+/// Like [`fit`], padded with spaces to exactly `columns` cells.
 pub fn pad(text: &str, columns: usize) -> String {
     let mut out = fit(text, columns);
     let used = width(&out);
@@ -38,15 +39,15 @@ pub fn pad(text: &str, columns: usize) -> String {
     out
 }
 
-/// Where `wanted` stands in a text, whatever the case of its letters: each place as a range of bytes, none within another.
+/// Finds `wanted` in a text, ignoring case: each match as a range of bytes, none within another.
 pub fn places(text: &str, wanted: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
     let wanted: Vec<char> = wanted.chars().flat_map(char::to_lowercase).collect();
     let mut from = 0;
     std::iter::from_fn(move || {
         while let Some(first) = text[from..].chars().next() {
             let start = from;
-            if let Some(cells) = leads(&text[start..], &wanted) {
-                from = start + cells;
+            if let Some(bytes) = match_length(&text[start..], &wanted) {
+                from = start + bytes;
                 return Some(start..from);
             }
             from += first.len_utf8();
@@ -55,14 +56,15 @@ pub fn places(text: &str, wanted: &str) -> impl Iterator<Item = std::ops::Range<
     })
 }
 
-/// How many bytes of a text are `wanted`, which is lower case, where it begins so.
-fn leads(text: &str, wanted: &[char]) -> Option<usize> {
+/// Returns how many bytes at the start of a text match `wanted`, which is lower case; `None` if the text does not begin
+/// so.
+fn match_length(text: &str, wanted: &[char]) -> Option<usize> {
     let mut wanted = wanted.iter();
     for (at, c) in text.char_indices() {
         for lower in c.to_lowercase() {
             match wanted.next() {
                 Some(own) if *own == lower => {}
-                // A letter whose lower case is several is whole, or not there.
+                // A letter whose lower case is several letters matches as a whole or not at all.
                 Some(_) => return None,
                 None => return (at > 0).then_some(at),
             }
@@ -71,7 +73,7 @@ fn leads(text: &str, wanted: &[char]) -> Option<usize> {
     (wanted.next().is_none() && !text.is_empty()).then_some(text.len())
 }
 
-/// A text in runs, those that are `wanted` in another style; all in one if nothing is wanted.
+/// Splits a text into runs, with the matches of `wanted` in another style; one run if nothing is wanted.
 pub fn marked(text: &str, wanted: Option<&str>, style: Style, found: Style) -> Vec<(String, Style)> {
     let mut runs = Vec::new();
     let mut from = 0;
@@ -84,7 +86,7 @@ pub fn marked(text: &str, wanted: Option<&str>, style: Style, found: Style) -> V
     runs
 }
 
-/// Wraps safe text at words; paragraphs are kept, words that are too long are broken between graphemes.
+/// Sanitises a text and wraps it at words; paragraphs are kept, words that are too long are broken between graphemes.
 pub fn wrap(text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for paragraph in sanitize(text).split('\n') {
@@ -93,14 +95,14 @@ pub fn wrap(text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     lines
 }
 
-/// Wraps runs of styled text as one paragraph. Never returns nothing: an empty text is one empty line.
+/// Wraps runs of styled text as one paragraph. An empty text is one empty line.
 pub fn wrap_runs(runs: &[(String, Style)], columns: usize) -> Vec<Line<'static>> {
     let runs: Vec<(String, Style)> = runs.iter().map(|(text, style)| (line(text), *style)).collect();
     let whole: String = runs.iter().map(|(text, _)| text.as_str()).collect();
     layout::wrap(&whole, columns, LongWord::Cut).into_iter().map(|range| part(&runs, range)).collect()
 }
 
-/// The part of runs that is in a range of bytes of all of them together.
+/// Returns the part of runs in a range of bytes of all of them together.
 fn part(runs: &[(String, Style)], range: Range<usize>) -> Line<'static> {
     let (mut spans, mut start) = (Vec::<Span<'static>>::new(), 0);
     for (text, style) in runs {
@@ -117,7 +119,7 @@ fn part(runs: &[(String, Style)], range: Range<usize>) -> Line<'static> {
     Line::from(spans)
 }
 
-/// A text in which whole ids are as short as ids are shown.
+/// Shortens the full ids in a text.
 pub fn short_ids(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for part in text.split_inclusive(|c: char| !c.is_ascii_hexdigit()) {

@@ -1,8 +1,8 @@
 //! Styles by role, and the characters for lines.
 //!
 //! Invariants: the coloured theme uses `Reset` and the sixteen ANSI names only, so that it follows the terminal's own
-//! palette, light or dark; the mono theme sets no colour at all, since a colour that `NO_COLOR` suppresses also wipes the
-//! modifiers written before it. No role differs from another by colour alone where the difference means something.
+//! palette, light or dark; the mono theme sets no colour at all, since a colour that `NO_COLOR` suppresses also wipes
+//! the modifiers written before it. If a difference between two roles means something, it is never colour alone.
 
 use ratatui::{
     style::{Color, Modifier, Style},
@@ -16,39 +16,35 @@ pub struct Theme {
     pub text: Style,
     /// Less important text.
     pub dim: Style,
-    /// Headings.
     pub title: Style,
-    /// What leads the eye: the active tab, a field's label.
+    /// What should catch the eye: a heading, the label of the focused field.
     pub accent: Style,
     /// The row under the cursor in the focused pane.
     pub selected: Style,
     /// The row under the cursor in another pane.
     pub selected_idle: Style,
-    /// A pane's border.
     pub border: Style,
-    /// The focused pane's border.
     pub border_focus: Style,
     /// Words that only the new claim has.
     pub side_a: Style,
     /// Words that only the existing claim has.
     pub side_b: Style,
-    /// Good news.
+    /// A good state.
     pub ok: Style,
-    /// What wants attention.
+    /// What needs attention.
     pub warn: Style,
-    /// What is wrong.
+    /// An error or a broken state.
     pub bad: Style,
     /// A key's name.
     pub key: Style,
     /// The program's badge and the label of a mode.
     pub badge: Style,
-    /// Laid over a short message.
+    /// A short message over the screen.
     pub toast: Style,
-    /// The tab of the screen shown.
+    /// The active tab.
     pub tab: Style,
     /// The words of a search in a text.
     pub found: Style,
-    /// The characters.
     pub glyphs: Glyphs,
 }
 
@@ -61,7 +57,7 @@ pub struct Glyphs {
     pub cursor: &'static str,
     /// A claim in force, in a timeline.
     pub node_active: &'static str,
-    /// A claim that is not.
+    /// A claim that is not in force.
     pub node_past: &'static str,
     /// The line of a timeline.
     pub rail: &'static str,
@@ -71,36 +67,34 @@ pub struct Glyphs {
     pub dot: &'static str,
     /// Between the parts of a path.
     pub path: &'static str,
-    /// The daemon answers.
+    /// Connected: the daemon, an agent or a device.
     pub live: &'static str,
-    /// It does not.
+    /// Not connected.
     pub dead: &'static str,
-    /// Something is done.
     pub done: &'static str,
-    /// Something is wrong or wants attention.
+    /// Something is wrong or needs attention.
     pub alert: &'static str,
     /// Something is marked.
     pub mark: &'static str,
     /// Between a new claim and the existing one.
     pub pair: &'static str,
-    /// A row that opens, closed and open.
+    /// A row that can be opened: closed and open.
     pub fold: [&'static str; 2],
-    /// Marks the norm field that fired.
+    /// Marks the norm field in which two claims conflict.
     pub fired: &'static str,
-    /// A rule across.
+    /// A horizontal rule.
     pub rule: &'static str,
     /// Between two columns.
     pub column: &'static str,
     /// The done part of a bar.
     pub full: &'static str,
-    /// The part that is still to do.
+    /// The rest of a bar.
     pub open: &'static str,
-    /// More above, more below.
+    /// More above, and more below.
     pub more: [&'static str; 2],
 }
 
 impl Glyphs {
-    /// Whether they are ASCII.
     pub fn is_ascii(&self) -> bool {
         self.rail.is_ascii()
     }
@@ -166,22 +160,21 @@ const ASCII: Glyphs = Glyphs {
 /// The built-in themes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThemeBase {
-    /// For a dark or a light background, as the terminal says.
+    /// For a dark or a light background, as the terminal reports it.
     #[default]
     Auto,
-    /// The terminal's own sixteen colours, those that are seen on a dark background.
+    /// Those of the terminal's sixteen colours that are readable on a dark background.
     Dark,
-    /// Those that are seen on a light one.
+    /// Those that are readable on a light background.
     Light,
-    /// No colours.
     Mono,
 }
 
 impl ThemeBase {
-    /// All, in the order of the documentation.
+    /// All themes, in the order of the documentation.
     pub const ALL: [Self; 4] = [Self::Auto, Self::Dark, Self::Light, Self::Mono];
 
-    /// The word for it in settings.
+    /// Returns the name of the theme in settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -191,7 +184,7 @@ impl ThemeBase {
         }
     }
 
-    /// The theme of that word.
+    /// Returns the theme with this name.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|base| base.name() == word)
     }
@@ -199,16 +192,16 @@ impl ThemeBase {
 
 /// How many colours a terminal shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
+pub enum ColorDepth {
     /// The sixteen that have names.
     Sixteen,
-    /// Those and 240 more.
+    /// The sixteen and 240 more.
     Indexed,
     /// Every colour.
     Full,
 }
 
-/// The roles by name, as a theme's file names them.
+/// The names of the roles in a theme file.
 pub const ROLES: [&str; 18] = [
     "text",
     "dim",
@@ -277,7 +270,7 @@ impl Theme {
         }
     }
 
-    /// The sixteen colours again, those that are seen on a light background: no yellow, no cyan.
+    /// Those of the sixteen colours that are readable on a light background: no yellow, no cyan.
     pub fn light(unicode: bool) -> Self {
         let dark = Self::ansi(unicode);
         let blue = |style: Style| style.fg(Color::Blue);
@@ -292,7 +285,7 @@ impl Theme {
         }
     }
 
-    /// The style of a role by its name; `None` for a word that is none.
+    /// Returns the style of a role by its name; `None` if there is no such role.
     pub fn role_mut(&mut self, role: &str) -> Option<&mut Style> {
         Some(match role {
             "text" => &mut self.text,
@@ -317,9 +310,9 @@ impl Theme {
         })
     }
 
-    /// The same for a terminal that shows fewer colours: each becomes the nearest that it shows.
+    /// Replaces each colour by the nearest one that the terminal shows.
     #[must_use]
-    pub fn limited(mut self, depth: Depth) -> Self {
+    pub fn limited(mut self, depth: ColorDepth) -> Self {
         for role in ROLES {
             if let Some(style) = self.role_mut(role) {
                 style.fg = style.fg.map(|color| nearest(color, depth));
@@ -329,7 +322,7 @@ impl Theme {
         self
     }
 
-    /// Every style, for checks over all roles.
+    /// Returns every style, for checks over all roles.
     pub fn roles(&self) -> [Style; 18] {
         [
             self.text,
@@ -354,23 +347,23 @@ impl Theme {
     }
 }
 
-/// The nearest colour that a terminal shows.
-fn nearest(color: Color, depth: Depth) -> Color {
+/// Returns the nearest colour that a terminal shows.
+fn nearest(color: Color, depth: ColorDepth) -> Color {
     let rgb = match (color, depth) {
-        (Color::Rgb(r, g, b), Depth::Indexed | Depth::Sixteen) => [r, g, b],
-        (Color::Indexed(index), Depth::Sixteen) => of_index(index),
+        (Color::Rgb(r, g, b), ColorDepth::Indexed | ColorDepth::Sixteen) => [r, g, b],
+        (Color::Indexed(index), ColorDepth::Sixteen) => rgb_of_index(index),
         _ => return color,
     };
     let distance =
         |other: [u8; 3]| -> u32 { rgb.iter().zip(other).map(|(a, b)| u32::from(a.abs_diff(b)).pow(2)).sum() };
-    if depth == Depth::Indexed {
-        let best = (16..=255u8).min_by_key(|index| distance(of_index(*index)));
+    if depth == ColorDepth::Indexed {
+        let best = (16..=255u8).min_by_key(|index| distance(rgb_of_index(*index)));
         return Color::Indexed(best.unwrap_or(7));
     }
     NAMED.into_iter().min_by_key(|(_, own)| distance(*own)).map_or(Color::Reset, |(color, _)| color)
 }
 
-/// The colours that have names, as most terminals show them.
+/// The named colours, as most terminals show them.
 const NAMED: [(Color, [u8; 3]); 16] = [
     (Color::Black, [0, 0, 0]),
     (Color::Red, [205, 0, 0]),
@@ -390,8 +383,8 @@ const NAMED: [(Color, [u8; 3]); 16] = [
     (Color::White, [255, 255, 255]),
 ];
 
-/// What a numbered colour looks like: the named ones, a cube of 216, and 24 greys.
-fn of_index(index: u8) -> [u8; 3] {
+/// Returns the RGB value of a numbered colour: the named ones, a cube of 216, and 24 greys.
+fn rgb_of_index(index: u8) -> [u8; 3] {
     match index {
         0..=15 => NAMED[usize::from(index)].1,
         16..=231 => {
@@ -432,11 +425,11 @@ mod tests {
             (Color::Cyan, Color::Cyan, Color::Cyan),
         ] {
             assert_eq!(
-                (nearest(color, Depth::Sixteen), nearest(color, Depth::Indexed)),
+                (nearest(color, ColorDepth::Sixteen), nearest(color, ColorDepth::Indexed)),
                 (sixteen, indexed),
                 "{color:?}"
             );
-            assert_eq!(nearest(color, Depth::Full), color);
+            assert_eq!(nearest(color, ColorDepth::Full), color);
         }
     }
 }

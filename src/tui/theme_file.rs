@@ -14,7 +14,7 @@ use super::{
     theme::{ROLES, Theme, ThemeBase},
 };
 
-/// The words for what can be done to letters.
+/// The names of text modifiers.
 const MODIFIERS: [(&str, Modifier); 5] = [
     ("bold", Modifier::BOLD),
     ("dim", Modifier::DIM),
@@ -23,7 +23,7 @@ const MODIFIERS: [(&str, Modifier); 5] = [
     ("reversed", Modifier::REVERSED),
 ];
 
-/// The sixteen colours that every terminal has, by name.
+/// The names of the sixteen colours that every terminal has, and of the default one.
 const COLORS: [(&str, Color); 17] = [
     ("black", Color::Black),
     ("red", Color::Red),
@@ -44,19 +44,19 @@ const COLORS: [(&str, Color); 17] = [
     ("default", Color::Reset),
 ];
 
-/// What a theme's file says.
+/// The content of a theme file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThemeFile {
-    /// The built-in theme that it changes; that of the settings if it says nothing.
+    /// The built-in theme that the file changes; `None` for that of the settings.
     pub base: Option<ThemeBase>,
     styles: Vec<(&'static str, Style)>,
 }
 
 impl ThemeFile {
-    /// Reads the text of a theme's file.
+    /// Parses the text of a theme file.
     ///
     /// # Errors
-    /// The first mistake with its line: no such role, colour or word.
+    /// The first mistake with its line: an unknown role, colour or word.
     pub fn parse(text: &str) -> Result<Self, Mistake> {
         let document = ConfigDocument::parse(text)?;
         let mut file = Self::default();
@@ -77,7 +77,7 @@ impl ThemeFile {
                             return Err(document.wrong(role, format!("unknown role `{}`{hint}", role.get_ref())));
                         };
                         let text = document.string(style)?;
-                        let parsed = read_style(text).map_err(|message| document.wrong(style, message))?;
+                        let parsed = parse_style(text).map_err(|message| document.wrong(style, message))?;
                         file.styles.push((known, parsed));
                     }
                 }
@@ -90,7 +90,7 @@ impl ThemeFile {
         Ok(file)
     }
 
-    /// Changes a theme as the file says.
+    /// Applies the styles of the file to a theme.
     pub fn apply(&self, theme: &mut Theme) {
         for (role, style) in &self.styles {
             if let Some(own) = theme.role_mut(role) {
@@ -100,14 +100,14 @@ impl ThemeFile {
     }
 }
 
-/// Reads a style: a colour, `on` another one, and modifiers, each of which may be left out.
-fn read_style(text: &str) -> Result<Style, String> {
+/// Parses a style: a colour, `on` another one, and modifiers, each of which may be left out.
+fn parse_style(text: &str) -> Result<Style, String> {
     let mut style = Style::new();
     let mut words = text.split_whitespace();
     while let Some(word) = words.next() {
         if word == "on" {
-            let behind = words.next().ok_or("`on` must be followed by a colour")?;
-            style = style.bg(color(behind)?);
+            let background = words.next().ok_or("`on` must be followed by a colour")?;
+            style = style.bg(color(background)?);
         } else if let Some((_, modifier)) = MODIFIERS.iter().find(|(name, _)| *name == word) {
             style = style.add_modifier(*modifier);
         } else {

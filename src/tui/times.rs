@@ -4,19 +4,19 @@ use jiff::{Timestamp, tz::TimeZone};
 
 pub use crate::domain::ago::{age, ago};
 
-/// The day, `2026-11-22`.
+/// Formats the day, `2026-11-22`.
 pub fn day(at: u64, zone: &TimeZone) -> String {
     format_at(at, zone, "%Y-%m-%d")
 }
 
-/// The beginning of the day of a time, in milliseconds since the Unix epoch both.
+/// Returns the start of the day of a time; both are in milliseconds since the Unix epoch.
 pub fn midnight(at: u64, zone: &TimeZone) -> u64 {
     let stamp = i64::try_from(at).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
     let start = stamp.and_then(|stamp| stamp.to_zoned(zone.clone()).start_of_day().ok());
     start.and_then(|start| u64::try_from(start.timestamp().as_millisecond()).ok()).unwrap_or_default()
 }
 
-/// The day as people say it: `Today`, `Yesterday`, `Fri 20 Nov`, `20 Nov 2025`. At most eleven cells.
+/// Formats the day as people say it: `Today`, `Yesterday`, `Fri 20 Nov`, `20 Nov 2025`. At most eleven cells.
 pub fn spoken_day(at: u64, now: u64, zone: &TimeZone) -> String {
     const DAY: u64 = 86_400_000;
     let today = midnight(now, zone);
@@ -28,12 +28,12 @@ pub fn spoken_day(at: u64, now: u64, zone: &TimeZone) -> String {
     }
 }
 
-/// The minute of the day, `14:05`.
+/// Formats the minute of the day, `14:05`.
 pub fn clock(at: u64, zone: &TimeZone) -> String {
     format_at(at, zone, "%H:%M")
 }
 
-/// Day and minute, `2026-11-22 14:05`.
+/// Formats day and minute, `2026-11-22 14:05`.
 pub fn minute(at: u64, zone: &TimeZone) -> String {
     format_at(at, zone, "%Y-%m-%d %H:%M")
 }

@@ -1,4 +1,4 @@
-//! The word diff of two statements: which words each side has that the other has not.
+//! The word diff of two statements: which words each side has that the other does not have.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use similar::{Algorithm, ChangeTag, TextDiff};
 
 use super::text;
 
-/// The longest a diff may take; what is not done by then is shown as differing.
+/// How long a diff may take; what is not compared by then is shown as differing.
 const DEADLINE: Duration = Duration::from_millis(20);
 
 /// A run of words on one side.
@@ -14,21 +14,20 @@ const DEADLINE: Duration = Duration::from_millis(20);
 pub struct Run {
     /// The words, with the spaces between them.
     pub text: String,
-    /// The other side does not have them.
+    /// Whether the other side does not have them.
     pub own: bool,
 }
 
 /// Two statements, each as runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PairDiff {
-    /// The first.
     pub left: Vec<Run>,
-    /// The second.
     pub right: Vec<Run>,
 }
 
 impl PairDiff {
-    /// Whether the two have so little in common that marking what differs would mark nearly everything.
+    /// Whether the two have so little in common that highlighting what differs would highlight nearly everything: more
+    /// than 70 % of the letters on both sides.
     pub fn is_apart(&self) -> bool {
         let own = |runs: &[Run]| {
             let (own, all) = runs.iter().fold((0, 0), |(own, all), run| {
