@@ -1,4 +1,4 @@
-//! The calls about agents: what each did, and that one is connected.
+//! Methods for the endpoints about agents: what each did, and that one is connected.
 
 use futures_util::TryStreamExt;
 use http::Method;

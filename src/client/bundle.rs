@@ -5,11 +5,11 @@ use http::Method;
 
 use super::{
     ByteStream, Client, ClientError, LONG_DEADLINE, Request, Response,
-    typed::{ClientResult, encode, posting, read},
+    typed::{ClientResult, encode, post_request, read},
 };
 use crate::api::{ExportOutcome, ExportRequest, ImportOutcome, ImportQuery};
 
-/// The most bytes of an error in place of a file.
+/// The most bytes of an error that are read in place of a file.
 const MAX_ERROR: usize = 64 * 1024;
 
 impl Client {
@@ -18,7 +18,7 @@ impl Client {
         &self,
         request: &ExportRequest,
     ) -> ClientResult<(ExportOutcome, Option<u64>, ByteStream)> {
-        let request = Request { deadline: LONG_DEADLINE, ..posting("/sync/export", request)? };
+        let request = Request { deadline: LONG_DEADLINE, ..post_request("/sync/export", request)? };
         let mut answer = self.api.download(request).await?;
         let bad = |cause: String| ClientError::BadAnswer { place: self.place(), cause };
         if !(200..300).contains(&answer.status) {

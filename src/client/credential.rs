@@ -11,9 +11,8 @@ use crate::{
 /// The token of a client's requests.
 #[derive(Clone)]
 pub(super) enum Credential {
-    /// None.
     None,
-    /// The one that a person gave for this address.
+    /// The token that a person gave for this address.
     Given(String),
     /// This home's token, for its own daemon only.
     Home(OwnDaemon),

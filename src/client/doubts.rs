@@ -2,7 +2,7 @@
 
 use super::{
     Client, LONG_DEADLINE, Request,
-    typed::{ClientResult, encode, name_op, posting},
+    typed::{ClientResult, encode, name_op, post_request},
 };
 use crate::api::{
     Doubts, DoubtsQuery, JudgeNextRequest, JudgePairsRequest, JudgeRequest, JudgedNext, JudgedPairs, Questions,
@@ -36,11 +36,11 @@ impl Client {
 
     /// `POST /story/read`: has a language model read the next part of a whole story.
     pub async fn read_story(&self, request: &ReadStoryRequest) -> ClientResult<StoryProgress> {
-        self.value(Request { deadline: LONG_DEADLINE, ..posting("/story/read", request)? }).await
+        self.value(Request { deadline: LONG_DEADLINE, ..post_request("/story/read", request)? }).await
     }
 
     /// `POST /doubts/judge`: has a language model judge the next pairs.
     pub async fn judge_next(&self, request: &JudgeNextRequest) -> ClientResult<JudgedNext> {
-        self.value(Request { deadline: LONG_DEADLINE, ..posting("/doubts/judge", request)? }).await
+        self.value(Request { deadline: LONG_DEADLINE, ..post_request("/doubts/judge", request)? }).await
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The largest file that is read, in bytes.
-const MOST: u64 = 1024 * 1024;
+const MAX_FILE_SIZE: u64 = 1024 * 1024;
 
 /// Compares each source with the file that it names below `folder`. Sources without a file, or with one that is
 /// too large, are skipped.
@@ -33,7 +33,7 @@ pub fn compare(folder: &Path, sources: &[(ClaimId, String, String)]) -> Vec<(Cla
 /// Reads a regular file of the project as text; links that lead out of it are not followed.
 fn read(folder: &Path, path: &str) -> Option<String> {
     match files::locate(folder, &folder.join(path)).ok()? {
-        PathTarget::Inside(file) => files::text(&file, MOST).ok(),
+        PathTarget::Inside(file) => files::text(&file, MAX_FILE_SIZE).ok(),
         PathTarget::Outside(_) => None,
     }
 }

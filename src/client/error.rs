@@ -10,7 +10,6 @@ pub enum ClientError {
     /// Nothing listens there: the request was not sent.
     #[error("no daemon answers at {place} ({cause})")]
     Unreachable {
-        /// The address.
         place: String,
         /// The system's error.
         cause: String,
@@ -19,26 +18,19 @@ pub enum ClientError {
     /// `op_id`.
     #[error("the daemon at {place} closed the connection before it answered ({cause})")]
     Interrupted {
-        /// The address.
         place: String,
         /// The system's error.
         cause: String,
     },
     /// No response in time: a write may have happened. Repeat it with the same `op_id`.
     #[error("the daemon at {place} did not answer within {} s", after.as_secs_f32())]
-    Timeout {
-        /// The address.
-        place: String,
-        /// The deadline.
-        after: Duration,
-    },
+    Timeout { place: String, after: Duration },
     /// The daemon rejected the request, or failed.
     #[error("{0}")]
     Api(ApiError),
     /// The response is not that of an ergo daemon.
     #[error("the answer from {place} cannot be read: {cause}")]
     BadAnswer {
-        /// The address.
         place: String,
         /// What is wrong with it.
         cause: String,
@@ -48,7 +40,6 @@ pub enum ClientError {
     NotStarted {
         /// What happened.
         cause: String,
-        /// Its log.
         log: PathBuf,
         /// The last lines of the log.
         tail: String,

@@ -33,7 +33,7 @@ impl FakeReply {
         Self::json(code.status(), &ApiError::new(code, message))
     }
 
-    /// The same from a daemon of this program version.
+    /// Sets the program version of the daemon that answers.
     #[must_use]
     pub(crate) fn version(mut self, version: &str) -> Self {
         self.0.version = Some(version.to_owned());
@@ -48,7 +48,7 @@ struct Script {
     replies: VecDeque<FakeReply>,
 }
 
-/// Answers from a script and records what it was asked. What is not in the script is a 404.
+/// Answers from a script and records the requests. A request that is not in the script gets a 404.
 #[derive(Debug, Default)]
 pub(crate) struct FakeApi {
     scripts: Mutex<Vec<Script>>,
@@ -60,7 +60,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl FakeApi {
-    /// A daemon that knows nothing yet.
+    /// Creates a daemon with an empty script.
     pub(crate) fn new() -> Self {
         Self::default()
     }
@@ -75,7 +75,7 @@ impl FakeApi {
         }
     }
 
-    /// Everything that was asked so far, in order.
+    /// Returns all requests so far, in order.
     pub(crate) fn requests(&self) -> Vec<Request> {
         locked(&self.requests).clone()
     }
@@ -103,7 +103,7 @@ impl Api for FakeApi {
 
     fn upload(&self, request: Request, file: ByteStream) -> BoxFuture<'_, Result<Response, ClientError>> {
         Box::pin(async move {
-            // What was sent does not matter to a script, but that it was taken does.
+            // The content does not matter to a script, but it must be read to the end.
             file.for_each(|_| std::future::ready(())).await;
             self.send(request).await
         })

@@ -39,11 +39,10 @@ use crate::api::{ApiError, Change, SUMMARY_HEADER, VERSION_HEADER};
 /// The largest response that is read, in bytes.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
 
-/// How often a daemon that is not on this machine's socket is asked for a sign of life on the stream of changes.
+/// How often a daemon sends a sign of life on the event stream, unless it is reached by its Unix socket.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// The content type of a file.
-const FILE: &str = "application/octet-stream";
+const FILE_CONTENT_TYPE: &str = "application/octet-stream";
 
 /// The body of a request.
 type Outgoing = UnsyncBoxBody<Bytes, std::io::Error>;
@@ -107,14 +106,14 @@ impl HttpApi {
                 self.exchange(stream, request, kind, body, "localhost").await
             }
             DaemonAddress::Tcp(authority) => {
-                let here = match &self.credential {
+                let addresses = match &self.credential {
                     Credential::Home(own) => vec![own.address()],
                     Credential::None | Credential::Given(_) => loopback(authority),
                 };
-                if here.is_empty() {
+                if addresses.is_empty() {
                     return Err(self.unreachable("plain HTTP is for addresses of this machine alone; use https://"));
                 }
-                let stream = TcpStream::connect(&here[..]).await.map_err(|e| self.unreachable(e))?;
+                let stream = TcpStream::connect(&addresses[..]).await.map_err(|e| self.unreachable(e))?;
                 stream.set_nodelay(true).map_err(|e| self.unreachable(e))?;
                 self.exchange(stream, request, kind, body, authority).await
             }
@@ -159,10 +158,10 @@ impl HttpApi {
 
     async fn call(&self, request: &Request) -> Result<Response, ClientError> {
         let response = self.open(request).await?;
-        self.whole(response).await
+        self.read_response(response).await
     }
 
-    async fn whole(&self, response: http::Response<Incoming>) -> Result<Response, ClientError> {
+    async fn read_response(&self, response: http::Response<Incoming>) -> Result<Response, ClientError> {
         let status = response.status().as_u16();
         let version = response.headers().get(VERSION_HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await.map_err(|e| self.interrupted(e))?;
@@ -173,7 +172,7 @@ impl HttpApi {
         ClientError::Timeout { place: self.place.to_string(), after }
     }
 
-    /// Whether a connection may end without a word, as one over a network does while the machine sleeps.
+    /// Whether a connection may end without notice, as one over a network does while the machine sleeps.
     fn may_die_silently(&self) -> bool {
         !matches!(self.place, DaemonAddress::Unix(_))
     }
@@ -197,7 +196,7 @@ impl HttpApi {
     }
 }
 
-/// Why a socket cannot be connected to: without a listener, in other words than the system's.
+/// Returns why a socket cannot be connected to; without a listener, in simpler words than the system's.
 pub(super) fn no_listener(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => "it is not running".to_owned(),
@@ -218,8 +217,8 @@ impl ChangeStream {
             events
         } else {
             let body = BodyDataStream::new(self.api.follow().await?);
-            let silent = self.api.may_die_silently();
-            if silent { sse::events(sse::while_alive(body, 3 * KEEP_ALIVE)) } else { sse::events(body) }
+            let may_die_silently = self.api.may_die_silently();
+            if may_die_silently { sse::events(sse::while_alive(body, 3 * KEEP_ALIVE)) } else { sse::events(body) }
         };
         let bad = |cause: String| ClientError::BadAnswer { place: self.api.place.to_string(), cause };
         match events.next().await {
@@ -247,7 +246,8 @@ impl Api for HttpApi {
     fn upload(&self, request: Request, file: ByteStream) -> BoxFuture<'_, Result<Response, ClientError>> {
         Box::pin(async move {
             let body = StreamBody::new(file.map(|bytes| bytes.map(Frame::data))).boxed_unsync();
-            let answer = async { self.whole(self.open_with(&request, Some(FILE), body).await?).await };
+            let answer =
+                async { self.read_response(self.open_with(&request, Some(FILE_CONTENT_TYPE), body).await?).await };
             timeout(request.deadline, answer).await.unwrap_or_else(|_| Err(self.timed_out(request.deadline)))
         })
     }

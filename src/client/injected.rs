@@ -16,7 +16,7 @@ use crate::domain::{ClaimId, Scope};
 /// The folder of these files, in the machine's state folder.
 pub const FOLDER: &str = "injected";
 
-/// One injection.
+/// One injection, or another event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Injection {
     /// The time, in milliseconds since the Unix epoch.
@@ -29,9 +29,7 @@ pub struct Injection {
     /// The hook: `session-start`, `user-prompt`, `post-tool`; `forget` if the session's context was emptied,
     /// `reminder` if the agent was asked to store its decisions, `questions` if it was reminded of questions.
     pub hook: String,
-    /// The scope of the claims.
     pub scope: Scope,
-    /// The injected claims.
     #[serde(default)]
     pub claims: Vec<ClaimId>,
     /// The tokens of the questions that the agent was reminded of.
@@ -61,7 +59,7 @@ pub fn all(state: &Path) -> Result<Vec<Injection>, (PathBuf, io::Error)> {
             found.extend(read(&file));
         }
     }
-    found.sort_by_key(|one| std::cmp::Reverse(one.at));
+    found.sort_by_key(|injection| std::cmp::Reverse(injection.at));
     Ok(found)
 }
 
@@ -95,9 +93,9 @@ pub fn forget_old(state: &Path, before: u64, dry_run: bool) -> Result<(usize, u6
             continue;
         }
         let metadata = file.metadata().map_err(failed)?;
-        let last = match read(&file).iter().map(|one| one.at).max() {
+        let last = match read(&file).iter().map(|injection| injection.at).max() {
             Some(last) => last,
-            // It has no readable line, so the time of its last change has to do.
+            // Without a readable line, the time of its last change counts.
             None => milliseconds(metadata.modified().map_err(failed)?),
         };
         if last >= before {
@@ -112,7 +110,7 @@ pub fn forget_old(state: &Path, before: u64, dry_run: bool) -> Result<(usize, u6
     Ok((files, bytes))
 }
 
-/// Returns the milliseconds since the Unix epoch.
+/// Converts a time into milliseconds since the Unix epoch.
 fn milliseconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
@@ -120,9 +118,7 @@ fn milliseconds(time: SystemTime) -> u64 {
 /// A claim that was injected into sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InjectedClaim {
-    /// The claim.
     pub claim: ClaimId,
-    /// Its scope.
     pub scope: Scope,
     /// Its text, if the caller looked it up.
     pub statement: Option<String>,
@@ -142,31 +138,31 @@ pub struct InjectedClaim {
 pub fn by_claim(all: &[Injection]) -> Vec<InjectedClaim> {
     let mut out: Vec<(InjectedClaim, BTreeSet<&str>)> = Vec::new();
     let mut places = std::collections::HashMap::new();
-    for one in all {
-        for claim in &one.claims {
+    for injection in all {
+        for claim in &injection.claims {
             let place = *places.entry(*claim).or_insert_with(|| {
-                let given = InjectedClaim {
+                let entry = InjectedClaim {
                     claim: *claim,
-                    scope: one.scope.clone(),
+                    scope: injection.scope.clone(),
                     statement: None,
                     times: 0,
                     sessions: 0,
                     hooks: BTreeSet::new(),
                     agents: BTreeSet::new(),
-                    last: one.at,
+                    last: injection.at,
                 };
-                out.push((given, BTreeSet::new()));
+                out.push((entry, BTreeSet::new()));
                 out.len() - 1
             });
-            let (given, sessions) = &mut out[place];
-            given.times += 1;
-            given.last = given.last.max(one.at);
-            given.hooks.insert(one.hook.clone());
-            given.agents.extend(one.agent.clone());
-            sessions.insert(&one.session);
+            let (entry, sessions) = &mut out[place];
+            entry.times += 1;
+            entry.last = entry.last.max(injection.at);
+            entry.hooks.insert(injection.hook.clone());
+            entry.agents.extend(injection.agent.clone());
+            sessions.insert(&injection.session);
         }
     }
-    out.into_iter().map(|(given, sessions)| InjectedClaim { sessions: sessions.len(), ..given }).collect()
+    out.into_iter().map(|(entry, sessions)| InjectedClaim { sessions: sessions.len(), ..entry }).collect()
 }
 
 #[cfg(test)]

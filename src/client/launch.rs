@@ -33,7 +33,7 @@ use crate::{
 pub const START_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The interval at which a daemon that starts or ends is polled.
-const LOOK: Duration = Duration::from_millis(15);
+const POLL_INTERVAL: Duration = Duration::from_millis(15);
 
 /// The exit code of `ergo daemon run` if another process owns the store.
 const EXIT_OWNED: i32 = 3;
@@ -119,7 +119,8 @@ impl Connect {
             };
             if let Some(status) = ended {
                 child = None;
-                // Another client was faster, or the previous daemon is still ending: it will answer, or go.
+                // Another client was faster, or the previous daemon is still ending: it will answer, or release the
+                // store.
                 if status.code() != Some(EXIT_OWNED) {
                     return Err(failed(format!("it ended with {status}")));
                 }
@@ -138,7 +139,7 @@ impl Connect {
                 };
                 return Err(failed(cause));
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -173,7 +174,7 @@ impl Connect {
                         .hint(format!("`kill -9 {}` ends it; nothing acknowledged is lost", owner.pid)),
                 ));
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -293,18 +294,15 @@ impl Connect {
 /// The daemon that the environment names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
-    /// Its address.
     pub place: String,
-    /// Whether it is this home's own.
+    /// Whether it is this home's own daemon.
     pub own: bool,
 }
 
 /// A daemon that answers.
 #[derive(Debug)]
 pub struct Started {
-    /// A client of it.
     pub client: Client,
-    /// Its health.
     pub health: Health,
     /// Whether this call started it.
     pub fresh: bool,
@@ -314,10 +312,7 @@ pub struct Started {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
     /// It ended and released the store.
-    Ended {
-        /// Its process id.
-        pid: u32,
-    },
+    Ended { pid: u32 },
     /// None ran.
     NotRunning,
 }
@@ -327,16 +322,14 @@ pub enum Stopped {
 pub enum DaemonStatus {
     /// A daemon answers.
     Running {
-        /// Its health.
         health: Health,
-        /// Its address.
+        /// Its record of itself, if there is one.
         record: Option<DaemonRecord>,
         /// A sentence for the user, if its version is not this program's.
         skew: Option<String>,
     },
     /// A process owns the store and does not answer.
     Silent {
-        /// The process.
         owner: Owner,
         /// The error that its socket gave.
         error: ClientError,

@@ -49,16 +49,13 @@ pub const DEADLINE: Duration = Duration::from_secs(15);
 /// The deadline of a call that reads the whole store or rebuilds a state of it, or asks a language model.
 pub const LONG_DEADLINE: Duration = Duration::from_mins(10);
 
-/// One request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// The HTTP method.
     pub method: Method,
     /// The path, percent-encoded: `/claims/3f2a`.
     pub path: String,
     /// The query, percent-encoded, without the question mark; may be empty.
     pub query: String,
-    /// The JSON body.
     pub body: Option<Value>,
     /// The deadline of the answer.
     pub deadline: Duration,
@@ -83,10 +80,8 @@ impl Request {
     }
 }
 
-/// One response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// The HTTP status.
     pub status: u16,
     /// The body, not yet parsed.
     pub body: Bytes,
@@ -96,7 +91,6 @@ pub struct Response {
 
 /// The start of a response whose body is a file.
 pub struct Download {
-    /// The HTTP status.
     pub status: u16,
     /// The daemon's summary of the file ([`crate::api::SUMMARY_HEADER`]).
     pub summary: Option<String>,

@@ -1,4 +1,4 @@
-//! The calls about notes.
+//! Methods for the endpoints about notes.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use http::Method;
 
 use super::{
     Client, LONG_DEADLINE, Request,
-    typed::{ClientResult, encode, posting},
+    typed::{ClientResult, encode, post_request},
 };
 use crate::api::{
     InsightFigures, InsightFiguresQuery, Insights, InsightsQuery, NoteClusters, NoteClustersQuery, NoteLinks,
@@ -14,7 +14,7 @@ use crate::api::{
     NotesRun, NotesScanRequest, NotesStatus, NotesWriteRequest, NotesWritten,
 };
 
-/// The deadline of a scan: the first one of many projects makes thousands of vectors.
+/// The deadline of a scan: the first one of many projects computes thousands of vectors.
 const SCAN_DEADLINE: Duration = Duration::from_mins(10);
 
 impl Client {
@@ -25,22 +25,22 @@ impl Client {
 
     /// `POST /notes/add`.
     pub async fn notes_add(&self, request: &NotesAddRequest) -> ClientResult<NotesAdded> {
-        self.value(Request { deadline: LONG_DEADLINE, ..posting("/notes/add", request)? }).await
+        self.value(Request { deadline: LONG_DEADLINE, ..post_request("/notes/add", request)? }).await
     }
 
     /// `POST /notes/scan`.
     pub async fn notes_scan(&self, request: &NotesScanRequest) -> ClientResult<NotesRun> {
-        self.value(Request { deadline: SCAN_DEADLINE, ..posting("/notes/scan", request)? }).await
+        self.value(Request { deadline: SCAN_DEADLINE, ..post_request("/notes/scan", request)? }).await
     }
 
     /// `POST /notes/write`.
     pub async fn notes_write(&self, request: &NotesWriteRequest) -> ClientResult<NotesWritten> {
-        self.value(Request { deadline: LONG_DEADLINE, ..posting("/notes/write", request)? }).await
+        self.value(Request { deadline: LONG_DEADLINE, ..post_request("/notes/write", request)? }).await
     }
 
     /// `POST /notes/check`.
     pub async fn notes_check(&self, request: &NotesCheckRequest) -> ClientResult<NotesCheck> {
-        self.value(Request { deadline: LONG_DEADLINE, ..posting("/notes/check", request)? }).await
+        self.value(Request { deadline: LONG_DEADLINE, ..post_request("/notes/check", request)? }).await
     }
 
     /// `GET /notes/insights`.
@@ -62,7 +62,7 @@ impl Client {
 
     /// `POST /notes/calibrate`.
     pub async fn notes_calibrate(&self, request: &NotesCalibrateRequest) -> ClientResult<NotesCalibrated> {
-        self.value(Request { deadline: LONG_DEADLINE, ..posting("/notes/calibrate", request)? }).await
+        self.value(Request { deadline: LONG_DEADLINE, ..post_request("/notes/calibrate", request)? }).await
     }
 
     /// `GET /insights`.

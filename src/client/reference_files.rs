@@ -14,10 +14,10 @@ use crate::{
 };
 
 /// Folders of generated files.
-const MADE: [&str; 6] = ["target", "node_modules", "__pycache__", "venv", "dist", "vendor"];
+const GENERATED_FOLDERS: [&str; 6] = ["target", "node_modules", "__pycache__", "venv", "dist", "vendor"];
 
 /// How deep folders may be nested.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// The files that a search found.
 #[derive(Debug, Default)]
@@ -82,8 +82,8 @@ pub fn unfit_name(name: &str) -> Option<String> {
 }
 
 fn folder(root: &Path, path: &Path, depth: usize, found: &mut FoundFiles) {
-    if depth > DEEPEST {
-        found.skipped.push((path.to_owned(), format!("nested more than {DEEPEST} folders deep")));
+    if depth > MAX_DEPTH {
+        found.skipped.push((path.to_owned(), format!("nested more than {MAX_DEPTH} folders deep")));
         found.unread.push(path.to_owned());
         return;
     }
@@ -110,7 +110,7 @@ fn folder(root: &Path, path: &Path, depth: usize, found: &mut FoundFiles) {
             Ok(meta) if meta.is_dir() && link => {
                 found.skipped.push((path, "a link to a folder: to ingest the folder, name it directly".to_owned()));
             }
-            Ok(meta) if meta.is_dir() && MADE.contains(&name.as_str()) => {}
+            Ok(meta) if meta.is_dir() && GENERATED_FOLDERS.contains(&name.as_str()) => {}
             Ok(meta) if meta.is_dir() => folder(root, &path, depth + 1, found),
             Ok(meta) => file(root, &path, &meta, found),
             Err(error) => found.skipped.push((path, system_words(&error))),
@@ -138,7 +138,7 @@ fn file(root: &Path, path: &Path, meta: &fs::Metadata, found: &mut FoundFiles) {
     }
 }
 
-/// Whether a file is hidden, or stands in a hidden folder. `within`: its path from the project's root.
+/// Whether a file is hidden, or in a hidden folder. `within` is its path from the project's root.
 pub fn is_hidden(within: &Path) -> bool {
     within.components().any(|part| matches!(part, Component::Normal(name) if name.as_encoded_bytes().starts_with(b".")))
 }

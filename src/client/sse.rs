@@ -42,20 +42,20 @@ where
         .boxed()
 }
 
-/// A response that fails once nothing has arrived for so long: its connection is taken for dead.
+/// Ends a response with an error if nothing arrives for `max_silence`: then its connection counts as dead.
 pub(super) fn while_alive<E>(
     bytes: impl Stream<Item = Result<Bytes, E>> + Send + Unpin + 'static,
-    longest: Duration,
+    max_silence: Duration,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
     unfold(Some(bytes), move |bytes| async move {
         let mut bytes = bytes?;
-        if let Ok(next) = timeout(longest, bytes.next()).await {
+        if let Ok(next) = timeout(max_silence, bytes.next()).await {
             return Some((next?.map_err(io::Error::other), Some(bytes)));
         }
-        let silence = format!("nothing arrived for {} s", longest.as_secs());
+        let silence = format!("nothing arrived for {} s", max_silence.as_secs());
         Some((Err(io::Error::new(io::ErrorKind::TimedOut, silence)), None))
     })
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     Client, DEADLINE, Request,
-    typed::{ClientResult, encode, name_op, posting, segment},
+    typed::{ClientResult, encode, name_op, post_request, segment},
 };
 use crate::api::{
     AddressRequest, AdoptRequest, AnswerJoinRequest, ApproveRequest, BindRequest, CardRequest, Contacts,
@@ -70,7 +70,7 @@ impl Client {
     pub async fn sync_join(&self, request: &JoinRequest) -> ClientResult<JoinView> {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
-        self.value(Request { deadline: JOIN_DEADLINE, ..posting("/sync/join", &request)? }).await
+        self.value(Request { deadline: JOIN_DEADLINE, ..post_request("/sync/join", &request)? }).await
     }
 
     /// `GET /sync/joins/{id}`.
@@ -141,7 +141,7 @@ impl Client {
     /// `POST /sync/now`: connects to every peer, or to one, and synchronises.
     pub async fn sync_now(&self, request: &SyncNowRequest) -> ClientResult<SyncRound> {
         let deadline = DEADLINE * 2 + Duration::from_millis(request.wait_ms.unwrap_or_default());
-        self.value(Request { deadline, ..posting("/sync/now", request)? }).await
+        self.value(Request { deadline, ..post_request("/sync/now", request)? }).await
     }
 
     /// `POST /sync/address`.

@@ -44,9 +44,6 @@ pub(super) fn connector() -> Result<TlsConnector, String> {
 }
 
 /// Connects to a host and verifies its certificate.
-///
-/// # Errors
-/// The error of the system or of TLS.
 pub(super) async fn connect(connector: &TlsConnector, host: String, port: u16) -> Result<TlsStream<TcpStream>, String> {
     let stream = TcpStream::connect((host.as_str(), port)).await.map_err(|error| error.to_string())?;
     stream.set_nodelay(true).map_err(|error| error.to_string())?;

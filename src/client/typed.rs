@@ -29,7 +29,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(super) api: Arc<dyn Api>,
-    seen: Arc<Mutex<Option<String>>>,
+    version_seen: Arc<Mutex<Option<String>>>,
 }
 
 pub(super) type ClientResult<T> = Result<T, ClientError>;
@@ -37,7 +37,7 @@ pub(super) type ClientResult<T> = Result<T, ClientError>;
 impl Client {
     /// Creates a client over a transport.
     pub fn new(api: Arc<dyn Api>) -> Self {
-        Self { api, seen: Arc::default() }
+        Self { api, version_seen: Arc::default() }
     }
 
     /// Returns the daemon's address for messages.
@@ -47,7 +47,7 @@ impl Client {
 
     /// Returns the program version that the daemon named in its last answer.
     pub fn daemon_version(&self) -> Option<String> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.version_seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns a sentence with the next step if the daemon's last answer named another version than this program's.
@@ -183,7 +183,7 @@ impl Client {
 
     /// `POST /calibrate`.
     pub async fn calibrate(&self, request: &CalibrateRequest) -> ClientResult<Calibrated> {
-        self.value(Request { deadline: LONG_DEADLINE, ..posting("/calibrate", request)? }).await
+        self.value(Request { deadline: LONG_DEADLINE, ..post_request("/calibrate", request)? }).await
     }
 
     /// `GET /snapshot`.
@@ -194,27 +194,27 @@ impl Client {
 
     /// `POST /add`: a raw text.
     pub async fn add(&self, request: &AddRequest) -> ClientResult<Added> {
-        self.value(Request { deadline: LONG_DEADLINE, ..posting("/add", request)? }).await
+        self.value(Request { deadline: LONG_DEADLINE, ..post_request("/add", request)? }).await
     }
 
     /// `POST /ingest`: one file.
     pub async fn ingest(&self, request: &IngestRequest) -> ClientResult<Ingested> {
-        self.value(Request { deadline: LONG_DEADLINE, ..posting("/ingest", request)? }).await
+        self.value(Request { deadline: LONG_DEADLINE, ..post_request("/ingest", request)? }).await
     }
 
-    /// `GET /ingested`: the imported files.
+    /// `GET /ingested`: the ingested files.
     pub async fn ingested(&self, query: &IngestedQuery) -> ClientResult<IngestedFiles> {
         self.get("/ingested", &encode(query)?).await
     }
 
     /// `POST /why`.
     pub async fn why(&self, request: &WhyRequest) -> ClientResult<WhyAnswer> {
-        self.value(posting("/why", request)?).await
+        self.value(post_request("/why", request)?).await
     }
 
     /// `POST /recall`.
     pub async fn recall(&self, request: &RecallRequest) -> ClientResult<RecallAnswer> {
-        self.value(posting("/recall", request)?).await
+        self.value(post_request("/recall", request)?).await
     }
 
     /// `POST /remember`.
@@ -288,7 +288,7 @@ impl Client {
     pub async fn resolve_many(&self, request: &ResolveManyRequest) -> ClientResult<ResolvedMany> {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
-        self.value(Request { deadline: LONG_DEADLINE, ..posting("/conflicts/resolve", &request)? }).await
+        self.value(Request { deadline: LONG_DEADLINE, ..post_request("/conflicts/resolve", &request)? }).await
     }
 
     /// `POST /undo`.
@@ -302,13 +302,13 @@ impl Client {
     pub async fn audit(&self, request: &AuditRequest) -> ClientResult<AuditOutcome> {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
-        self.value(Request { deadline: LONG_DEADLINE, ..posting("/audit", &request)? }).await
+        self.value(Request { deadline: LONG_DEADLINE, ..post_request("/audit", &request)? }).await
     }
 
     /// `POST /backup` to an absolute path.
     pub async fn backup(&self, path: &str) -> ClientResult<BackupOutcome> {
         let request = BackupRequest { path: path.to_owned() };
-        self.value(Request { deadline: LONG_DEADLINE, ..posting("/backup", &request)? }).await
+        self.value(Request { deadline: LONG_DEADLINE, ..post_request("/backup", &request)? }).await
     }
 
     /// `GET /models`.
@@ -323,7 +323,7 @@ impl Client {
 
     /// `POST /shutdown`; over the socket only.
     pub async fn shutdown(&self) -> ClientResult<Stopping> {
-        // It only sets a flag: if this takes longer, the daemon hangs, and the caller has other means.
+        // The daemon only sets a flag: if this takes longer, it hangs, and the caller has other means.
         self.value(Request { deadline: Duration::from_secs(3), ..Request::new(Method::POST, "/shutdown") }).await
     }
 
@@ -348,13 +348,13 @@ impl Client {
     }
 
     pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> ClientResult<T> {
-        self.value(posting(path, body)?).await
+        self.value(post_request(path, body)?).await
     }
 
     pub(super) async fn value<T: DeserializeOwned>(&self, request: Request) -> ClientResult<T> {
         let response = self.api.send(request).await?;
         if response.version.is_some() {
-            self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&response.version);
+            self.version_seen.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&response.version);
         }
         read(&response, || self.api.place())
     }
@@ -377,15 +377,15 @@ fn new_op() -> ClientResult<OpId> {
     Ok(OpId(bytes))
 }
 
-pub(super) fn posting(path: &str, body: &impl Serialize) -> ClientResult<Request> {
-    Ok(Request::post(path, serde_json::to_value(body).map_err(unsendable)?))
+pub(super) fn post_request(path: &str, body: &impl Serialize) -> ClientResult<Request> {
+    Ok(Request::post(path, serde_json::to_value(body).map_err(encoding_error)?))
 }
 
 pub(super) fn encode(query: &impl Serialize) -> ClientResult<String> {
-    serde_urlencoded::to_string(query).map_err(unsendable)
+    serde_urlencoded::to_string(query).map_err(encoding_error)
 }
 
-fn unsendable(cause: impl std::fmt::Display) -> ClientError {
+fn encoding_error(cause: impl std::fmt::Display) -> ClientError {
     ClientError::Api(ApiError::internal(format!("the request cannot be encoded: {cause}")))
 }
 
@@ -407,7 +407,7 @@ pub(super) fn read<T: DeserializeOwned>(response: &Response, place: impl Fn() ->
     }
 }
 
-/// Encodes one path segment: everything but letters, digits and `-._~` as `%XX`.
+/// Encodes one path segment: everything but letters, digits and `-_~` as `%XX`.
 pub(super) fn segment(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -462,7 +462,7 @@ mod tests {
     async fn questions_about_the_past_and_to_a_language_model_have_the_long_deadline() {
         let fake = Arc::new(FakeApi::new());
         let client = client(&fake);
-        // The script answers none of them: what counts is how long they would wait.
+        // The script has no answers to these requests: only their deadlines matter.
         for (as_of, filter) in [(None, false), (Some(5), false), (None, true)] {
             client.recall(&RecallRequest { as_of, filter, ..RecallRequest::default() }).await.unwrap_err();
         }
