@@ -166,7 +166,7 @@ impl Ui {
     pub(crate) fn usage_error(&mut self, text: &SafeText) {
         match text.trim_end().strip_prefix("error:") {
             Some(rest) => {
-                self.error_line(&text!("{}{}", self.paint_stderr(Style::Bad, "error:"), SafeText::lines(rest)))
+                self.error_line(&text!("{}{}", self.paint_stderr(Style::Bad, "error:"), SafeText::lines(rest)));
             }
             None => self.error_line(text.trim_end()),
         }

@@ -21,7 +21,7 @@ pub(super) fn lines(paint: &Paint<'_>, card: &Card, evidence: &Evidence, width: 
     let probability = evidence.probability().map_or_else(String::new, |probability| format!(" {dot} {probability}"));
     let found = format!("{rule} {dot} {}{probability}", stage(evidence.stage));
     let mut more = |label: &str, text: &str| {
-        out.extend(labelled(label, text::wrap(text, body, theme.dim), LABEL_WIDTH, theme.dim))
+        out.extend(labelled(label, text::wrap(text, body, theme.dim), LABEL_WIDTH, theme.dim));
     };
     more("rule", &found);
     if !evidence.words.is_empty() || !evidence.their_words.is_empty() {

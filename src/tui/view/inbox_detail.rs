@@ -34,7 +34,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
                 paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
                 return match error {
                     Some(error) => {
-                        empty::centred_message(paint, inner, &error, &[paint.state.keys.say("{reload} tries again.")])
+                        empty::centred_message(paint, inner, &error, &[paint.state.keys.say("{reload} tries again.")]);
                     }
                     None => empty::centred_message(paint, inner, "Loading the card…", &[]),
                 };

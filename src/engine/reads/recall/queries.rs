@@ -23,7 +23,7 @@ pub(super) struct Queries {
     /// For each term: the indices of the lists of the words that stand for it.
     others: Vec<Vec<usize>>,
     /// The terms of each sub-query; a claim must contain all of them.
-    sub_queries: Vec<Vec<usize>>,
+    term_groups: Vec<Vec<usize>>,
 }
 
 impl Queries {
@@ -39,7 +39,7 @@ impl Queries {
             .iter()
             .map(|term| term.others.iter().map(|other| add(other, MAX_PER_OTHER)).collect())
             .collect();
-        Self { all, own, others, sub_queries: question.adjacent().to_vec() }
+        Self { all, own, others, term_groups: question.adjacent().to_vec() }
     }
 
     pub(super) fn known(&self, question: &Question, lists: &WordLists) -> Vec<TermCounts> {
@@ -73,7 +73,7 @@ impl Queries {
     pub(super) fn sub_lists(&self, lists: &WordLists) -> Vec<Vec<RowNumber>> {
         let own = |place: &usize| self.own.get(*place).and_then(|at| lists.lists.get(*at));
         let mut all: Vec<Vec<RowNumber>> = Vec::new();
-        for places in &self.sub_queries {
+        for places in &self.term_groups {
             let mut counts: HashMap<RowNumber, usize> = HashMap::new();
             for spot in places.iter().filter_map(own).flat_map(|list| &list.spots) {
                 *counts.entry(*spot).or_default() += 1;
