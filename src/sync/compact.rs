@@ -1,8 +1,8 @@
-//! The compact encoding of a document's messages: leaves out what the peer can compute.
+//! The compact encoding of a document's sync messages, which leaves out what the peer can compute.
 //!
-//! A change names each entry by the hash of the header in its value, and most headers name the event before
-//! theirs, which is in the same message. Hashes do not compress and are a third of a first sync, so they are
-//! left out. What does not compress either (signatures, hashes of bodies) is kept apart from what does. Pure.
+//! A change names each entry by the hash of the header in its value, and most headers name the previous event of
+//! their chain, which is in the same message. Hashes do not compress and are a third of a first sync, so they are
+//! left out. Other incompressible bytes (signatures, hashes of bodies) are kept apart from the compressible ones. Pure.
 //!
 //! Architecture Invariant: the sender checks that the original bytes can be restored, and the receiver passes
 //! the restored message through the preflight check like any other. So the encoding needs no trust.
@@ -17,56 +17,57 @@ use super::{
 };
 use crate::domain::{EventId, Scope, replica::Month};
 
-/// The feature name by which a side announces this encoding in its greeting. Part of the protocol.
+/// The feature name by which a device announces this encoding in its greeting. Part of the protocol.
 pub const FEATURE: &str = "lean";
 
-/// The most messages in a turn: a side that had not spoken yet sends two.
+/// The most messages in a turn: a side sends two in its first turn.
 const MAX_MESSAGES: usize = 4;
 
-/// Bytes of a signature, with which every value begins.
+/// The bytes of a signature, with which every value begins.
 const SIGNATURE: usize = 64;
 
-/// Bytes of a hash.
 const HASH: usize = 32;
 
-/// The incompressible bytes of each entry: its signature, and the end of its header with the hash of the body.
+/// The incompressible bytes of each entry: its signature, and the hash of the body at the end of its header.
 const INCOMPRESSIBLE: usize = SIGNATURE + HASH;
 
-/// Bytes of a key in a change: its length, and the id in hexadecimal.
+/// The bytes of a key in a change: its length, and the id in hexadecimal.
 const KEY: usize = 1 + 2 * HASH;
 
-/// The field of a header that names the previous event.
+/// The field number of the previous event in a header.
 const PREV: u64 = 6;
 
-/// A sync message of a document, without what can be computed.
+/// A sync message of a document, without what the receiver can compute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct CompactMessage {
     /// The message without the keys and values of its entries.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub skeleton: Vec<u8>,
-    /// Where keys and values belong, three numbers each: bytes to skip in the skeleton, number of keys, number
+    /// Where keys and values belong, as three numbers each: bytes to copy from the skeleton first, number of keys,
+    /// number
     /// of values.
     #[cbor(n(1), decode_with = "decode_numbers")]
     pub gaps: Vec<u32>,
     /// The length of each header.
     #[cbor(n(2), decode_with = "decode_numbers")]
     pub header_lengths: Vec<u32>,
-    /// How many entries before each the previous event of its header is; 0 if it is elsewhere.
+    /// The distance to the entry of the header's previous event, counted in entries backwards; 0 if it is not in the
+    /// message.
     #[cbor(n(3), decode_with = "decode_numbers")]
     pub prev_distance: Vec<u32>,
-    /// The offset in each header at which the previous event is named.
+    /// The offset of the previous event's id in each header.
     #[cbor(n(4), decode_with = "decode_numbers")]
     pub prev_offset: Vec<u32>,
     /// The signature and the last bytes of the header of each entry.
     #[cbor(n(5), with = "minicbor::bytes")]
     pub incompressible: Vec<u8>,
-    /// The headers without their last bytes and the names that are left out.
+    /// The headers without their last bytes and without the ids that are left out.
     #[cbor(n(6), with = "minicbor::bytes")]
     pub headers: Vec<u8>,
 }
 
-/// Decodes at most three numbers for each operation that a document may have: a short frame must not take much
+/// Decodes at most three numbers for each operation that a document may have, so that a short frame cannot take much
 /// memory.
 pub(super) fn decode_numbers<C>(d: &mut Decoder<'_>, _: &mut C) -> Result<Vec<u32>, decode::Error> {
     let mut numbers = Vec::new();
@@ -80,8 +81,8 @@ pub(super) fn decode_numbers<C>(d: &mut Decoder<'_>, _: &mut C) -> Result<Vec<u3
 }
 
 impl CompactMessage {
-    /// Encodes a message. Also returns the ids of its entries, in order. `None` if the message would not be
-    /// restored exactly: it is then sent as it is.
+    /// Encodes a message. Also returns the ids of its entries, in order. `None` if the message could not be restored
+    /// exactly and must be sent in the full encoding.
     pub fn of(message: &[u8]) -> Option<(Self, Vec<EventId>)> {
         let mut compactor =
             Compactor { compact: Self::default(), ids: Vec::new(), places: HashMap::new(), position: 0 };
@@ -178,24 +179,19 @@ impl CompactMessage {
     }
 }
 
-/// A [`DocumentMessage`] in the compact encoding; the bodies of its entries follow in their order, as
+/// A [`DocumentMessage`] in the compact encoding. The bodies of its entries follow in the same order, as
 /// [`FollowingBodies`].
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct CompactDocument {
-    /// The document's scope.
     #[n(0)]
     pub scope: Scope,
-    /// The document's month.
     #[n(1)]
     pub month: Month,
-    /// The document's part of the month.
     #[n(2)]
     pub part: u32,
-    /// The number of the exchange.
     #[n(3)]
     pub exchange: u64,
-    /// The kind of turn.
     #[n(4)]
     pub turn: TurnKind,
     /// The messages of the sender's document.
@@ -203,7 +199,7 @@ pub struct CompactDocument {
     pub messages: Vec<CompactMessage>,
 }
 
-/// Decodes at most as many messages as a turn has.
+/// Decodes at most [`MAX_MESSAGES`] messages.
 pub(super) fn decode_messages<'b, C, T: Decode<'b, C>>(
     d: &mut Decoder<'b>,
     c: &mut C,
@@ -219,7 +215,7 @@ pub(super) fn decode_messages<'b, C, T: Decode<'b, C>>(
 }
 
 impl CompactDocument {
-    /// Encodes a turn. Also returns its entries, in order. `None` if it must be sent as it is.
+    /// Encodes a turn. Also returns the ids of its entries, in order. `None` if it must be sent in the full encoding.
     pub fn of(doc: &DocumentMessage) -> Option<(Self, Vec<EventId>)> {
         let (mut messages, mut all) = (Vec::new(), Vec::new());
         for message in &doc.messages {
@@ -231,10 +227,7 @@ impl CompactDocument {
         Some((Self { scope, month, part, exchange, turn, messages }, all))
     }
 
-    /// Restores the turn and its entries, in order.
-    ///
-    /// # Errors
-    /// As [`CompactMessage::restore`].
+    /// Restores the turn and the ids of its entries, in order. Fails as [`CompactMessage::restore`] does.
     pub fn restore(self) -> Result<(DocumentMessage, Vec<EventId>), FrameError> {
         let (mut messages, mut all) = (Vec::new(), Vec::new());
         for compact in self.messages {
@@ -247,35 +240,31 @@ impl CompactDocument {
     }
 }
 
-/// The next bodies of the entries of a [`CompactDocument`], identified by their order alone.
+/// The next bodies of the entries of a [`CompactDocument`], which are identified by their order alone.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct FollowingBodies {
-    /// The document's scope.
     #[n(0)]
     pub scope: Scope,
-    /// The document's month.
     #[n(1)]
     pub month: Month,
-    /// The document's part of the month.
     #[n(2)]
     pub part: u32,
-    /// The number of the exchange.
     #[n(3)]
     pub exchange: u64,
     /// The length of each body plus one; 0 if the sender has none, or it was redacted.
     #[cbor(n(4), decode_with = "decode_numbers")]
     pub lengths: Vec<u32>,
-    /// The salts of the bodies that are present.
+    /// The salts of the bodies that are present, one after the other.
     #[cbor(n(5), with = "minicbor::bytes")]
     pub salts: Vec<u8>,
-    /// The bytes of the bodies that are present.
+    /// The bytes of the bodies that are present, one after the other.
     #[cbor(n(6), with = "minicbor::bytes")]
     pub bytes: Vec<u8>,
 }
 
 impl FollowingBodies {
-    /// Appends a body, or that there is none.
+    /// Appends a body; `None` if the sender has none.
     pub fn push(&mut self, body: Option<WireBody>) {
         let Some(body) = body else { return self.lengths.push(0) };
         // A body has at most 32 KiB.
@@ -284,10 +273,7 @@ impl FollowingBodies {
         self.bytes.extend_from_slice(&body.bytes);
     }
 
-    /// Returns the bodies, in order.
-    ///
-    /// # Errors
-    /// If the parts are inconsistent.
+    /// Returns the bodies, in order. Fails if the parts are inconsistent.
     pub fn bodies(&self) -> Result<Vec<Option<WireBody>>, FrameError> {
         let malformed = || FrameError::Malformed("the parts of the bodies are inconsistent".to_owned());
         let (mut salts, mut bytes) = (self.salts.as_slice(), self.bytes.as_slice());
@@ -306,17 +292,17 @@ impl FollowingBodies {
     }
 }
 
-/// A message that is being encoded.
+/// The encoder of a message.
 struct Compactor {
     compact: CompactMessage,
     ids: Vec<EventId>,
     places: HashMap<EventId, usize>,
-    /// How much of the message was read.
+    /// The number of bytes of the message that were read.
     position: usize,
 }
 
 impl Compactor {
-    /// Leaves out a range of the message that consists of this many keys and values.
+    /// Leaves out the range from `start` to `end`, which holds this many keys and values.
     fn push_gap(&mut self, message: &[u8], start: usize, end: usize, keys: usize, values: usize) -> Option<()> {
         let kept = message.get(self.position..start)?;
         self.compact.skeleton.extend_from_slice(kept);
@@ -327,7 +313,7 @@ impl Compactor {
         Some(())
     }
 
-    /// Leaves out the keys of a column, which are single values in runs, and returns their text.
+    /// Leaves out the keys of a column, whose runs must all be of single values, and returns the text of each key.
     fn keys<'m>(&mut self, message: &'m [u8], column: std::ops::Range<usize>) -> Option<Vec<&'m [u8]>> {
         let end = column.end;
         let mut rest = scan::ByteReader(message.get(column)?);
@@ -384,7 +370,7 @@ impl Compactor {
     }
 }
 
-/// Returns the offset in a header at which the previous event is named, if it is.
+/// Returns the offset of the previous event's id in a header; `None` if the header has none.
 fn prev_offset(header: &[u8]) -> Option<usize> {
     let mut decoder = Decoder::new(header);
     for _ in 0..decoder.map().ok()?? {

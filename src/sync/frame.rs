@@ -1,13 +1,11 @@
-//! Frames: `u32 length
-//! u8 type
-//! body`, little endian; the length covers type and body.
+//! Frames of the sync protocol: `u32 length | u8 type | body`, little endian. The length covers type and body.
 //!
-//! A body is CBOR. If [`PACKED`] is set in the type, it is compressed with zstd and begins with its
+//! A body is CBOR. If [`PACKED`] is set in the type, the body is compressed with zstd and begins with its
 //! decompressed size in four bytes. Unknown fields and unknown types are ignored, so that a newer minor version
-//! can say more.
+//! can add some.
 //!
-//! Architecture Invariant: a size that a peer declares is only ever a limit. Memory grows with the bytes that
-//! arrive, so a lie costs the receiver nothing.
+//! Architecture Invariant: a size that a peer declares is only ever used as a limit. Memory grows with the bytes that
+//! arrive, so a false size costs the receiver nothing.
 
 use std::io::Read as _;
 
@@ -19,19 +17,19 @@ pub use super::message::{
     WireEvent,
 };
 
-/// The longest frame without its length, in bytes.
+/// The most bytes of a frame, without its length.
 pub const MAX_FRAME: usize = 32 * 1024 * 1024;
 
-/// The longest decompressed body, in bytes.
+/// The most bytes of a decompressed body.
 pub const MAX_BODY: usize = 64 * 1024 * 1024;
 
-/// Bytes of the length before a frame.
+/// The number of bytes of the length before a frame.
 pub const LENGTH: usize = 4;
 
-/// Set in the type of a frame with a compressed body.
+/// The bit of a frame's type that marks a compressed body.
 pub const PACKED: u8 = 0x80;
 
-/// The types of messages.
+// The message types.
 const HELLO: u8 = 1;
 const ROSTER: u8 = 2;
 const OFFER: u8 = 3;
@@ -47,7 +45,7 @@ const BYE: u8 = 12;
 const COMPACT: u8 = 13;
 const FOLLOWING_BODIES: u8 = 14;
 
-/// Returns the name of a type.
+/// Returns the name of a message type.
 pub fn name(kind: u8) -> &'static str {
     match kind {
         HELLO => "HELLO",
@@ -68,16 +66,17 @@ pub fn name(kind: u8) -> &'static str {
     }
 }
 
-/// Shorter bodies are not compressed: zstd's header would cost the gain.
+/// The size in bytes from which a body is compressed. For a shorter one, zstd's header would cost what is gained.
 const PACK_FROM: usize = 512;
 
-/// zstd's level: 3 compresses 100 MB/s on a core, and the higher ones gain 2 % on signatures.
+/// The level of zstd: 3 compresses 100 MB/s on a core, and the higher ones gain 2 % on signatures.
 const LEVEL: i32 = 3;
 
-/// The largest window that a compressed body may ask for, as a power of two: 8 MiB. Ours asks for 2 MiB.
+/// The largest window that a compressed body may declare, as a power of two: 8 MiB. Frames of this program declare 2
+/// MiB.
 const MAX_WINDOW_LOG: u32 = 23;
 
-/// Why bytes are not a frame, or a message does not fit into one.
+/// The reason why bytes are not a frame, or a message does not fit into one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The frame is longer than [`MAX_FRAME`].
@@ -92,7 +91,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// Returns the error code for the sender.
+    /// Returns the code of the rejection that is sent to the peer.
     pub fn code(&self) -> RejectCode {
         match self {
             Self::TooLong(_) | Self::TooBig(_) => RejectCode::TooBig,
@@ -101,10 +100,7 @@ impl FrameError {
     }
 }
 
-/// Returns the length of a frame from the bytes before it.
-///
-/// # Errors
-/// If it is 0 or more than [`MAX_FRAME`].
+/// Returns the length of a frame from the bytes before it, from 1 to [`MAX_FRAME`].
 pub fn length(bytes: [u8; LENGTH]) -> Result<usize, FrameError> {
     match u32::from_le_bytes(bytes) {
         0 => Err(FrameError::Malformed("it is empty".to_owned())),
@@ -116,7 +112,7 @@ pub fn length(bytes: [u8; LENGTH]) -> Result<usize, FrameError> {
 /// Encodes a message as a frame with its length.
 ///
 /// # Errors
-/// If the message is too long for a frame.
+/// If the message exceeds [`MAX_BODY`] or [`MAX_FRAME`].
 pub fn encode(message: &Message) -> Result<Vec<u8>, FrameError> {
     let body = match message {
         Message::Hello(m) => cbor(m),
@@ -137,7 +133,7 @@ pub fn encode(message: &Message) -> Result<Vec<u8>, FrameError> {
 }
 
 impl Message {
-    /// Returns the type of the message in a frame.
+    /// Returns the message's type in a frame.
     pub fn kind(&self) -> u8 {
         match self {
             Self::Hello(_) => HELLO,
@@ -159,7 +155,7 @@ impl Message {
     }
 }
 
-/// Returns the type of a frame with its length, or `None` if it is cut short.
+/// Returns the message type of a frame that still has its length, or `None` if it is truncated.
 pub fn kind(frame: &[u8]) -> Option<u8> {
     frame.get(LENGTH).map(|kind| kind & !PACKED)
 }
@@ -189,11 +185,10 @@ pub fn decode(frame: &[u8]) -> Result<Message, FrameError> {
     })
 }
 
-/// Encodes a body of a type as a frame with its length. Other protocols of ergo use these frames for messages
-/// of their own.
+/// Encodes a body as a frame with its length. Other protocols of ergo use these frames for messages of their own.
 ///
 /// # Errors
-/// If it is too long.
+/// If the body exceeds [`MAX_BODY`], or the frame [`MAX_FRAME`].
 pub fn frame(kind: u8, body: &[u8]) -> Result<Vec<u8>, FrameError> {
     if body.len() > MAX_BODY {
         return Err(FrameError::TooBig(MAX_BODY as u64));
@@ -223,8 +218,8 @@ pub fn unframe(frame: &[u8]) -> Result<(u8, std::borrow::Cow<'_, [u8]>), FrameEr
     unframe_within(frame, |_| MAX_BODY)
 }
 
-/// Returns the longest body of a type, in bytes. Messages of many small parts take up to 24 times their bytes
-/// in memory and compress to almost nothing, so they must be short.
+/// Returns the most bytes of a body of this type. A message of many small parts takes up to 24 times its bytes in
+/// memory and compresses to almost nothing, so it must be short.
 fn max_body(kind: u8) -> usize {
     match kind {
         OFFER | WANT_SINCE => 8 * 1024 * 1024,
@@ -261,13 +256,13 @@ fn read<'b, T: Decode<'b, ()>>(body: &'b [u8]) -> Result<T, FrameError> {
     minicbor::decode(body).map_err(|error| FrameError::Malformed(error.to_string()))
 }
 
-/// Compresses the body, if that makes it shorter.
+/// Compresses a body; `None` if that does not make it shorter.
 fn pack(body: &[u8]) -> Option<Vec<u8>> {
     let packed = zstd::bulk::compress(body, LEVEL).ok()?;
     (packed.len() + LENGTH < body.len()).then_some(packed)
 }
 
-/// Decompresses exactly `size` bytes, at most `max_body`.
+/// Decompresses exactly `size` bytes; fails if that is more than `max_body`.
 fn unpack(packed: &[u8], size: u32, max_body: usize) -> Result<Vec<u8>, FrameError> {
     let size = u64::from(size);
     if size > max_body as u64 {

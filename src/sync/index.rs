@@ -1,4 +1,4 @@
-//! This device's part of the replication index: adds new events to documents, and rebuilds damaged ones.
+//! This device's part of the replication index: adds new events to documents, and rebuilds damaged documents.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,28 +13,27 @@ use crate::{
     store::{DocumentBase, DocumentChunk, DocumentUpdate},
 };
 
-/// The most events that are added to a document by one change.
+/// The most events that one change adds to a document.
 pub const BATCH: usize = 256;
 
-/// A document in at least this many stored chunks is compacted when there is nothing else to do.
+/// The number of stored chunks from which a document is compacted when nothing else is to be done.
 pub const FRAGMENTED: usize = 16;
 
-/// Documents, each with the events that were added to it.
 pub type FlushedDocuments = Vec<(DocumentKey, Vec<EventId>)>;
 
 /// A flush that failed, at least in part.
 #[derive(Debug)]
 pub struct FlushError {
-    /// What was added all the same.
+    /// The events that were added in spite of the failure.
     pub documents: FlushedDocuments,
     /// The first failure: the store or the worker is unavailable.
     pub message: String,
 }
 
-/// Adds every event of a team that is in no document yet to one. Returns the events by document.
+/// Adds the team's events that are in no document yet to documents. Returns them by document.
 ///
 /// # Errors
-/// If some events could not be added. Those of other scopes are added all the same.
+/// The first failure of a scope; the events of other scopes are added all the same.
 pub async fn flush(context: &SyncContext, team: EventId) -> Result<FlushedDocuments, FlushError> {
     let scopes = context.engine(move |engine| engine.sync_read(|r| r.team_scopes(&team))).await;
     let scopes = scopes.map_err(|error| FlushError { documents: Vec::new(), message: to_message(error) })?;
@@ -52,7 +51,7 @@ pub async fn flush(context: &SyncContext, team: EventId) -> Result<FlushedDocume
     }
 }
 
-/// Adds the events of one scope, as [`flush`], until none is left or one batch could not be added.
+/// Adds the events of one scope in batches, until none is left or a batch fails.
 async fn flush_scope(
     context: &SyncContext,
     team: EventId,
@@ -103,7 +102,8 @@ async fn append(
                 let written =
                     context.engine(move |engine| engine.sync_write(|store| store.write_document(team, &update)));
                 match written.await {
-                    // The worker's copy is outdated: it is dropped with this change and loaded again.
+                    // The worker's copy is outdated: it is dropped with this staged change, and the next call loads it
+                    // again.
                     Err(error) if error.code == ErrorCode::Stale && !stale => stale = true,
                     // The stored document is inconsistent.
                     Err(error) if error.code == ErrorCode::Stale && !rebuilt => {
@@ -129,9 +129,6 @@ async fn append(
 }
 
 /// Rebuilds a damaged document from its events.
-///
-/// # Errors
-/// A message, if the store or the worker is unavailable.
 pub(in crate::sync) async fn rebuild(context: &SyncContext, team: EventId, key: &DocumentKey) -> Result<(), String> {
     let (scope, month, document) = (key.scope.clone(), key.month, key.document_id(team));
     let entries = context
@@ -165,8 +162,8 @@ pub(in crate::sync) async fn rebuild(context: &SyncContext, team: EventId, key: 
     Ok(())
 }
 
-/// Compacts documents in many chunks, one after the other, so that a load reads one chunk. For idle moments:
-/// failures are left for the next time.
+/// Compacts the documents with many chunks, one after the other, so that loading one reads a single chunk. Meant
+/// for idle moments: a document that fails is tried again the next time.
 pub async fn compact_fragmented(context: SyncContext, teams: Vec<EventId>) {
     for team in teams {
         let read = context.engine(move |engine| engine.sync_read(|r| r.documents(&team, None))).await;
@@ -188,8 +185,8 @@ async fn compact(context: &SyncContext, team: EventId, key: &DocumentKey) -> Res
     Ok(())
 }
 
-/// Returns what the store keeps of a staged document; `more` are events to count as in it besides those that
-/// are new.
+/// Returns what the store keeps of a staged document. `more` are events that count as held by it besides those
+/// that are new.
 pub(in crate::sync) fn update(
     team: EventId,
     key: &DocumentKey,

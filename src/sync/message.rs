@@ -22,17 +22,18 @@ pub const ALPN_SYNC: &[u8] = b"ergo/sync/1";
 /// valid.
 pub const ALPN_PAIR: &[u8] = b"ergo/pair/1";
 
-/// The minor version of `ergo/sync/1` that this program speaks: raised with every addition.
+/// The minor version of `ergo/sync/1` that this program speaks; every addition raises it.
 pub const MINOR: u32 = 2;
 
 /// A message of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// The greeting: the first message of both sides.
+    /// The first message of both sides.
     Hello(SessionHello),
-    /// Roster events that the receiver lacks: the second of both sides, and whenever the roster changes.
+    /// Roster events that the receiver lacks: the second message of both sides, and again whenever the roster changes.
     Roster(EventPage),
-    /// What the sender has of the team: the third of both sides, and when a [`Nudge`] shows a difference.
+    /// The sender's events of the team by scope: the third message of both sides, and again after a [`Nudge`] with
+    /// another hash.
     Offer(Offer),
     /// A turn in the exchange of a document.
     Doc(DocumentMessage),
@@ -48,19 +49,19 @@ pub enum Message {
     Durable(Durable),
     /// The sender's state changed, or a minute has passed.
     Nudge(Nudge),
-    /// The sender ends the session or rejects a document, with the reason.
+    /// Announces that the sender ends the session or rejects a document, with the reason.
     Error(Rejection),
-    /// The sender ends the session in order.
+    /// Announces that the sender ends the session in order.
     Bye,
     /// [`Message::Doc`] for peers with [`super::compact::FEATURE`].
     Compact(CompactDocument),
-    /// The bodies of a [`Message::Compact`], without a request.
+    /// Bodies of a [`Message::Compact`], sent without a request.
     FollowingBodies(FollowingBodies),
-    /// A type that this version does not know; it is ignored.
+    /// A message type that this version does not know. It is ignored.
     Unknown(u8),
 }
 
-/// The greeting.
+/// The first message of a session.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct SessionHello {
@@ -71,19 +72,18 @@ pub struct SessionHello {
     #[n(1)]
     #[cbor(default)]
     pub features: Vec<String>,
-    /// Versions of the event format that the sender understands. It passes on events of other versions, too.
+    /// Versions of the event format that the sender understands. It also passes on events of other versions.
     #[n(2)]
     #[cbor(default)]
     pub versions: Vec<u8>,
     /// The team of the session.
     #[n(3)]
     pub team: Option<EventId>,
-    /// A random number, new with each start of the sender: if it changes, an older session with the peer is
-    /// dead.
+    /// A random number, new with each start of the sender. If it changes, an older session with the peer is dead.
     #[n(4)]
     #[cbor(default)]
     pub instance: u64,
-    /// The roster events that the sender has.
+    /// How far the sender's copy of the roster reaches.
     #[n(5)]
     #[cbor(default)]
     pub roster: Vec<ChainEnd>,
@@ -97,15 +97,14 @@ pub struct SessionHello {
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct EventPage {
-    /// The events, in the order of their chains.
+    /// The events of each chain in its order.
     #[n(0)]
     #[cbor(default)]
     pub events: Vec<WireEvent>,
-    /// Whether this is the last page.
     #[n(1)]
     #[cbor(default)]
     pub last: bool,
-    /// The scope; absent for the roster.
+    /// Absent for the roster.
     #[n(2)]
     pub scope: Option<Scope>,
 }
@@ -117,19 +116,17 @@ pub struct WireEvent {
     /// The header as it was signed.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub header: Vec<u8>,
-    /// The signature.
     #[cbor(n(1), with = "minicbor::bytes")]
     pub signature: [u8; 64],
-    /// Salt and body; absent if redacted.
+    /// Salt and body; absent if the event was redacted.
     #[n(2)]
     pub body: Option<WireBody>,
 }
 
-/// A salted body.
+/// The body of an event, with its salt.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct WireBody {
-    /// The salt.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub salt: [u8; 16],
     /// The body as CBOR.
@@ -137,19 +134,18 @@ pub struct WireBody {
     pub bytes: Vec<u8>,
 }
 
-/// What the sender has of the scopes that both sides may read.
+/// How far the sender has the scopes that both sides may read.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Offer {
-    /// The scopes, under the team's names.
     #[n(0)]
     #[cbor(default)]
     pub scopes: Vec<ScopeOffer>,
-    /// Whether the receiver is asked for its offer.
+    /// Whether the receiver should send its offer, too.
     #[n(1)]
     #[cbor(default)]
     pub reply: bool,
-    /// How many events of the receiver are in quarantine at the sender; absent for none.
+    /// The number of the receiver's events in quarantine at the sender; absent for none.
     #[n(2)]
     pub waiting: Option<u64>,
 }
@@ -158,14 +154,12 @@ pub struct Offer {
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct ScopeOffer {
-    /// The scope.
     #[n(0)]
     pub scope: Scope,
-    /// How far each author's chain reaches: “3 claims behind” is counted from these.
+    /// How far each author's chain reaches; the number of missing events is counted from these.
     #[n(1)]
     #[cbor(default)]
     pub chains: Vec<ChainEnd>,
-    /// The documents of the scope.
     #[n(2)]
     #[cbor(default)]
     pub documents: Vec<DocumentOffer>,
@@ -178,10 +172,10 @@ pub struct DocumentOffer {
     /// The month of its events.
     #[n(0)]
     pub month: Month,
-    /// Which of the month's documents, from 0.
+    /// The number of the document within the month, from 0.
     #[n(1)]
     pub part: u32,
-    /// How many events it holds.
+    /// The number of its events.
     #[n(2)]
     pub events: u64,
     /// A hash of its heads: equal hashes mean equal documents.
@@ -192,27 +186,23 @@ pub struct DocumentOffer {
     pub digest: SetDigest,
 }
 
-/// A turn in the exchange of a document. Each side answers the other until both have announced equal heads.
+/// A turn in the exchange of a document. The sides take turns until both have announced equal heads.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct DocumentMessage {
-    /// The document's scope.
     #[n(0)]
     pub scope: Scope,
-    /// The document's month.
     #[n(1)]
     pub month: Month,
-    /// The document's part of the month.
     #[n(2)]
     pub part: u32,
-    /// The number of the exchange, chosen by the side that begins it: even for the dialler, odd for the other,
-    /// counting up.
+    /// The number of the exchange, chosen by the side that begins it: the dialler counts up even numbers, the acceptor
+    /// odd ones.
     #[n(3)]
     pub exchange: u64,
-    /// The kind of turn.
     #[n(4)]
     pub turn: TurnKind,
-    /// The messages of the sender's document; two if it had not spoken yet.
+    /// The sync messages of the sender's document; two if it had not sent any in this exchange.
     #[cbor(n(5), default, decode_with = "decode_messages")]
     pub messages: Vec<ByteVec>,
 }
@@ -236,7 +226,6 @@ pub enum TurnKind {
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Want {
-    /// The scope of the events.
     #[n(0)]
     pub scope: Scope,
     /// The events; at most 1,000.
@@ -249,10 +238,9 @@ pub struct Want {
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Bodies {
-    /// The scope of the events.
     #[n(1)]
     pub scope: Scope,
-    /// The bodies by event; absent if the sender has none, or it was redacted.
+    /// The bodies by event; `None` if the sender has none, or the body was redacted.
     #[n(0)]
     #[cbor(default)]
     pub bodies: Vec<(EventId, Option<WireBody>)>,
@@ -262,28 +250,26 @@ pub struct Bodies {
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct WantSince {
-    /// The scope.
     #[n(0)]
     pub scope: Scope,
-    /// The ends that the sender has; chains that are not named are requested from their start.
+    /// How far the sender has each chain; chains that are not listed are requested from their start.
     #[n(1)]
     #[cbor(default)]
     pub chains: Vec<ChainEnd>,
 }
 
-/// A document and its events are stored.
+/// Announces that a document and its events are stored.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Durable {
-    /// The document's scope.
     #[n(0)]
     pub scope: Scope,
-    /// The document as it now is.
+    /// The document after it was stored.
     #[n(1)]
     pub document: DocumentOffer,
 }
 
-/// A hash of everything that the sender would offer to this peer; also sent without a change, about once a minute.
+/// A hash of everything that the sender would offer to this peer. Also sent about once a minute without a change.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Nudge {
@@ -299,22 +285,20 @@ pub struct Nudge {
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Rejection {
-    /// The stable code.
     #[n(0)]
     pub code: RejectCode,
-    /// The reason, for a person.
     #[n(1)]
     #[cbor(default)]
     pub reason: String,
-    /// The document, if only it is rejected and the session continues.
+    /// Present if only this document is rejected and the session continues.
     #[n(2)]
     pub document: Option<DocumentId>,
 }
 
-/// The reason for a rejection. The words are part of the protocol and never change.
+/// The code of a rejection. The words are part of the protocol and never change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RejectCode {
-    /// The device is not on the roster (any more).
+    /// The device is not on the roster, or no longer.
     NotPaired,
     /// The session is of another team.
     TeamMismatch,
@@ -322,9 +306,9 @@ pub enum RejectCode {
     RosterStale,
     /// A limit was exceeded.
     TooBig,
-    /// An event is forged, malformed or not the sender's to give.
+    /// An event is forged or malformed, or the sender may not pass it on.
     BadEvent,
-    /// A document cannot be merged: it is rebuilt from its events.
+    /// A document cannot be merged. Its events are requested instead.
     DocPoisoned,
     /// Too many sessions: try later.
     Busy,
@@ -332,7 +316,7 @@ pub enum RejectCode {
     Paused,
     /// The rejecting side cannot write to its disk now: it is full or read-only.
     CannotStore,
-    /// The message is not understood.
+    /// The message cannot be decoded, or is out of order.
     Version,
     /// A code of a newer version.
     Other(String),
@@ -402,10 +386,7 @@ impl From<&SignedEvent> for WireEvent {
 }
 
 impl WireEvent {
-    /// Returns the event after checking its form, not its signature: see [`SignedEvent::from_parts`].
-    ///
-    /// # Errors
-    /// If it is malformed or too large.
+    /// Returns the event after checking its form and size, but not its signature: see [`SignedEvent::from_parts`].
     pub fn into_event(self) -> Result<SignedEvent, EventError> {
         SignedEvent::from_parts(self.header, self.signature, self.body.map(SealedBody::from))
     }

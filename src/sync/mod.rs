@@ -1,4 +1,4 @@
-//! Team sync: what peers say to each other, and how it travels.
+//! Team sync: the protocols between peers, the files that carry events, and the service that runs both.
 
 pub mod bundle;
 pub mod compact;

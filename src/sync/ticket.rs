@@ -1,8 +1,8 @@
-//! Tickets: `ergo1…`, one line that invites a device. A person sends it to another over a channel that both
-//! trust.
+//! Tickets: an invitation of one device as a single line of text, `ergo1…`, which a person sends to another over a
+//! channel that both trust.
 //!
-//! After `ergo1` comes base32 of: the length of the rest (two bytes, big endian), [`Ticket`] as CBOR, and the
-//! first four bytes of its BLAKE3 hash. The length tells a truncated ticket from a mistyped one. Case and white
+//! After `ergo1` comes base32 of: the length of the ticket in bytes (two bytes, big endian), [`Ticket`] as CBOR, and
+//! the first four bytes of its BLAKE3 hash. The length tells a truncated ticket from a mistyped one. Case and white
 //! space are ignored.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -19,72 +19,67 @@ use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 use super::endpoint::is_local;
 use crate::domain::{DeviceId, EventId};
 
-/// The most addresses in a ticket: a machine with more has virtual ones.
+/// The most addresses in a ticket; a machine has more only if some of its networks are virtual.
 pub const MAX_ADDRESSES: usize = 12;
 
-/// The longest ticket that is read, in characters.
+/// The most characters of a ticket that are read.
 const MAX_TEXT: usize = 4096;
 
 /// The content of a ticket.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Ticket {
-    /// The inviting device.
     #[n(0)]
     pub device: DeviceId,
-    /// Its addresses.
     #[n(1)]
     pub addresses: Vec<TicketAddress>,
-    /// The team.
     #[n(2)]
     pub team: EventId,
-    /// The team's name.
     #[n(3)]
     pub team_name: String,
     /// The secret that proves possession of the ticket.
     #[n(4)]
     pub secret: InviteSecret,
-    /// When it expires, in seconds since the Unix epoch.
+    /// The time at which the ticket expires, in seconds since the Unix epoch.
     #[n(5)]
     pub expires: u64,
 }
 
-/// The secret of an invitation. Not shown by `{:?}`.
+/// The secret of an invitation. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct InviteSecret(pub [u8; 16]);
 
 /// An address of a device.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TicketAddress {
-    /// A socket address.
     Ip(SocketAddr),
     /// The URL of a relay.
     Relay(String),
 }
 
-/// Why a text is not a usable ticket, and what to do.
+/// The reason why a text is not a usable ticket; the message says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TicketError {
-    /// It does not begin with `ergo1`.
+    /// The text does not begin with `ergo1`.
     #[error(
         "this is not an ergo ticket: a ticket begins with ergo1; copy the whole line that `ergo sync invite` shows"
     )]
     NotATicket,
-    /// It has a later version.
+    /// The ticket has a later version.
     #[error("this ticket was made by a newer ergo: update ergo here, or ask for a ticket made by this version")]
     Newer,
-    /// The end is missing.
+    /// The end of the ticket is missing.
     #[error("this ticket is truncated{}: copy all of it", if *.expected == 0 { String::new() } else { format!(" ({} of {} characters)", .got, .expected) })]
     Truncated {
-        /// Characters that are present.
+        /// The number of characters that are present.
         got: usize,
-        /// Characters of the whole ticket; 0 if unknown.
+        /// The number of characters of the whole ticket; 0 if unknown.
         expected: usize,
     },
     /// An invalid character (with its position) or a wrong checksum.
     #[error("this ticket is corrupted{}: copy all of it again", .0.map_or_else(String::new, |at| format!(" (invalid character at position {at})")))]
     Corrupted(Option<usize>),
-    /// It expired this many seconds ago.
+    /// The ticket expired this many seconds ago.
     #[error("this ticket expired {} ago: ask for a new one", format_age(*.0))]
     Expired(u64),
 }
@@ -100,10 +95,7 @@ impl Ticket {
         TicketEnvelope(bytes).encode_string()
     }
 
-    /// Parses a ticket as a person gives it. `now` is in seconds since the Unix epoch.
-    ///
-    /// # Errors
-    /// If it cannot be used; the error says what to do.
+    /// Parses a ticket as a person enters it. `now` is in seconds since the Unix epoch.
     pub fn parse(text: &str, now: u64) -> Result<Self, TicketError> {
         let text: String =
             text.chars().filter(|c| !c.is_whitespace()).take(MAX_TEXT).collect::<String>().to_lowercase();
@@ -115,7 +107,7 @@ impl Ticket {
         if let Some(at) = rest.chars().position(|c| !matches!(c, 'a'..='z' | '2'..='7')) {
             return Err(TicketError::Corrupted(Some(TicketEnvelope::KIND.len() + at + 1)));
         }
-        // Eight characters hold whole bytes, so a prefix of a truncated ticket can be decoded.
+        // Eight base32 characters hold whole bytes, so each such prefix of a truncated ticket can be decoded.
         let whole = |chars: usize| text.get(..TicketEnvelope::KIND.len() + chars).unwrap_or_default();
         let begun =
             TicketEnvelope::decode_string(whole(rest.len() / 8 * 8)).map_err(|_| TicketError::Corrupted(None))?.0;
@@ -153,7 +145,8 @@ impl Ticket {
         Some(EndpointAddr::from_parts(id, addresses))
     }
 
-    /// Returns the addresses of an endpoint for a ticket: in LAN mode those of this network, otherwise also its
+    /// Returns the addresses of an endpoint that a ticket names: in LAN mode those on local networks, otherwise all,
+    /// and its
     /// relays.
     pub fn addresses_of(endpoint: &EndpointAddr, lan: bool) -> Vec<TicketAddress> {
         let all: BTreeSet<TicketAddress> = endpoint
@@ -197,7 +190,6 @@ fn checksum(body: &[u8]) -> [u8; 4] {
     out
 }
 
-/// Formats an age for people.
 fn format_age(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
@@ -207,7 +199,7 @@ fn format_age(seconds: u64) -> String {
     }
 }
 
-/// The bytes of a ticket in iroh's ticket format. The digit 1, which base32 does not have, is the version.
+/// The bytes of a ticket in iroh's ticket format. The version is the digit 1, which base32 does not have.
 struct TicketEnvelope(Vec<u8>);
 
 impl iroh_tickets::Ticket for TicketEnvelope {
@@ -234,7 +226,7 @@ impl<'b, C> Decode<'b, C> for InviteSecret {
     }
 }
 
-/// An IP address with its port has 6 or 18 bytes; a relay is a text.
+/// Encodes an IP address as its 4 or 16 bytes and two of the port, and a relay as text.
 impl<C> Encode<C> for TicketAddress {
     fn encode<W: encode::Write>(&self, e: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
         match self {

@@ -1,4 +1,4 @@
-//! Verification codes: six words that two people compare, aloud or by eye, in place of a hash.
+//! Verification codes: six words that two people compare, read aloud or on their screens, in place of a hash.
 //!
 //! The list is ergo's own (`assets/words.txt`): 256 nouns of three to eight letters. No two share their first
 //! four letters or differ in a single letter. Six words carry 48 bits.
@@ -9,8 +9,8 @@ pub const CODE_WORDS: usize = 6;
 
 const LIST: &str = include_str!("../../assets/words.txt");
 
-/// Returns the code of `material`. `purpose` separates the codes of different things; the same purpose and
-/// material give the same words everywhere.
+/// Returns the code of `material`. Different values of `purpose` give unrelated codes; the same purpose and
+/// material give the same words on every device.
 pub fn verification_code(purpose: &str, material: &[u8]) -> [&'static str; CODE_WORDS] {
     let list: Vec<&'static str> = LIST.lines().collect();
     let hash = blake3::derive_key(&format!("ergo/words/1 {purpose}"), material);

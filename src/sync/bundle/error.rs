@@ -13,9 +13,7 @@ pub enum BundleError {
     /// It is another kind of ergo's files than expected.
     #[error("this is a {found}, but a {expected} is expected{hint}")]
     OtherKind {
-        /// The kind of the file.
         found: &'static str,
-        /// The expected kind.
         expected: &'static str,
         /// What to do with it, after a separator.
         hint: &'static str,
@@ -38,9 +36,7 @@ pub enum BundleError {
         export --to` and this device's name",
         names(.sealed_to), .device.short())]
     NotARecipient {
-        /// The recipients.
         sealed_to: Vec<DeviceId>,
-        /// This device.
         device: DeviceId,
     },
     /// It names this device as a recipient, but the device's key does not open the envelope.
@@ -59,7 +55,6 @@ pub enum BundleError {
     /// An event was added to a section that does not exist or is already written.
     #[error("event {0} was added out of order")]
     Order(EventId),
-    /// An I/O error.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

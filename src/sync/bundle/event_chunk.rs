@@ -23,7 +23,6 @@ const _: () = assert!(FLUSH_BYTES + 2 * MAX_EVENT < MAX_CHUNK_BYTES);
 /// zstd's level: 3 compresses 100 MB/s on a core, and the higher ones gain 2 % on signatures.
 const LEVEL: i32 = 3;
 
-/// Compresses bytes.
 pub(super) fn pack(plain: &[u8]) -> std::io::Result<Vec<u8>> {
     zstd::bulk::compress(plain, LEVEL)
 }

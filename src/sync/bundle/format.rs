@@ -122,7 +122,6 @@ pub struct BundleHeader {
     /// 16 random bytes, which make every bundle unique.
     #[n(0)]
     pub nonce: ByteArray<16>,
-    /// The team.
     #[n(1)]
     pub team: EventId,
     /// The device that made the bundle and signs it at the end.
@@ -143,7 +142,6 @@ pub struct BundleHeader {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct KeyEnvelope {
-    /// The recipient.
     #[n(0)]
     pub device: DeviceId,
     /// HPKE's encapsulated key.
@@ -158,7 +156,6 @@ pub struct KeyEnvelope {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct BundleManifest {
-    /// The team's name.
     #[n(0)]
     pub team_name: String,
     /// The maker's name in the team.

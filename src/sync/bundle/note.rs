@@ -21,7 +21,6 @@ pub const MAX_NOTE: usize = 64 * 1024;
 pub struct SignedNote {
     /// The device that wrote and signed it.
     pub device: DeviceId,
-    /// Its content.
     pub payload: Vec<u8>,
 }
 

@@ -46,7 +46,6 @@ pub struct BundleReport {
     pub sealed_sections: u64,
 }
 
-/// Reads a bundle.
 pub struct BundleReader<R> {
     input: R,
     id: BundleId,
@@ -113,7 +112,6 @@ impl<R: Read> BundleReader<R> {
         })
     }
 
-    /// Returns the bundle's id.
     pub fn id(&self) -> BundleId {
         self.id
     }

@@ -22,7 +22,6 @@ use crate::domain::{DeviceId, EventId, SignedEvent};
 /// A recipient of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipient {
-    /// The device.
     pub device: DeviceId,
     /// The sections that it may open besides the roster, which every recipient may.
     pub sections: BTreeSet<u32>,
@@ -31,7 +30,6 @@ pub struct Recipient {
 /// What to write into a bundle.
 #[derive(Clone, Debug)]
 pub struct BundlePlan {
-    /// The team.
     pub team: EventId,
     /// The time in milliseconds since the Unix epoch.
     pub created: u64,
@@ -137,7 +135,6 @@ impl<W: Write> BundleWriter<W> {
         Ok(writer)
     }
 
-    /// Returns the bundle's id.
     pub fn id(&self) -> BundleId {
         self.id
     }

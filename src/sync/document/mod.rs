@@ -46,7 +46,6 @@ const LARGE_INCREMENTS: usize = 4 * 1024 * 1024;
 /// The next state of a document, not yet committed.
 #[derive(Debug)]
 pub struct NextDocument {
-    /// The document.
     pub document: IndexDocument,
     /// What to store; `None` if nothing changed.
     pub chunk: Option<ChunkUpdate>,

@@ -9,7 +9,6 @@ pub enum PathKind {
     Lan,
     /// To a public address, without a relay.
     Direct,
-    /// Through a relay.
     Relay,
 }
 
@@ -33,9 +32,7 @@ impl fmt::Display for PathKind {
 /// A path and its round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The kind of path.
     pub path: PathKind,
-    /// The round-trip time.
     pub rtt: Duration,
 }
 

@@ -34,9 +34,7 @@ pub trait Inviter: Send + Sync {
 pub struct Invitation {
     /// The hash of its secret.
     pub secret_hash: SecretHash,
-    /// The team.
     pub team: EventId,
-    /// The team's name.
     pub team_name: String,
     /// The inviting person.
     pub person: String,
@@ -55,7 +53,6 @@ pub struct Invitation {
 /// A device that has proved possession of the ticket.
 #[derive(Clone)]
 pub struct JoiningDevice {
-    /// The invitation.
     pub invitation: Invitation,
     /// The connection, and so the device.
     pub binding: ChannelBinding,

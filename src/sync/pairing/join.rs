@@ -14,9 +14,7 @@ use crate::{domain::SignedEvent, sync::ticket::Ticket};
 /// The names under which this device joins.
 #[derive(Clone, Debug)]
 pub struct JoinerIdentity {
-    /// The person.
     pub person: String,
-    /// The device's name.
     pub name: String,
 }
 

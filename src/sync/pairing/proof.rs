@@ -31,7 +31,6 @@ pub struct ChannelBinding {
 }
 
 impl SecretHash {
-    /// Hashes a secret.
     pub fn of(secret: &InviteSecret) -> Self {
         Self(*blake3::hash(&joiner_key(secret)).as_bytes())
     }

@@ -55,7 +55,6 @@ pub(super) struct PairHello {
     /// The person that the device belongs to.
     #[n(2)]
     pub(super) person: String,
-    /// The device's name.
     #[n(3)]
     pub(super) name: String,
 }
@@ -67,10 +66,8 @@ pub struct Welcome {
     /// The inviter's proof that it made the invitation.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub(super) proof: [u8; 32],
-    /// The team.
     #[n(1)]
     pub team: EventId,
-    /// The team's name.
     #[n(2)]
     pub team_name: String,
     /// The inviting person.
@@ -131,7 +128,6 @@ impl PairWireEvent {
     }
 }
 
-/// Sends a message.
 pub(super) async fn send(stream: &mut (impl AsyncWrite + Unpin), message: &PairMessage) -> Result<(), PairError> {
     let body = minicbor::to_vec(message).unwrap_or_default();
     let mut bytes = (body.len() as u32).to_be_bytes().to_vec();

@@ -188,7 +188,6 @@ impl fmt::Display for ViolationCode {
 /// A peer broke a rule: nothing of its session is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The rule.
     pub code: ViolationCode,
     /// The event that it concerns, if any.
     pub event: Option<EventId>,

@@ -46,7 +46,6 @@ const MIN_SESSION: Duration = Duration::from_mins(1);
 /// Whether another session can be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Capacity {
-    /// Yes.
     Free,
     /// In place of this one.
     Replace(usize),

@@ -56,7 +56,6 @@ pub struct ServiceSettings {
     pub port: Option<u16>,
     /// Whether to use the loopback interface alone: for tests and for the demonstration.
     pub loopback: bool,
-    /// The device's key.
     pub key: SigningKey,
     /// The folder of the lease file, which keeps two processes on this machine from syncing with the same key.
     pub leases: Option<PathBuf>,

@@ -27,9 +27,7 @@ pub struct NetworkStatus {
 /// The state of a peer in one team.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeerStatus {
-    /// The team.
     pub team: EventId,
-    /// The peer.
     pub device: DeviceId,
     /// The phase of its session; `None` if there is none.
     pub session: Option<SessionPhase>,
@@ -57,14 +55,12 @@ pub struct PeerStatus {
     pub clock_skew_ms: Option<i64>,
     /// Events of this device in its quarantine, as it last reported; of a live session only.
     pub not_accepted: u64,
-    /// The last problem.
     pub problem: Option<PeerProblem>,
 }
 
 /// A problem with a peer, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerProblem {
-    /// What happened.
     pub message: String,
     /// What to do; `None` if nothing.
     pub advice: Option<String>,

@@ -117,7 +117,6 @@ impl SyncContext {
 /// A change that a session made to this device's store, for the other sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerEvent {
-    /// The team.
     pub team: EventId,
     /// The peer that sent it.
     pub from: DeviceId,
@@ -199,7 +198,6 @@ pub struct SessionView {
 /// A problem that did not end the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionProblem {
-    /// What happened.
     pub message: String,
     /// Whether it passes without a person: the exchange is repeated.
     pub transient: bool,

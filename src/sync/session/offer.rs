@@ -25,7 +25,6 @@ pub struct DocumentKey {
 }
 
 impl DocumentKey {
-    /// Returns the document's id.
     pub fn document_id(&self, team: EventId) -> DocumentId {
         DocumentId::of(team, &self.scope, self.month, self.part)
     }

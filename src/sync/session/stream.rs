@@ -108,7 +108,6 @@ impl FrameStream {
         }
     }
 
-    /// Queues a message.
     pub(super) fn send(&self, message: &Message) -> Result<(), StreamError> {
         self.send_frame(frame::encode(message)?)
     }

@@ -34,7 +34,6 @@ use crate::{
 /// The roster in a file; not trusted yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RosterFile {
-    /// The team.
     pub team: EventId,
     /// The device that made the file.
     pub from: DeviceId,

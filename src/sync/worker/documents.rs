@@ -254,7 +254,6 @@ pub struct DocumentSession {
 }
 
 impl DocumentSession {
-    /// Returns the id of the document.
     pub fn document(&self) -> DocumentId {
         self.document
     }

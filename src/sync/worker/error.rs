@@ -21,7 +21,6 @@ pub enum DocumentError {
     /// The stored bytes of a document are invalid: rebuild it from the events.
     #[error("the stored index {document:?} cannot be read ({why}); it is rebuilt from the events, and none is lost")]
     Corrupt {
-        /// The document.
         document: DocumentId,
         /// What is wrong with it.
         why: String,
@@ -32,7 +31,6 @@ pub enum DocumentError {
     /// The worker cannot be started, or has no capacity: try later.
     #[error("the index is unavailable now: {why}")]
     Unavailable {
-        /// The cause.
         why: String,
     },
     /// A document or a message would exceed its limit.
