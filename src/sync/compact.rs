@@ -24,18 +24,18 @@ pub const FEATURE: &str = "lean";
 const MAX_MESSAGES: usize = 4;
 
 /// The bytes of a signature, with which every value begins.
-const SIGNATURE: usize = 64;
+const SIGNATURE_BYTES: usize = 64;
 
-const HASH: usize = 32;
+const HASH_BYTES: usize = 32;
 
 /// The incompressible bytes of each entry: its signature, and the hash of the body at the end of its header.
-const INCOMPRESSIBLE: usize = SIGNATURE + HASH;
+const INCOMPRESSIBLE_BYTES: usize = SIGNATURE_BYTES + HASH_BYTES;
 
 /// The bytes of a key in a change: its length, and the id in hexadecimal.
-const KEY: usize = 1 + 2 * HASH;
+const KEY_BYTES: usize = 1 + 2 * HASH_BYTES;
 
 /// The field number of the previous event in a header.
-const PREV: u64 = 6;
+const PREV_FIELD: u64 = 6;
 
 /// A sync message of a document, without what the receiver can compute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -85,7 +85,7 @@ impl CompactMessage {
     /// exactly and must be sent in the full encoding.
     pub fn of(message: &[u8]) -> Option<(Self, Vec<EventId>)> {
         let mut compactor =
-            Compactor { compact: Self::default(), ids: Vec::new(), places: HashMap::new(), position: 0 };
+            Compactor { compact: Self::default(), ids: Vec::new(), positions: HashMap::new(), position: 0 };
         for columns in scan::columns(message)? {
             let first = compactor.ids.len();
             let keys = compactor.keys(message, columns.keys)?;
@@ -108,7 +108,7 @@ impl CompactMessage {
     pub fn restore(&self) -> Result<(Vec<u8>, Vec<EventId>), FrameError> {
         let malformed = || FrameError::Malformed("the parts of a compact message are inconsistent".to_owned());
         let (values, ends, ids) = self.entries().ok_or_else(malformed)?;
-        let length = self.skeleton.len() + values.len() + ids.len() * KEY;
+        let length = self.skeleton.len() + values.len() + ids.len() * KEY_BYTES;
         if length > MAX_MESSAGE {
             return Err(FrameError::TooBig(MAX_MESSAGE as u64));
         }
@@ -121,19 +121,19 @@ impl CompactMessage {
         let count = self.header_lengths.len();
         if self.prev_distance.len() != count
             || self.prev_offset.len() != count
-            || self.incompressible.len() != count.checked_mul(INCOMPRESSIBLE)?
+            || self.incompressible.len() != count.checked_mul(INCOMPRESSIBLE_BYTES)?
         {
             return None;
         }
         let (mut values, mut ends, mut ids) = (Vec::new(), Vec::with_capacity(count), Vec::<EventId>::new());
         let mut headers = self.headers.as_slice();
-        let places = self.prev_distance.iter().zip(&self.prev_offset);
+        let prevs = self.prev_distance.iter().zip(&self.prev_offset);
         for ((incompressible, length), (prev_distance, at)) in
-            self.incompressible.chunks_exact(INCOMPRESSIBLE).zip(&self.header_lengths).zip(places)
+            self.incompressible.chunks_exact(INCOMPRESSIBLE_BYTES).zip(&self.header_lengths).zip(prevs)
         {
-            let (signature, tail) = incompressible.split_at_checked(SIGNATURE)?;
-            let named = if *prev_distance == 0 { 0 } else { HASH };
-            let (kept, more) = headers.split_at_checked((*length as usize).checked_sub(HASH + named)?)?;
+            let (signature, tail) = incompressible.split_at_checked(SIGNATURE_BYTES)?;
+            let omitted = if *prev_distance == 0 { 0 } else { HASH_BYTES };
+            let (kept, more) = headers.split_at_checked((*length as usize).checked_sub(HASH_BYTES + omitted)?)?;
             headers = more;
             values.extend_from_slice(signature);
             let start = values.len();
@@ -141,9 +141,9 @@ impl CompactMessage {
                 values.extend_from_slice(kept);
             } else {
                 let (before, after) = kept.split_at_checked(*at as usize)?;
-                let prev_offset = ids.get(ids.len().checked_sub(*prev_distance as usize)?)?;
+                let prev = ids.get(ids.len().checked_sub(*prev_distance as usize)?)?;
                 values.extend_from_slice(before);
-                values.extend_from_slice(&prev_offset.0);
+                values.extend_from_slice(&prev.0);
                 values.extend_from_slice(after);
             }
             values.extend_from_slice(tail);
@@ -160,16 +160,16 @@ impl CompactMessage {
         }
         let mut message = Vec::with_capacity(length);
         let (mut rest, mut keys, mut from, mut placed) = (self.skeleton.as_slice(), ids.iter(), 0, 0_usize);
-        for push_gap in self.gaps.chunks_exact(3) {
-            let [skip, names, entries] = [push_gap[0], push_gap[1], push_gap[2]].map(|number| number as usize);
+        for gap in self.gaps.chunks_exact(3) {
+            let [skip, key_count, value_count] = [gap[0], gap[1], gap[2]].map(|number| number as usize);
             let (before, after) = rest.split_at_checked(skip)?;
             rest = after;
             message.extend_from_slice(before);
-            for _ in 0..names {
-                message.push(2 * HASH as u8);
+            for _ in 0..key_count {
+                message.push(2 * HASH_BYTES as u8);
                 message.extend_from_slice(keys.next()?.to_hex().as_bytes());
             }
-            placed = placed.checked_add(entries)?;
+            placed = placed.checked_add(value_count)?;
             let to = if placed == 0 { 0 } else { *ends.get(placed - 1)? };
             message.extend_from_slice(values.get(from..to)?);
             from = to;
@@ -296,7 +296,7 @@ impl FollowingBodies {
 struct Compactor {
     compact: CompactMessage,
     ids: Vec<EventId>,
-    places: HashMap<EventId, usize>,
+    positions: HashMap<EventId, usize>,
     /// The number of bytes of the message that were read.
     position: usize,
 }
@@ -334,7 +334,7 @@ impl Compactor {
         let (start, end) = (column.start, column.end);
         let (mut rest, mut count) = (message.get(column)?, 0);
         while !rest.is_empty() {
-            let (signature, more) = rest.split_at_checked(SIGNATURE)?;
+            let (signature, more) = rest.split_at_checked(SIGNATURE_BYTES)?;
             let mut decoder = Decoder::new(more);
             decoder.skip().ok()?;
             let (header, more) = more.split_at_checked(decoder.position())?;
@@ -345,12 +345,12 @@ impl Compactor {
     }
 
     fn entry(&mut self, signature: &[u8], header: &[u8]) -> Option<()> {
-        let (kept, tail) = header.split_at_checked(header.len().checked_sub(HASH)?)?;
-        let named = prev_offset(kept).and_then(|at| {
-            let id = EventId::from_slice(kept.get(at..at + HASH)?)?;
-            Some((at, self.ids.len() - self.places.get(&id)?))
+        let (kept, tail) = header.split_at_checked(header.len().checked_sub(HASH_BYTES)?)?;
+        let prev = prev_offset(kept).and_then(|at| {
+            let id = EventId::from_slice(kept.get(at..at + HASH_BYTES)?)?;
+            Some((at, self.ids.len() - self.positions.get(&id)?))
         });
-        let (at, prev_distance) = named.unwrap_or_default();
+        let (at, prev_distance) = prev.unwrap_or_default();
         let compact = &mut self.compact;
         for (numbers, number) in [
             (&mut compact.header_lengths, header.len()),
@@ -362,9 +362,9 @@ impl Compactor {
         compact.incompressible.extend_from_slice(signature);
         compact.incompressible.extend_from_slice(tail);
         compact.headers.extend_from_slice(kept.get(..at)?);
-        compact.headers.extend_from_slice(kept.get(if prev_distance == 0 { at } else { at + HASH }..)?);
+        compact.headers.extend_from_slice(kept.get(if prev_distance == 0 { at } else { at + HASH_BYTES }..)?);
         let id = EventId::of_header(header);
-        self.places.insert(id, self.ids.len());
+        self.positions.insert(id, self.ids.len());
         self.ids.push(id);
         Some(())
     }
@@ -375,11 +375,11 @@ fn prev_offset(header: &[u8]) -> Option<usize> {
     let mut decoder = Decoder::new(header);
     for _ in 0..decoder.map().ok()?? {
         match decoder.u64().ok()? {
-            PREV => {
+            PREV_FIELD => {
                 let length = decoder.bytes().ok()?.len();
-                return (length == HASH).then(|| decoder.position() - HASH);
+                return (length == HASH_BYTES).then(|| decoder.position() - HASH_BYTES);
             }
-            field if field > PREV => return None,
+            field if field > PREV_FIELD => return None,
             _ => decoder.skip().ok()?,
         }
     }

@@ -67,10 +67,10 @@ pub fn name(kind: u8) -> &'static str {
 }
 
 /// The size in bytes from which a body is compressed. For a shorter one, zstd's header would cost what is gained.
-const PACK_FROM: usize = 512;
+const MIN_COMPRESSED_BODY: usize = 512;
 
 /// The level of zstd: 3 compresses 100 MB/s on a core, and the higher ones gain 2 % on signatures.
-const LEVEL: i32 = 3;
+const ZSTD_LEVEL: i32 = 3;
 
 /// The largest window that a compressed body may declare, as a power of two: 8 MiB. Frames of this program declare 2
 /// MiB.
@@ -193,7 +193,7 @@ pub fn frame(kind: u8, body: &[u8]) -> Result<Vec<u8>, FrameError> {
     if body.len() > MAX_BODY {
         return Err(FrameError::TooBig(MAX_BODY as u64));
     }
-    let packed = if body.len() < PACK_FROM { None } else { pack(body) };
+    let packed = if body.len() < MIN_COMPRESSED_BODY { None } else { pack(body) };
     let (kind, size, body) = match &packed {
         Some(packed) => (kind | PACKED, Some(body.len() as u32), packed.as_slice()),
         None => (kind, None, body),
@@ -258,7 +258,7 @@ fn read<'b, T: Decode<'b, ()>>(body: &'b [u8]) -> Result<T, FrameError> {
 
 /// Compresses a body; `None` if that does not make it shorter.
 fn pack(body: &[u8]) -> Option<Vec<u8>> {
-    let packed = zstd::bulk::compress(body, LEVEL).ok()?;
+    let packed = zstd::bulk::compress(body, ZSTD_LEVEL).ok()?;
     (packed.len() + LENGTH < body.len()).then_some(packed)
 }
 

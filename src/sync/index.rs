@@ -14,10 +14,10 @@ use crate::{
 };
 
 /// The most events that one change adds to a document.
-pub const BATCH: usize = 256;
+pub const FLUSH_BATCH_SIZE: usize = 256;
 
 /// The number of stored chunks from which a document is compacted when nothing else is to be done.
-pub const FRAGMENTED: usize = 16;
+pub const FRAGMENTED_CHUNKS: usize = 16;
 
 pub type FlushedDocuments = Vec<(DocumentKey, Vec<EventId>)>;
 
@@ -59,10 +59,11 @@ async fn flush_scope(
     documents: &mut BTreeMap<DocumentKey, Vec<EventId>>,
 ) -> Result<(), String> {
     loop {
-        let of = scope.clone();
-        let waiting = context.engine(move |engine| engine.sync_read(|r| r.undocumented(&team, &of, BATCH)));
+        let queried = scope.clone();
+        let waiting =
+            context.engine(move |engine| engine.sync_read(|r| r.undocumented(&team, &queried, FLUSH_BATCH_SIZE)));
         let waiting = waiting.await.map_err(to_message)?;
-        let more = waiting.len() == BATCH;
+        let more = waiting.len() == FLUSH_BATCH_SIZE;
         for (month, entries) in by_month(waiting) {
             let (key, events) = append(context, team, scope, month, entries).await?;
             documents.entry(key).or_default().extend(events);
@@ -81,9 +82,11 @@ async fn append(
     month: Month,
     entries: Vec<DocumentEntry>,
 ) -> Result<(DocumentKey, Vec<EventId>), String> {
-    let of = scope.clone();
-    let rows =
-        context.engine(move |engine| engine.sync_read(|r| r.documents(&team, Some(&of)))).await.map_err(to_message)?;
+    let queried = scope.clone();
+    let rows = context
+        .engine(move |engine| engine.sync_read(|r| r.documents(&team, Some(&queried))))
+        .await
+        .map_err(to_message)?;
     let newest = rows.iter().filter(|row| row.month == month).max_by_key(|row| row.part);
     let after = |part: u32| part.checked_add(1).ok_or_else(|| format!("{scope} has no free document for {month}"));
     let mut part = match newest {
@@ -167,7 +170,7 @@ pub(in crate::sync) async fn rebuild(context: &SyncContext, team: EventId, key: 
 pub async fn compact_fragmented(context: SyncContext, teams: Vec<EventId>) {
     for team in teams {
         let read = context.engine(move |engine| engine.sync_read(|r| r.documents(&team, None))).await;
-        for row in read.unwrap_or_default().into_iter().filter(|row| row.chunks >= FRAGMENTED) {
+        for row in read.unwrap_or_default().into_iter().filter(|row| row.chunks >= FRAGMENTED_CHUNKS) {
             let key = DocumentKey { scope: row.scope, month: row.month, part: row.part };
             if let Err(reason) = compact(&context, team, &key).await {
                 tracing::debug!(%reason, scope = %key.scope, month = %key.month, "cannot compact a document");

@@ -7,12 +7,12 @@
 /// The number of words in a code.
 pub const CODE_WORDS: usize = 6;
 
-const LIST: &str = include_str!("../../assets/words.txt");
+const WORD_LIST: &str = include_str!("../../assets/words.txt");
 
 /// Returns the code of `material`. Different values of `purpose` give unrelated codes; the same purpose and
 /// material give the same words on every device.
 pub fn verification_code(purpose: &str, material: &[u8]) -> [&'static str; CODE_WORDS] {
-    let list: Vec<&'static str> = LIST.lines().collect();
+    let list: Vec<&'static str> = WORD_LIST.lines().collect();
     let hash = blake3::derive_key(&format!("ergo/words/1 {purpose}"), material);
     let mut out = [""; CODE_WORDS];
     for (word, byte) in out.iter_mut().zip(hash) {
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn the_list_has_256_words_that_cannot_be_confused() {
-        let list: Vec<_> = LIST.lines().collect();
+        let list: Vec<_> = WORD_LIST.lines().collect();
         assert_eq!(list.len(), 256);
         assert!(list.is_sorted());
         let starts: BTreeSet<_> = list.iter().map(|word| &word[..word.len().min(4)]).collect();

@@ -1,29 +1,29 @@
-//! The errors of bundle files, each with what to do.
+//! The errors of ergo's files. Each message says what to do.
 
 use crate::domain::{DeviceId, EventId};
 
-/// Why a file cannot be read or written.
+/// The reason why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// It does not begin with ergo's magic bytes.
+    /// The file does not begin with ergo's magic bytes.
     #[error(
         "this is not an ergo file: `ergo sync export` creates bundles, `ergo sync request` creates requests to join"
     )]
     NotErgo,
-    /// It is another kind of ergo's files than expected.
+    /// The file is of another kind than expected.
     #[error("this is a {found}, but a {expected} is expected{hint}")]
     OtherKind {
         found: &'static str,
         expected: &'static str,
-        /// What to do with it, after a separator.
+        /// What to do with the file, beginning with a separator.
         hint: &'static str,
     },
-    /// It was made by a later version.
+    /// The file was made by a later version.
     #[error(
         "the file has format version {0}, and this ergo reads version 1: import it with the newer ergo that made it"
     )]
     Newer(u8),
-    /// Its header is truncated or damaged.
+    /// The file's header is truncated or damaged.
     #[error("the file's header is damaged at byte {offset} ({what}): copy the file again from its origin")]
     Header {
         /// The offset at which reading stopped.
@@ -31,15 +31,12 @@ pub enum BundleError {
         /// What is wrong.
         what: String,
     },
-    /// It is sealed to other devices.
+    /// The bundle is sealed to other devices.
     #[error("the bundle is encrypted for {}, not for this device ({}): ask its sender to export it with `ergo sync \
         export --to` and this device's name",
         names(.sealed_to), .device.short())]
-    NotARecipient {
-        sealed_to: Vec<DeviceId>,
-        device: DeviceId,
-    },
-    /// It names this device as a recipient, but the device's key does not open the envelope.
+    NotARecipient { sealed_to: Vec<DeviceId>, device: DeviceId },
+    /// The bundle names this device as a recipient, but the device's key does not open the envelope.
     #[error("the part encrypted for this device ({}) cannot be decrypted with its key: the bundle was damaged or \
         forged", .0.short())]
     BadEnvelope(DeviceId),
@@ -49,7 +46,7 @@ pub enum BundleError {
     /// A device's key is not a valid point of the curve.
     #[error("device {} has an invalid key: nothing can be encrypted for it", .0.short())]
     BadKey(DeviceId),
-    /// It exceeds a limit.
+    /// A limit is exceeded.
     #[error("{0}")]
     Limit(String),
     /// An event was added to a section that does not exist or is already written.
@@ -69,7 +66,7 @@ fn names(devices: &[DeviceId]) -> String {
     }
 }
 
-/// A damaged part of a file; the parts before and after it were used.
+/// A damaged part of a file. The parts before and after it are used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("byte {offset}, frame {frame}: {what}")]
 pub struct BundleDamage {

@@ -5,29 +5,28 @@ use minicbor::{Decoder, Encoder};
 use super::error::BundleError;
 use crate::domain::event::{MAX_EVENT, SealedBody, SignedEvent};
 
-/// The most events of a frame.
+/// The most events in a frame.
 pub const MAX_CHUNK_EVENTS: usize = 1_024;
 
-/// The most bytes of a frame's decompressed content. A reader allocates no more than this, whatever a file
-/// declares.
+/// The most bytes of a frame's decompressed content. A reader allocates no more than this, whatever a file declares.
 pub const MAX_CHUNK_BYTES: usize = 4 * 1024 * 1024;
 
-/// Bytes of events after which a frame is written: far enough below [`MAX_CHUNK_BYTES`] for one more event.
+/// The bytes of events after which a frame is written: low enough that one more event stays below [`MAX_CHUNK_BYTES`].
 pub(super) const FLUSH_BYTES: usize = 1024 * 1024;
 
-/// The most bytes of a frame in the file: zstd and the seal may lengthen incompressible content a little.
+/// The most bytes of a frame in the file. zstd and encryption may lengthen incompressible content a little.
 pub(super) const MAX_STORED: usize = MAX_CHUNK_BYTES + MAX_CHUNK_BYTES / 128 + 1024;
 
 const _: () = assert!(FLUSH_BYTES + 2 * MAX_EVENT < MAX_CHUNK_BYTES);
 
-/// zstd's level: 3 compresses 100 MB/s on a core, and the higher ones gain 2 % on signatures.
-const LEVEL: i32 = 3;
+/// The level of zstd: 3 compresses 100 MB/s on a core, and the higher ones gain 2 % on signatures.
+const ZSTD_LEVEL: i32 = 3;
 
 pub(super) fn pack(plain: &[u8]) -> std::io::Result<Vec<u8>> {
-    zstd::bulk::compress(plain, LEVEL)
+    zstd::bulk::compress(plain, ZSTD_LEVEL)
 }
 
-/// Decompresses to exactly the declared number of bytes, which the caller has checked.
+/// Decompresses to exactly `plain` bytes, a number that the caller has checked.
 pub(super) fn unpack(packed: &[u8], plain: usize) -> Result<Vec<u8>, String> {
     let mut bytes = vec![0; plain];
     match zstd::bulk::decompress_to_buffer(packed, bytes.as_mut_slice()) {
@@ -59,7 +58,7 @@ pub(super) fn encode(events: &[SignedEvent]) -> Vec<u8> {
     bytes
 }
 
-/// Decodes the content of a frame: the valid events, and the problems of the others. Checks their form, not
+/// Decodes the content of a frame: the valid events, and the problems of the others. Checks the form of events, not
 /// their signatures.
 pub(super) fn decode(bytes: &[u8]) -> Result<(Vec<SignedEvent>, Vec<String>), String> {
     let mut input = Decoder::new(bytes);
@@ -102,7 +101,7 @@ pub(super) fn size(event: &SignedEvent) -> usize {
     event.size() + 32
 }
 
-/// Returns the error for a limit that was exceeded while writing.
+/// Returns the error for a limit that is exceeded while writing.
 pub(super) fn too_large(what: &str, bytes: usize) -> BundleError {
     BundleError::Limit(format!(
         "{what} would take {bytes} bytes; at most {MAX_CHUNK_BYTES} fit: export fewer scopes at once"

@@ -1,4 +1,4 @@
-//! The parts of a bundle besides its events, and how they are named and hashed.
+//! The parts of a bundle besides its events, with their encoding and hashes.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use crate::domain::{
     replica::{ChainEnd, SetDigest},
 };
 
-/// The first bytes of every ergo file. As in PNG, a byte above 127, a line ending and an end-of-file character
-/// reveal a program that converted the file as text.
+/// The first bytes of every ergo file. As in PNG, a byte above 127, a line ending and an end-of-file character show
+/// whether a program converted the file as text.
 pub(super) const MAGIC: [u8; 8] = *b"\x89ergo\r\n\x1a";
 
 /// The version of the format.
 pub(super) const VERSION: u8 = 1;
 
-/// The longest header, in bytes: about 200 bytes a recipient, and 40 more for each scope that it may read.
+/// The most bytes of a header: about 200 for each recipient, and 40 more for each scope that it may read.
 pub(super) const MAX_HEADER: usize = 4 * 1024 * 1024;
 
 /// The most recipients of a bundle.
@@ -25,10 +25,10 @@ pub const MAX_RECIPIENTS: usize = 1_024;
 /// The most sections of a bundle: the roster and the scopes.
 pub const MAX_SECTIONS: usize = 4_096;
 
-/// Bytes before the header: magic, kind, version, length.
+/// The bytes before the header: magic, kind, version, length.
 pub(super) const PREFIX: usize = MAGIC.len() + 6;
 
-/// Bytes before a frame's content.
+/// The bytes before a frame's content.
 pub(super) const FRAME_HEADER: usize = 13 + 32;
 
 /// The kind of an ergo file.
@@ -36,7 +36,7 @@ pub(super) const FRAME_HEADER: usize = 13 + 32;
 pub enum FileKind {
     /// A bundle, a receipt or a grant.
     Bundle,
-    /// The card of a device that asks to be admitted.
+    /// The card (join request) of a device that asks to be admitted.
     Card,
 }
 
@@ -115,7 +115,7 @@ impl<'b, C> Decode<'b, C> for BundleId {
     }
 }
 
-/// The unencrypted header of a bundle: it holds no name of a person, a team or a scope.
+/// The unencrypted header of a bundle. It holds no name of a person, a team or a scope.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct BundleHeader {
@@ -127,7 +127,7 @@ pub struct BundleHeader {
     /// The device that made the bundle and signs it at the end.
     #[n(2)]
     pub from: DeviceId,
-    /// When it was made, in milliseconds since the Unix epoch, by the maker's clock.
+    /// The time at which the bundle was made, in milliseconds since the Unix epoch, by the maker's clock.
     #[n(3)]
     pub created: u64,
     /// The number of sections, the roster included.
@@ -161,10 +161,10 @@ pub struct BundleManifest {
     /// The maker's name in the team.
     #[n(1)]
     pub from_name: String,
-    /// The `--since` of the export, for people: `all`, a date, a peer.
+    /// The `--since` of the export, for people: `all`, a date, or a peer.
     #[n(2)]
     pub since: String,
-    /// The previous bundle on the same way, if known.
+    /// The bundle that this one continues, if known.
     #[n(3)]
     pub previous: Option<BundleId>,
     /// The bundle whose arrival this one confirms.
@@ -176,13 +176,13 @@ pub struct BundleManifest {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct SectionHead {
-    /// The team's name of the scope; for section 0, the roster's.
+    /// The scope under the team's name; in section 0, the scope of the roster.
     #[n(0)]
     pub scope: Scope,
-    /// How many of its events are in this bundle.
+    /// The number of the scope's events in this bundle.
     #[n(1)]
     pub events: u64,
-    /// How far the maker's chains reach, whatever of them is in this bundle.
+    /// How far the maker's chains reach, including events that are not in this bundle.
     #[n(2)]
     pub ends: Vec<ChainEnd>,
     /// The digest of all events that the maker has of this scope.
@@ -200,7 +200,7 @@ pub(super) struct BundleTrailer {
     /// The number of events of all sections.
     #[n(1)]
     pub events: u64,
-    /// ed25519 signature of the maker over `"ergo/bundle-sig/1" ‖ digest`; see [`Transcript`].
+    /// The maker's ed25519 signature over `"ergo/bundle-sig/1" ‖ digest`; see [`Transcript`].
     #[n(2)]
     pub signature: ByteArray<64>,
 }
@@ -226,7 +226,7 @@ impl FrameKind {
     }
 }
 
-/// The head of a frame, without its check.
+/// The head of a frame, without its check hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FrameHead {
     pub kind: FrameKind,
@@ -258,7 +258,7 @@ impl FrameHead {
         })
     }
 
-    /// Returns the associated data of a frame's encryption: its position in this bundle.
+    /// Returns the associated data of a frame's encryption: the frame's position in this bundle.
     pub(super) fn context(self, bundle: BundleId, index: u64) -> Vec<u8> {
         [
             bundle.0.as_slice(),
@@ -270,7 +270,7 @@ impl FrameHead {
         .concat()
     }
 
-    /// Returns the check of a frame: a hash of its position in this bundle and every byte of it.
+    /// Returns the check hash of a frame: of its position in this bundle and all its bytes.
     pub(super) fn check(self, bundle: BundleId, index: u64, stored: &[u8]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"ergo/bundle-frame/1");
@@ -282,7 +282,7 @@ impl FrameHead {
     }
 }
 
-/// The running hash that the maker signs: the header, and the check of every frame.
+/// The running hash that the maker signs: of the header, and of the check hash of every frame.
 pub(super) struct Transcript(blake3::Hasher);
 
 impl Transcript {

@@ -1,7 +1,7 @@
-//! A note: a few signed bytes as a file, such as the card of a device that asks to be admitted.
+//! A note: a small signed file, such as the card of a device that asks to be admitted.
 //!
-//! `magic 8 | kind 1 | version 1 | length u32 | payload | device 32 | signature 64`, signed over
-//! `"ergo/note-sig/1" ‖ kind ‖ version ‖ blake3(payload)`.
+//! `magic 8 | kind 1 | version 1 | length u32 | payload | device 32 | signature 64`, signed over `"ergo/note-sig/1" ‖
+//! kind ‖ version ‖ blake3(payload)`.
 
 use std::io::{self, Read};
 
@@ -13,13 +13,13 @@ use super::{
 };
 use crate::domain::DeviceId;
 
-/// The longest payload of a note, in bytes.
+/// The most bytes of a note's payload.
 pub const MAX_NOTE: usize = 64 * 1024;
 
 /// A note with a verified signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedNote {
-    /// The device that wrote and signed it.
+    /// The device that signed the note.
     pub device: DeviceId,
     pub payload: Vec<u8>,
 }
@@ -65,7 +65,7 @@ pub fn open(mut bytes: &[u8]) -> Result<SignedNote, BundleError> {
     Ok(SignedNote { device, payload })
 }
 
-/// Reads the beginning that all ergo files share: magic, kind, version, and then bytes of declared length.
+/// Reads the beginning of any ergo file: magic, kind, version, and then as many bytes as are declared.
 pub(super) fn read_prefixed(
     input: &mut impl Read,
     kind: FileKind,

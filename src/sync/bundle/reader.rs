@@ -1,4 +1,4 @@
-//! Reads a bundle: frame by frame, in bounded memory, as far as it is readable.
+//! Reads a bundle frame by frame, in bounded memory, and as far as it is readable.
 
 use std::{
     collections::BTreeMap,
@@ -19,8 +19,8 @@ use super::{
 };
 use crate::domain::{DeviceId, SignedEvent};
 
-/// The most damages that are listed.
-const MAX_REPORTED: usize = 20;
+/// The most damaged parts that are listed.
+const MAX_LISTED_DAMAGES: usize = 20;
 
 /// A part of a bundle, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,11 +36,11 @@ pub enum BundleItem {
 /// The result of reading a bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BundleReport {
-    /// Whether all of it was there and unchanged, and the signature of its maker is valid.
+    /// Whether the bundle was whole and unchanged, and its maker's signature is valid.
     pub complete: bool,
-    /// What could not be used, the first twenty.
+    /// The damaged parts, at most twenty.
     pub damages: Vec<BundleDamage>,
-    /// The number of further damages.
+    /// The number of damaged parts that are not listed.
     pub more_damages: u64,
     /// Sections that are not sealed to this device.
     pub sealed_sections: u64,
@@ -55,9 +55,9 @@ pub struct BundleReader<R> {
     transcript: Transcript,
     offset: u64,
     frames: u64,
-    /// The kind and section of the last frame, which must not go back.
+    /// The kind and section of the last frame; the next must not come before them.
     last: Option<(FrameKind, u32)>,
-    /// Events so far; those of sealed sections are unknown.
+    /// The number of events so far, without those of sealed sections.
     events: u64,
     ended: bool,
     report: BundleReport,
@@ -132,14 +132,14 @@ impl<R: Read> BundleReader<R> {
     }
 
     fn damage(&mut self, offset: u64, what: impl Into<String>) {
-        if self.report.damages.len() < MAX_REPORTED {
+        if self.report.damages.len() < MAX_LISTED_DAMAGES {
             self.report.damages.push(BundleDamage { offset, frame: self.frames, what: what.into() });
         } else {
             self.report.more_damages += 1;
         }
     }
 
-    /// Stops reading: the rest is unreadable.
+    /// Stops reading, because the rest is unreadable.
     fn stop(&mut self, offset: u64, what: impl Into<String>) {
         self.damage(offset, what);
         self.ended = true;
@@ -150,7 +150,7 @@ impl<R: Read> BundleReader<R> {
         let begin = self.offset;
         let mut bytes = [0; FRAME_HEADER];
         if let Err(error) = self.input.read_exact(&mut bytes) {
-            self.stop(begin, cut(&error));
+            self.stop(begin, read_error(&error));
             return None;
         }
         let (fields, check) = bytes.split_at(13);
@@ -175,7 +175,7 @@ impl<R: Read> BundleReader<R> {
                 return None;
             }
             Err(error) => {
-                self.stop(begin, cut(&error));
+                self.stop(begin, read_error(&error));
                 return None;
             }
         }
@@ -257,7 +257,7 @@ impl<R: Read> BundleReader<R> {
         match self.input.read(&mut after) {
             Ok(0) => {}
             Ok(_) => return Err("there are extra bytes after the end of the bundle".to_owned()),
-            Err(error) => return Err(cut(&error)),
+            Err(error) => return Err(read_error(&error)),
         }
         self.report.complete = self.report.damages.is_empty();
         Ok(())
@@ -277,7 +277,7 @@ impl<R: Read> Iterator for BundleReader<R> {
     }
 }
 
-fn cut(error: &io::Error) -> String {
+fn read_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => "the file ends here: the rest is missing".to_owned(),
         _ => format!("reading stopped: {error}"),

@@ -24,13 +24,14 @@ type Kem = hpke::kem::X25519HkdfSha256;
 type PublicKey = <Kem as hpke::Kem>::PublicKey;
 type PrivateKey = <Kem as hpke::Kem>::PrivateKey;
 
-/// Bytes that encryption adds to a frame.
-pub(super) const TAG: usize = 16;
+/// The bytes that encryption adds to a frame.
+pub(super) const TAG_BYTES: usize = 16;
 
 /// The key of a section.
 pub(super) type SectionKey = [u8; 32];
 
-/// Random bytes derived from a seed by BLAKE3, so that the maker of a bundle passes in randomness once.
+/// A generator of random bytes, derived from a seed by BLAKE3, so that the maker of a bundle passes in randomness only
+/// once.
 pub(super) struct Randomness(blake3::OutputReader);
 
 impl Randomness {
@@ -64,7 +65,7 @@ impl rand_core::TryRng for Randomness {
 
 impl rand_core::TryCryptoRng for Randomness {}
 
-/// Returns what an envelope is bound to: this bundle of this maker, for this device.
+/// Returns the context to which an envelope is bound: this bundle of this maker, for this device.
 fn info(nonce: &[u8; 16], team: EventId, from: DeviceId, to: DeviceId) -> Vec<u8> {
     [b"ergo/bundle-seal/1".as_slice(), nonce, &team.0, &from.0, &to.0].concat()
 }
@@ -115,7 +116,7 @@ pub(super) fn open_keys(
     Ok(keys.into_iter().map(|(section, key)| (section, *key)).collect())
 }
 
-/// Returns the index of a frame as a nonce: unique within a bundle, and every bundle has its own keys.
+/// Returns the index of a frame as a nonce. It is unique within a bundle, and every bundle has its own keys.
 fn nonce(index: u64) -> Nonce {
     let mut bytes = [0; 12];
     for (to, from) in bytes.iter_mut().zip(index.to_le_bytes()) {

@@ -23,11 +23,11 @@ use crate::domain::{DeviceId, EventId, SignedEvent};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipient {
     pub device: DeviceId,
-    /// The sections that it may open besides the roster, which every recipient may.
+    /// The sections that the device may open besides the roster, which every recipient may open.
     pub sections: BTreeSet<u32>,
 }
 
-/// What to write into a bundle.
+/// The content of a bundle, except its events.
 #[derive(Clone, Debug)]
 pub struct BundlePlan {
     pub team: EventId,
@@ -39,7 +39,7 @@ pub struct BundlePlan {
     pub recipients: Option<Vec<Recipient>>,
     /// The description of the bundle.
     pub manifest: BundleManifest,
-    /// The sections, the roster first. Their numbers of events must be met.
+    /// The sections, the roster first. Exactly as many events as they declare must be written.
     pub heads: Vec<SectionHead>,
 }
 
@@ -139,7 +139,7 @@ impl<W: Write> BundleWriter<W> {
         self.id
     }
 
-    /// Adds an event; sections must come in order.
+    /// Adds an event. Sections must come in order.
     ///
     /// # Errors
     /// [`BundleError::Order`] if its section is already written or unknown, and I/O errors.
@@ -205,7 +205,7 @@ impl<W: Write> BundleWriter<W> {
         }
         let packed = event_chunk::pack(plain)?;
         let key = self.keys.get(&section).filter(|_| kind != FrameKind::Trailer);
-        let stored = packed.len() + key.map_or(0, |_| seal::TAG);
+        let stored = packed.len() + key.map_or(0, |_| seal::TAG_BYTES);
         let head = FrameHead { kind, section, stored: stored as u32, plain: plain.len() as u32 };
         let stored = match key {
             None => packed,

@@ -34,7 +34,7 @@ impl DocumentEntry {
     }
 }
 
-/// How to store a change of a document.
+/// The way to store a change of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum ChunkUpdate {
     /// Append it to the stored chunks.
@@ -54,7 +54,8 @@ pub struct DocumentSummary {
     /// BLAKE3 of its heads in ascending order: equal hashes mean equal documents.
     #[cbor(n(1), with = "minicbor::bytes")]
     pub heads: [u8; 32],
-    /// The number of operations: entries, and once more those that arrived by two ways.
+    /// The number of operations: one for each entry, and one more if an entry arrived both by an exchange and another
+    /// way.
     #[n(2)]
     pub ops: u64,
 }

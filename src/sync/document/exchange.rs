@@ -1,4 +1,4 @@
-//! The exchange of a document with a peer.
+//! The exchange of one document with a peer.
 
 use std::{
     collections::HashMap,
@@ -18,11 +18,11 @@ use crate::{
 };
 
 impl IndexDocument {
-    /// Begins an exchange on a fork. `state` is the peer state of the last exchange with this peer. If this
-    /// side `initiates`, also returns the first message, which must be sent; both sides may.
+    /// Begins an exchange on a fork. `state` is the peer state of the last exchange with this peer. If this side
+    /// `initiates`, also returns the first message, which must be sent. Both sides may initiate.
     pub fn begin_exchange(&self, state: Option<&[u8]>, initiates: bool) -> (DocumentExchange, Option<Vec<u8>>) {
-        // A state that is invalid, or names changes from before a rebuild, is dropped: this only makes a
-        // message longer.
+        // An invalid state, or one that names changes from before a rebuild, is dropped. This only makes a message
+        // longer.
         let state = state.and_then(|bytes| State::decode(bytes).ok());
         let state = state.filter(|state| state.shared_heads.iter().all(|head| self.contains_change(head)));
         let mut exchange = DocumentExchange {
@@ -40,23 +40,23 @@ impl IndexDocument {
     }
 }
 
-/// What is needed of a received change at the end of the exchange.
+/// The parts of a received change that are checked at the end of the exchange.
 struct ReceivedChange {
     first: u64,
     last: u64,
     deps: Vec<ChangeHash>,
 }
 
-/// An exchange with a peer's document, on a fork that is dropped unless it ends well.
+/// An exchange with a peer's document. Changes go to a fork, which is dropped unless the exchange succeeds.
 pub struct DocumentExchange {
     fork: IndexDocument,
     base: Vec<ChangeHash>,
     state: State,
-    /// The number of operations that the fork must have, as counted.
+    /// The expected number of operations of the fork, counted from the received changes.
     ops: u64,
     changes: HashMap<ChangeHash, ReceivedChange>,
     new: Vec<EventId>,
-    /// The received changes, byte for byte: what to store of the exchange.
+    /// The bytes of the received changes, as they are stored.
     received: Vec<u8>,
     bytes: usize,
 }
@@ -67,13 +67,13 @@ impl std::fmt::Debug for DocumentExchange {
     }
 }
 
-/// The result of a message.
+/// The result of one received message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct ExchangeStep {
     /// The message to send back.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub reply: Option<Vec<u8>>,
-    /// The entries that this message added; signatures not verified.
+    /// The entries that this message added; their signatures are not verified.
     #[n(1)]
     pub new: Vec<DocumentEntry>,
     /// Whether both sides have announced equal heads.
@@ -82,7 +82,7 @@ pub struct ExchangeStep {
 }
 
 impl DocumentExchange {
-    /// Applies a message of the peer. After an error the exchange must not be used.
+    /// Applies a message of the peer. After an error the exchange must not be used again.
     ///
     /// # Errors
     /// The rule that the peer broke.
@@ -92,7 +92,7 @@ impl DocumentExchange {
             return Err(Violation::new(ViolationCode::TooBig, format!("more than {MAX_SESSION} bytes in one session")));
         }
         let chunks = scan::message(bytes)?;
-        // From here automerge reads a peer's bytes. A panic is the peer's fault, and the fork is not used
+        // From here on automerge reads a peer's bytes. The peer is to blame for a panic, and the fork is not used
         // again.
         let taken = catch_unwind(AssertUnwindSafe(|| self.take(bytes, &chunks)));
         taken.unwrap_or_else(|_| Err(Violation::malformed("automerge panicked")))
@@ -120,8 +120,7 @@ impl DocumentExchange {
                     self.new.push(entry.id);
                     new.push(entry);
                 } else if !self.has_same_value(&entry) && !entry.verifies() {
-                    // It arrived by another way before. The author may have signed it twice, but nobody else
-                    // can.
+                    // The entry had arrived before, by another way. Only its author can have signed it twice.
                     return Err(Violation::for_event(ViolationCode::BadSignature, entry.id, ""));
                 }
             }
@@ -145,15 +144,16 @@ impl DocumentExchange {
     /// Returns the next message to the peer, in the version that the preflight check accepts.
     fn next_message(&mut self) -> Option<Vec<u8>> {
         let mut message = self.fork.doc.generate_sync_message(&mut self.state)?;
-        // A side that announces more is answered with whole documents, which cannot be inspected.
+        // If this side announced more capabilities, the peer would answer with whole documents, which cannot be
+        // inspected.
         message.flags = None;
         Some(message.encode())
     }
 
-    /// Ends the exchange: returns `main` with the received changes, and the peer state to keep.
+    /// Ends the exchange. Returns `main` with the received changes, and the peer state to keep.
     ///
     /// # Errors
-    /// If the changes are not what they seemed to be, or conflict with changes of others.
+    /// If changes are missing, differ from what was announced, or conflict with changes of others.
     pub fn finish(mut self, main: &IndexDocument) -> Result<(NextDocument, Vec<u8>), Violation> {
         let missing = self.fork.doc.get_missing_deps(&[]);
         if !missing.is_empty() {
@@ -169,19 +169,18 @@ impl DocumentExchange {
             self.fork.doc.set_actor(main.doc.get_actor().clone());
             return Ok((self.fork.next_after(main, Some(self.received), self.new), state));
         }
-        // Other changes were committed first. They conflict only if an actor used a sequence number twice.
+        // Other changes were committed first. Only an actor that used a sequence number twice makes them conflict.
         let mut document = main.clone();
         document
             .doc
             .merge(&mut self.fork.doc)
             .map_err(|error| Violation::new(ViolationCode::DuplicateSeq, error.to_string()))?;
-        // If the document was loaded again meanwhile, the fork holds more new events than this exchange
-        // brought.
+        // If the document was loaded again in the meantime, the fork holds more new events than this exchange received.
         self.new = self.fork.known.iter().filter(|id| document.known.insert(**id)).copied().collect();
         Ok((document.next_after(main, None, self.new), state))
     }
 
-    /// Checks that every change starts where its dependencies end: a jump would use up the counter.
+    /// Checks that every change starts where its dependencies end. A gap would use up the operation counter.
     fn check_counters(&self) -> Result<(), Violation> {
         for received in self.changes.values() {
             let end = |dep: &ChangeHash| match self.changes.get(dep) {

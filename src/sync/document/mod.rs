@@ -1,9 +1,9 @@
-//! The replication index of one team, scope and month: an automerge document with one map, from the id of an
-//! event to its signature and header.
+//! The replication index of one team, scope and month: an automerge document with a single map, from the id of an event
+//! to its signature and header.
 //!
-//! Architecture Invariant: a document holds nothing that is not in the store. It only tells which events two
-//! peers lack of each other, so it can be rebuilt from the events at any time. It is used in the worker process
-//! alone, see [`super::worker`].
+//! Architecture Invariant: a document holds nothing that is not in the store. It only tells two peers which events each
+//! of them lacks, so it can be rebuilt from the events at any time. Only the worker process uses it, see
+//! [`super::worker`].
 
 mod entry;
 mod exchange;
@@ -30,18 +30,18 @@ pub const SOFT_ENTRIES: usize = 10_000;
 /// The most events that a writer puts into one document.
 pub const HARD_ENTRIES: usize = 20_000;
 
-/// The actor that began every document; nobody writes as it.
+/// The actor of the first change of every document; no device writes as it.
 pub(super) const GENESIS_ACTOR: &[u8] = &[0; 16];
 
-/// The operation of [`GENESIS_ACTOR`] that made the map of entries.
+/// The number of the operation by which [`GENESIS_ACTOR`] created the map of entries.
 pub(super) const ENTRIES: u64 = 2;
 
 /// Bytes of values after which another change begins.
 const CHANGE_BYTES: usize = 1024 * 1024;
 
-/// The increments after which a document is stored as a snapshot, by number and by bytes.
-const MANY_INCREMENTS: usize = 500;
-const LARGE_INCREMENTS: usize = 4 * 1024 * 1024;
+/// The number of increments, and of their bytes, after which a document is stored as a snapshot.
+const MAX_INCREMENTS: usize = 500;
+const MAX_INCREMENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// The next state of a document, not yet committed.
 #[derive(Debug)]
@@ -53,15 +53,15 @@ pub struct NextDocument {
     pub new: Vec<EventId>,
 }
 
-/// The stored bytes are not a valid document.
+/// The error for stored bytes that are not a valid document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the stored index cannot be read: {0}")]
 pub struct UnreadableDocument(pub String);
 
-/// Why entries were not added to a document.
+/// The reason why entries were not added to a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentWriteError {
-    /// It would hold this many events, more than [`HARD_ENTRIES`].
+    /// The document would hold this many events, more than [`HARD_ENTRIES`].
     #[error("the index would hold {0} events; at most {HARD_ENTRIES} fit into one document")]
     Full(usize),
     /// automerge rejected the entries.
@@ -74,7 +74,7 @@ pub enum DocumentWriteError {
 pub struct IndexDocument {
     doc: Automerge,
     known: HashSet<EventId>,
-    /// The increments that are stored after the last snapshot, and their bytes.
+    /// The number of increments that are stored after the last snapshot, and their bytes.
     increments: usize,
     increment_bytes: usize,
 }
@@ -85,7 +85,7 @@ impl std::fmt::Debug for IndexDocument {
     }
 }
 
-/// Returns the map of entries: the same operation in every document.
+/// Returns the id of the map of entries, the same in every document.
 fn entries() -> ObjId {
     ObjId::Id(ENTRIES, ActorId::from(GENESIS_ACTOR), 0)
 }
@@ -94,10 +94,11 @@ fn commit_options() -> CommitOptions {
     CommitOptions::default().with_time(0)
 }
 
-/// Returns the document before the first write: the same bytes everywhere, or documents could not be merged.
+/// Returns the document before the first write. Its bytes must be the same everywhere, or documents could not be
+/// merged.
 fn genesis() -> Automerge {
     let mut doc = Automerge::new().with_actor(ActorId::from(GENESIS_ACTOR));
-    // Writing to a new document cannot fail; without its map, the first write would fail.
+    // Writing to a new document cannot fail. If the map were missing, the first write would fail.
     let made = doc.transact_with(
         |()| commit_options(),
         |tx| {
@@ -116,18 +117,18 @@ impl IndexDocument {
     }
 
     fn from_parts(doc: Automerge, known: HashSet<EventId>) -> Self {
-        // Every instance gets a new actor: with the old one, a restored copy would reuse sequence numbers for
-        // other changes, and the documents could never be merged again.
+        // Every instance gets a new actor. With the old one, a restored copy would reuse sequence numbers for other
+        // changes, and the documents could never be merged again.
         Self { doc: doc.with_actor(ActorId::random()), known, increments: 0, increment_bytes: 0 }
     }
 
     /// Loads a document from its chunks, oldest first; an empty one if there are none.
     ///
     /// # Errors
-    /// If they are not what [`NextDocument::chunk`] returned.
+    /// If the chunks are not those that [`NextDocument::chunk`] returned.
     pub fn load(chunks: &[Vec<u8>]) -> Result<Self, UnreadableDocument> {
         let Some(first) = chunks.first() else { return Ok(Self::empty()) };
-        let whole = first.get(scan::TYPE_AT) == Some(&scan::DOCUMENT);
+        let whole = first.get(scan::TYPE_OFFSET) == Some(&scan::DOCUMENT);
         let mut bytes = if whole { Vec::new() } else { genesis().save() };
         bytes.extend(chunks.iter().flatten());
         let unreadable = |why: &dyn std::fmt::Display| UnreadableDocument(why.to_string());
@@ -135,7 +136,7 @@ impl IndexDocument {
         if !doc.get_missing_deps(&[]).is_empty() {
             return Err(unreadable(&"a chunk is missing"));
         }
-        // A document with another beginning has its map elsewhere, and could not be merged.
+        // The map of a document with another first change is elsewhere, so the two could not be merged.
         let beginning = genesis().get_heads();
         if beginning.iter().any(|head| doc.get_change_meta_by_hash(head).is_none()) {
             return Err(unreadable(&"it does not continue the stored document"));
@@ -147,7 +148,7 @@ impl IndexDocument {
         Ok(Self { increments, increment_bytes, ..Self::from_parts(doc, known) })
     }
 
-    /// Creates the document of exactly these events, in any order: the same bytes everywhere.
+    /// Creates the document of exactly these events, in any order, with the same bytes on every device.
     ///
     /// # Errors
     /// If automerge rejects them.
@@ -157,7 +158,7 @@ impl IndexDocument {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"ergo/rebuild/1");
         for entry in &events {
-            // Signatures, too: one actor must never write two different documents.
+            // Signatures are hashed, too, since one actor must never write two different documents.
             hasher.update(&entry.id.0);
             hasher.update(&entry.signature);
         }
@@ -192,7 +193,7 @@ impl IndexDocument {
         self.known.iter().copied()
     }
 
-    /// Estimates its memory in bytes: 29 MB for 10,000 entries of 500 bytes.
+    /// Estimates the document's memory in bytes: 29 MB for 10,000 entries of 500 bytes.
     pub fn estimated_bytes(&self) -> usize {
         64 * 1024 + 2900 * self.ops() as usize
     }
@@ -205,10 +206,10 @@ impl IndexDocument {
         self.doc.get_change_meta_by_hash(change).is_some()
     }
 
-    /// Adds these events, except those that it holds.
+    /// Adds these events, except those that the document holds.
     ///
     /// # Errors
-    /// If there would be more than a document may hold.
+    /// If the document would hold more than [`HARD_ENTRIES`] events.
     pub fn with_entries(&self, entries: &[DocumentEntry]) -> Result<NextDocument, DocumentWriteError> {
         let mut seen = HashSet::new();
         let new: Vec<DocumentEntry> =
@@ -235,11 +236,11 @@ impl IndexDocument {
         if self.doc.get_heads() == heads {
             return NextDocument { document: self, chunk: None, new };
         }
-        let chunk = if before.increments >= MANY_INCREMENTS || before.increment_bytes > LARGE_INCREMENTS {
+        let chunk = if before.increments >= MAX_INCREMENTS || before.increment_bytes > MAX_INCREMENT_BYTES {
             (self.increments, self.increment_bytes) = (0, 0);
             ChunkUpdate::Snapshot(self.doc.save())
         } else {
-            // automerge compresses changes that it is asked for, and would decompress them again.
+            // automerge compresses the changes that it returns, and would decompress them again when it loads them.
             let bytes = changes.unwrap_or_else(|| self.doc.save_after(&heads));
             self.increments = before.increments + 1;
             self.increment_bytes = before.increment_bytes + bytes.len();
@@ -248,7 +249,7 @@ impl IndexDocument {
         NextDocument { document: self, chunk: Some(chunk), new }
     }
 
-    /// Adds entries that it does not hold.
+    /// Adds entries that the document does not hold.
     fn put(&mut self, new: &[DocumentEntry]) -> Result<(), DocumentWriteError> {
         let mut rest = new;
         while !rest.is_empty() {

@@ -15,7 +15,7 @@ use iroh::{
 
 use crate::sync::frame::{ALPN_PAIR, ALPN_SYNC};
 
-/// The code with which an unwanted connection is closed, as in HTTP.
+/// The code with which a connection that is not allowed is closed, as in HTTP.
 pub const FORBIDDEN: u32 = 403;
 
 /// The reason sent with [`FORBIDDEN`].
@@ -31,7 +31,7 @@ struct PolicyState {
     members: RwLock<HashSet<EndpointId>>,
     /// Devices whose invitation this device is using: they may be dialled for pairing only.
     inviters: RwLock<HashSet<EndpointId>>,
-    /// How many pairing windows are open.
+    /// The number of open pairing windows.
     pairing_windows: AtomicUsize,
 }
 
@@ -46,13 +46,13 @@ impl AccessPolicy {
         self.0.pairing_windows.load(Ordering::Relaxed) > 0
     }
 
-    /// Opens pairing to devices outside the team until the guard is dropped.
+    /// Accepts pairing with devices outside the team until the guard is dropped.
     pub(super) fn open(&self) -> PairingGuard {
         self.0.pairing_windows.fetch_add(1, Ordering::Relaxed);
         PairingGuard(self.clone())
     }
 
-    /// Allows to dial this device for pairing.
+    /// Allows this device to dial `inviter` for pairing.
     pub(super) fn allow_inviter(&self, inviter: EndpointId) {
         self.0.inviters.write().unwrap_or_else(PoisonError::into_inner).insert(inviter);
     }
@@ -84,7 +84,7 @@ impl AccessPolicy {
     }
 }
 
-/// Keeps pairing open.
+/// Pairing is open while this exists.
 #[derive(Debug)]
 pub(super) struct PairingGuard(AccessPolicy);
 

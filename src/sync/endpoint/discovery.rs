@@ -1,8 +1,8 @@
-//! Discovery of peers on the local networks: mDNS under ergo's own service name, on every network of this
+//! Discovery of peers on the local networks by mDNS, under ergo's own service name and on every network of this
 //! machine.
 //!
-//! What is announced, and on which networks, follows the endpoint's own addresses. So a machine that changes
-//! networks is found on the new one without a restart, even if that network has no way out.
+//! What is announced, and on which networks, follows the endpoint's own addresses. So a machine that changes networks
+//! is found on the new one without a restart, even if that network has no route to the internet.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -22,40 +22,39 @@ use tokio::{
 
 use super::{EndpointHandler, device_of, is_local};
 
-/// The mDNS service name.
-const SERVICE: &str = "ergo1";
+const MDNS_SERVICE: &str = "ergo1";
 
-/// How often to query while a peer is missing: a peer that arrives is found within about this time.
+/// The query interval while a peer is missing: a peer that arrives is found within about this time.
 const SEEKING_CADENCE: Duration = Duration::from_secs(5);
 
-/// How often to query while all peers are connected. A peer that arrives queries by itself and is answered at
-/// once.
+/// The query interval while all peers are connected. A peer that arrives sends a query itself and is answered at once.
 const IDLE_CADENCE: Duration = Duration::from_mins(1);
 
-/// How long to query often after this device's address changed: peers with the old one must learn of it.
+/// How long the short interval is used after this device's address changed, so that peers with the old address learn of
+/// it.
 const ADDRESS_CHANGE_PERIOD: Duration = Duration::from_secs(20);
 
-/// The target rate of responses a second, of all devices of a network together.
+/// The target rate of responses per second of all devices of a network together.
 const RESPONSE_RATE: f32 = 2.5;
 
-/// The most addresses that are announced: they must fit into one packet.
+/// The most addresses that are announced, so that they fit into one packet.
 const MAX_ANNOUNCED: usize = 16;
 
-/// Runs discovery until it is dropped.
+/// A running discovery; dropping it ends it.
 pub(super) struct Discovery {
     task: AbortHandle,
     seeking: watch::Sender<bool>,
 }
 
 impl Discovery {
-    /// Starts discovery, querying often.
+    /// Starts discovery with the short query interval.
     pub(super) fn start(endpoint: &Endpoint, handler: Arc<dyn EndpointHandler>) -> Self {
         let (seeking, wanted) = watch::channel(true);
         let task = tokio::spawn(run(endpoint.clone(), handler, wanted)).abort_handle();
         Self { task, seeking }
     }
 
-    /// Sets whether a peer is missing; if not, it queries rarely.
+    /// Sets whether a peer is missing, which makes the query interval short.
     pub(super) fn set_seeking(&self, seeking: bool) {
         self.seeking.send_if_modified(|was| std::mem::replace(was, seeking) != seeking);
     }
@@ -108,7 +107,7 @@ async fn run(endpoint: Endpoint, handler: Arc<dyn EndpointHandler>, mut seeking:
             config.cadence = SEEKING_CADENCE;
         }
         if running.as_ref().is_none_or(|(is, _)| *is != config) {
-            // Closes its sockets first.
+            // The old discovery must close its sockets first.
             drop(running.take());
             match announce(id, &config, Arc::clone(&handler)) {
                 Ok(guard) => running = Some((config, guard)),
@@ -149,7 +148,7 @@ fn announce(
 ) -> Result<DropGuard, Box<SpawnError>> {
     tracing::debug!(?config, "looking for peers by mDNS");
     let mut known = KnownPeers::default();
-    let mut discoverer = Discoverer::new(SERVICE.to_owned(), id.to_z32())
+    let mut discoverer = Discoverer::new(MDNS_SERVICE.to_owned(), id.to_z32())
         .with_cadence(config.cadence)
         .with_response_rate(RESPONSE_RATE)
         .with_multicast_interfaces_v4(config.networks.iter().copied().collect())
@@ -168,7 +167,7 @@ fn announce(
     discoverer.spawn(&Handle::current()).map_err(Box::new)
 }
 
-/// The addresses of each discovered device: responses repeat them.
+/// The addresses of each discovered device, since responses repeat them.
 #[derive(Default)]
 struct KnownPeers(HashMap<EndpointId, BTreeSet<SocketAddr>>);
 

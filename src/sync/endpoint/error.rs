@@ -1,4 +1,4 @@
-//! Why a connection or an endpoint failed.
+//! The reason why a connection or an endpoint failed.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use iroh::endpoint::{ConnectionError, TransportErrorCode};
 
 use super::FORBIDDEN;
 
-/// Why a connection or an endpoint failed.
+/// The reason why a connection or an endpoint failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
     /// Another process uses the key.
@@ -20,7 +20,7 @@ pub enum TransportError {
     /// The system refuses the port.
     #[error("cannot listen for peers: {0}")]
     Bind(String),
-    /// No address of the peer is known that this mode may use.
+    /// No known address of the peer may be used in this mode.
     #[error("no address of the peer is known")]
     NoAddress,
     /// The mode is `lan` and all known addresses of the peer are outside of the local networks.
@@ -45,7 +45,7 @@ pub fn close_error(error: &ConnectionError) -> TransportError {
     match error {
         ConnectionError::ApplicationClosed(close) if close.error_code == FORBIDDEN.into() => TransportError::NotPaired,
         ConnectionError::VersionMismatch => TransportError::Protocol(error.to_string()),
-        error if speaks_otherwise(error) => TransportError::Protocol(error.to_string()),
+        error if is_protocol_refusal(error) => TransportError::Protocol(error.to_string()),
         other => TransportError::NoAnswer(other.to_string()),
     }
 }
@@ -69,8 +69,8 @@ pub(super) fn connect_error(error: &iroh::endpoint::ConnectError, shown: String)
     }
 }
 
-/// Whether one side refused the other's protocol: the TLS alert `no_application_protocol` (RFC 7301, section 3.2).
-fn speaks_otherwise(error: &ConnectionError) -> bool {
+/// Whether one side refused the other's protocol, by the TLS alert `no_application_protocol` (RFC 7301, section 3.2).
+fn is_protocol_refusal(error: &ConnectionError) -> bool {
     let code = match error {
         ConnectionError::ConnectionClosed(close) => close.error_code,
         ConnectionError::TransportError(error) => error.code,

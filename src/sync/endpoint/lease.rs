@@ -1,4 +1,5 @@
-//! The lease of a device key: two endpoints with one key on a machine would take each other's packets.
+//! The lease of a device key. Without it, two endpoints with the same key on one machine would receive each other's
+//! packets.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -8,7 +9,7 @@ use std::{
 
 use rustix::fs::OFlags;
 
-/// The exclusive use of the device's key on this machine. The system releases it with the process.
+/// The exclusive right to use a device's key on this machine. The system releases it when the process ends.
 #[derive(Debug)]
 pub(super) struct Lease(#[expect(dead_code, reason = "This file is only used as a lock.")] File);
 
@@ -16,7 +17,7 @@ impl Lease {
     /// Takes the lease; `None` if another process holds it.
     ///
     /// # Errors
-    /// If the file cannot be opened: it belongs to somebody else, or the folder is not writable.
+    /// If the file cannot be opened, because another user owns it or the folder is not writable.
     pub(super) fn take(path: &Path) -> std::io::Result<Option<Self>> {
         let file = OpenOptions::new()
             .read(true)

@@ -1,10 +1,10 @@
 //! The network endpoint of sync: one iroh endpoint with the device's own key.
 //!
-//! It reports every address that it contacts to the [`EndpointHandler`].
+//! Every address that it contacts is reported to the [`EndpointHandler`].
 //!
-//! Architecture Invariant: in LAN mode it uses no relay, asks no name server and maps no port. It only listens,
-//! dials members of the teams at known addresses of the local networks, and, if there are members, speaks mDNS.
-//! Connections from other addresses get no answer. So a laptop in a café reveals nothing beyond its network.
+//! Architecture Invariant: in LAN mode the endpoint uses no relay, asks no name server and maps no port. It only
+//! listens, dials members of the teams at known addresses of the local networks, and, if there are members, speaks
+//! mDNS. Connections from other addresses get no answer. So a laptop in a café reveals nothing beyond its network.
 
 mod access;
 mod discovery;
@@ -44,30 +44,31 @@ pub use route::{PathKind, Route, Traffic, is_local};
 use super::frame::{ALPN_PAIR, ALPN_SYNC};
 use crate::domain::DeviceId;
 
-/// The timeout of a dial; iroh would wait 30 s for a dead address (measured).
+/// The timeout of a dial. iroh itself waits 30 s for an address that does not answer (measured).
 pub const DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The timeout of a caller's handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait for peers to learn of the close.
+/// How long closing waits for the peers to be notified.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A connection without packets for this time is closed. Both sides send a keep-alive every five seconds.
 const IDLE_TIMEOUT: VarInt = VarInt::from_u32(15_000);
 
-/// The code with which an unresponsive connection is closed.
+/// The close code for a connection whose peer does not answer.
 const UNRESPONSIVE: u32 = 410;
 
-/// Which services are contacted, and which addresses are announced, dialled and answered.
+/// The networks on which this device syncs: which services it contacts, and which addresses it announces, dials and
+/// answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NetworkMode {
-    /// Nowhere.
+    /// Sync is off.
     #[default]
     Off,
-    /// The local networks, VPNs included: no relay, no name server, no port mapping.
+    /// Only the local networks, VPNs included, without relay, name server or port mapping.
     Lan,
-    /// Anywhere, through a relay if there is no other path.
+    /// All networks, through a relay if there is no other path.
     Internet,
 }
 
@@ -82,20 +83,20 @@ impl NetworkMode {
     }
 }
 
-/// How to bind an endpoint.
+/// The options for binding an endpoint.
 #[derive(Clone)]
 pub struct EndpointOptions {
     /// The device's key: its endpoint id is the device id.
     pub key: SigningKey,
-    /// How far packets may go; not [`NetworkMode::Off`].
+    /// Must not be [`NetworkMode::Off`].
     pub mode: NetworkMode,
     /// The URL of the relay with [`NetworkMode::Internet`]; if `None`, n0's relays and directory.
     pub relay: Option<String>,
-    /// The UDP port; if `None`, one derived from the key, or any if that is taken.
+    /// The UDP port; if `None`, a port derived from the key, or any free port if that one is taken.
     pub port: Option<u16>,
-    /// Whether to use the loopback interface alone, without mDNS: for tests.
+    /// Whether to use only the loopback interface, without mDNS: for tests.
     pub loopback: bool,
-    /// The lock file that keeps two processes from using the key.
+    /// The lock file that prevents two processes from using the key.
     pub lease: Option<PathBuf>,
 }
 
@@ -111,20 +112,21 @@ impl fmt::Debug for EndpointOptions {
     }
 }
 
-/// Handles the events of an endpoint. Called on a runtime thread: it must not block.
+/// Receives the events of an endpoint. Called on a runtime thread, so it must not block.
 pub trait EndpointHandler: Send + Sync + 'static {
-    /// A peer connected. The protocol is `ergo/sync/1`, or `ergo/pair/1` while a pairing window is open.
+    /// Handles a connection from a peer. Its protocol is `ergo/sync/1`, or `ergo/pair/1` while a pairing window is
+    /// open.
     fn on_connection(&self, connection: Connection);
-    /// A device was discovered on the local network; it may be unknown.
+    /// Handles a device that was discovered on the local network. It may be unknown.
     fn on_peer_found(&self, device: DeviceId, addresses: Vec<SocketAddr>);
-    /// The addresses of this device changed: connections over the old ones may be lost.
+    /// Handles a change of this device's addresses: connections over the old ones may be lost.
     fn on_addresses_changed(&self);
-    /// Packets went to, or came from, an address. `what` is `dialled`, `accepted`, `discovery`, `relay`,
+    /// Handles a contact: packets were sent to an address or came from it. `what` is `dialled`, `accepted`, `discovery`, `relay`,
     /// `directory` or `names`.
     fn on_contact(&self, address: &str, what: &'static str);
 }
 
-/// A bound endpoint. Dropping it closes it; [`Transport::close`] also tells the peers.
+/// A bound endpoint. Dropping it closes it without notice; [`Transport::close`] also notifies the peers.
 pub struct Transport {
     endpoint: Endpoint,
     options: EndpointOptions,
@@ -182,12 +184,11 @@ impl Transport {
         device_of(self.endpoint.id())
     }
 
-    /// Returns how far packets may go.
     pub fn mode(&self) -> NetworkMode {
         self.options.mode
     }
 
-    /// Returns the addresses of this device, for people.
+    /// Returns the addresses of this device as text for people.
     pub fn addresses(&self) -> Vec<String> {
         let shown = |address: TransportAddr| match address {
             TransportAddr::Ip(address) => Some(address.to_string()),
@@ -211,8 +212,8 @@ impl Transport {
         EndpointAddr::from_parts(self.endpoint.id(), local)
     }
 
-    /// Replaces the members: who may connect, and whom this device dials. Open connections stay; their owner
-    /// closes them.
+    /// Replaces the members, who may connect and whom this device dials. Open connections stay until their owner closes
+    /// them.
     pub fn set_members(&self, members: impl IntoIterator<Item = DeviceId>) {
         self.access.set_members(members.into_iter().filter_map(endpoint_of).collect::<HashSet<_>>());
     }
@@ -233,7 +234,7 @@ impl Transport {
         }
     }
 
-    /// Sets whether a peer is missing: if not, mDNS queries rarely.
+    /// Sets whether a peer is missing, so that mDNS queries more often.
     pub fn set_seeking(&self, missing: bool) {
         if let Some(discovery) = &*self.mdns.lock().unwrap_or_else(PoisonError::into_inner) {
             discovery.set_seeking(missing);
@@ -291,7 +292,7 @@ impl Transport {
         Ok(connection)
     }
 
-    /// Closes all connections; waits at most [`CLOSE_TIMEOUT`] for the peers to learn of it.
+    /// Closes all connections; waits at most [`CLOSE_TIMEOUT`] for the peers to be notified.
     pub async fn close(&self) {
         self.accepting.abort();
         self.watching.abort();
@@ -348,11 +349,11 @@ fn default_port(key: &SigningKey) -> u16 {
     20_000 + u16::from_le_bytes([a, b]) % 12_000
 }
 
-/// n0's directory, in which devices look each other up.
+/// The directory of n0 (the company behind iroh) in which devices look each other up.
 const DIRECTORY: &str = "https://dns.iroh.link/pkarr";
 
-/// Returns what is contacted to be reachable from outside the local network; empty except in
-/// [`NetworkMode::Internet`].
+/// Returns the services that are contacted so that the device is reachable from outside the local network; empty except
+/// in [`NetworkMode::Internet`].
 fn external_contacts(options: &EndpointOptions) -> Vec<(String, &'static str)> {
     if options.mode != NetworkMode::Internet || options.loopback {
         return Vec::new();
@@ -416,7 +417,7 @@ async fn accept(endpoint: Endpoint, mode: NetworkMode, handler: Arc<dyn Endpoint
         let handler = Arc::clone(&handler);
         let from = TransportAddr::from(incoming.remote_addr());
         if mode == NetworkMode::Lan && !is_local_transport(&from) {
-            // No answer, not even a refusal: in this mode no packet leaves the local networks.
+            // Don't even refuse: in this mode no packet leaves the local networks.
             tracing::debug!(?from, "ignored a connection from outside of the local networks");
             incoming.ignore();
             continue;

@@ -1,11 +1,11 @@
-//! How a peer is reached: the kind of path, its round trip, and the bytes it carried.
+//! The route to a peer: the kind of path, the round-trip time, and the bytes carried.
 
 use std::{fmt, net::IpAddr, time::Duration};
 
 /// The kind of path to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathKind {
-    /// Within this machine or its networks, VPNs included.
+    /// To an address of this machine or its networks, VPNs included.
     Lan,
     /// To a public address, without a relay.
     Direct,
@@ -13,7 +13,6 @@ pub enum PathKind {
 }
 
 impl PathKind {
-    /// Returns the word shown.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Lan => "lan",
@@ -29,19 +28,16 @@ impl fmt::Display for PathKind {
     }
 }
 
-/// A path and its round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     pub path: PathKind,
     pub rtt: Duration,
 }
 
-/// Bytes of a connection: of its UDP packets, without their headers.
+/// The bytes of a connection's UDP packets, without their headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// To the peer.
     pub sent: u64,
-    /// From the peer.
     pub received: u64,
 }
 

@@ -13,19 +13,19 @@ use super::{
 };
 use crate::domain::{EventId, Scope, SignedEvent, roster::MAX_NAME};
 
-/// What the inviter's side needs: the invitations, a person to confirm, and the team.
+/// The services that the inviter's side needs: the invitations, a person to confirm, and the team.
 pub trait Inviter: Send + Sync {
-    /// Finds an invitation by its id. Counts the attempt: a device that tries too often is refused.
+    /// Finds an invitation by its id. Counts the attempt, since a device that tries too often is refused.
     fn find_invitation(
         &self,
         invite_id: [u8; 8],
         binding: &ChannelBinding,
     ) -> impl Future<Output = Result<Invitation, PairRefusal>> + Send;
-    /// Binds the invitation to the device for good, after its proof was verified.
+    /// Binds the invitation permanently to the device, after its proof was verified.
     fn bind_invitation(&self, joiner: &JoiningDevice) -> impl Future<Output = Result<(), PairRefusal>> + Send;
-    /// Asks a person whether the device may join. Cancelled if the device goes away.
+    /// Asks a person whether the device may join. Cancelled if the device disconnects.
     fn confirm(&self, joiner: &JoiningDevice) -> impl Future<Output = Result<(), PairRefusal>> + Send;
-    /// Admits the device, unless it is a member already, and returns the whole roster.
+    /// Admits the device unless it is already a member, and returns the whole roster.
     fn admit(&self, joiner: &JoiningDevice) -> impl Future<Output = Result<Vec<SignedEvent>, PairRefusal>> + Send;
 }
 
@@ -44,9 +44,9 @@ pub struct Invitation {
     pub role: String,
     /// The scopes that are granted; empty for all.
     pub scopes: Vec<Scope>,
-    /// How long a person has to confirm.
+    /// The time in which a person must confirm.
     pub confirm_timeout: Duration,
-    /// Whether the device was admitted before and only missed the answer: nobody is asked again.
+    /// Whether the device was admitted before and only missed the answer. Then no person is asked again.
     pub admitted: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Invitation {
 #[derive(Clone)]
 pub struct JoiningDevice {
     pub invitation: Invitation,
-    /// The connection, and so the device.
+    /// Identifies the connection, and with it the device.
     pub binding: ChannelBinding,
     /// The person that it claims to belong to.
     pub person: String,
@@ -62,10 +62,10 @@ pub struct JoiningDevice {
     pub name: String,
 }
 
-/// Serves a device that wants to join. Returns when it has the roster, was refused, or went away.
+/// Serves a device that wants to join. Returns when it has the roster, was refused, or disconnected.
 ///
 /// # Errors
-/// If the device did not join; it was notified, if possible.
+/// If the device did not join. It was notified, if possible.
 pub async fn serve_join<S>(
     stream: &mut S,
     binding: ChannelBinding,
@@ -76,7 +76,7 @@ where
 {
     match admit(stream, binding, inviter).await {
         Err(PairError::Refused(refusal)) => {
-            // It may have gone away already.
+            // The device may have disconnected already.
             let _gone = wire::send(stream, &PairMessage::Refused(refusal.as_str().to_owned())).await;
             Err(PairError::Refused(refusal))
         }
@@ -131,7 +131,7 @@ where
     }
 }
 
-/// Waits for the person's answer, as long as the device stays connected.
+/// Waits for the person's answer while the device stays connected.
 async fn wait_for_confirmation<S>(
     stream: &mut S,
     joiner: &JoiningDevice,
@@ -144,7 +144,7 @@ where
     tokio::select! {
         answer = inviter.confirm(joiner) => answer.map_err(PairError::Refused),
         () = tokio::time::sleep(confirm_timeout) => Err(PairError::Refused(PairRefusal::Unanswered)),
-        // The device has nothing to send now: any message ends the attempt.
+        // The device must not send anything now, so any message ends the attempt.
         reply = wire::receive(stream, MAX_MESSAGE, confirm_timeout + STEP_TIMEOUT) => Err(match reply {
             Ok(message) => wire::unexpected_message(&message),
             Err(error) => error,
@@ -172,7 +172,7 @@ fn pages(roster: &[SignedEvent]) -> Vec<RosterPage> {
     pages
 }
 
-/// Shortens and cleans a name as the roster requires.
+/// Removes control characters from a name and shortens it to what the roster allows.
 fn sanitize_name(name: &str) -> String {
     let mut out = String::new();
     for c in name.trim().chars().filter(|c| !c.is_control()) {

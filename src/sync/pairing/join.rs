@@ -21,18 +21,18 @@ pub struct JoinerIdentity {
 /// An attempt to join that waits for the inviter's answer.
 pub struct JoinAttempt<S> {
     stream: S,
-    /// What the inviter sent about the team.
+    /// The inviter's description of the team.
     pub welcome: Welcome,
-    /// The words to compare with the other screen.
+    /// The words to compare with the inviter's screen.
     pub verification_code: Vec<String>,
-    /// How long the inviter has to confirm.
+    /// The time in which the inviter must confirm.
     pub confirm_timeout: Duration,
 }
 
 /// Asks to join with a ticket, and returns once the verification code is known.
 ///
 /// # Errors
-/// If the other side refuses, did not make the ticket, or goes away.
+/// If the other side refuses, did not make the ticket, or disconnects.
 pub async fn request_join<S>(
     mut stream: S,
     ticket: &Ticket,
@@ -66,10 +66,10 @@ impl<S> JoinAttempt<S>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    /// Waits for the answer and passes the roster to `take`, which stores it; then tells the inviter.
+    /// Waits for the answer and passes the roster to `take`, which stores it; then notifies the inviter.
     ///
     /// # Errors
-    /// If the other side refuses or goes away, or `take` fails.
+    /// If the other side refuses or disconnects, or `take` fails.
     pub async fn finish<T>(
         mut self,
         take: impl AsyncFnOnce(Vec<SignedEvent>) -> Result<T, PairError>,
@@ -93,7 +93,7 @@ where
             }
         }
         let taken = take(roster).await?;
-        // The device is in the team, even if the inviter learns of it only at the first sync.
+        // The device belongs to the team even if the inviter is notified only by the first sync.
         let _gone = wire::send(&mut self.stream, &PairMessage::Done).await;
         Ok(taken)
     }

@@ -28,32 +28,32 @@ pub use wire::Welcome;
 
 use super::ticket::TicketError;
 
-/// The timeout of the other side's next message, if no person is asked.
+/// The timeout of the other side's next message, unless it waits for a person.
 pub const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a person has to compare the words.
+/// The time in which a person must compare the words.
 pub const CONFIRM_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Why the joiner was refused; the words are part of the protocol and never change.
+/// The reason why the joiner was refused. The words are part of the protocol and never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PairRefusal {
-    /// The invitation is unknown or the proof is wrong: the peer does not learn which.
+    /// The invitation is unknown or the proof is wrong. The peer does not learn which.
     Unknown,
     /// The invitation has expired.
     Expired,
     /// Another device has used the invitation.
     Used,
-    /// A person denied it.
+    /// A person denied the request.
     Denied,
     /// Nobody answered in time.
     Unanswered,
-    /// Too many attempts.
+    /// There were too many attempts.
     Busy,
     /// The inviting device may no longer admit devices.
     NotAdmin,
     /// The inviting side failed, through no fault of the joiner.
     Failed,
-    /// The message was not understood: another version.
+    /// A message was not understood, so the versions differ.
     Version,
 }
 
@@ -80,7 +80,7 @@ impl PairRefusal {
     }
 }
 
-/// The explanation for the joiner, with what to do.
+/// Explains the refusal to the joiner, with what to do.
 impl fmt::Display for PairRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -99,7 +99,7 @@ impl fmt::Display for PairRefusal {
     }
 }
 
-/// Why a pairing failed.
+/// The reason why a pairing failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PairError {
     /// The ticket cannot be used.
@@ -113,7 +113,7 @@ pub enum PairError {
         "the device that answered did not make this ticket, which may be a man-in-the-middle attack: nothing was joined; ask for a new ticket over another channel"
     )]
     WrongInviter,
-    /// The other side went away, or does not answer.
+    /// The other side disconnected, or does not answer.
     #[error("the connection was lost ({0}): nothing was joined; try again with the same ticket")]
     ConnectionLost(String),
     /// The other side sent an invalid message.

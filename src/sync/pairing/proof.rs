@@ -1,10 +1,10 @@
-//! The proofs that both sides have the ticket, and that nobody is between them.
+//! The proofs that both sides know the ticket's secret, and that no man in the middle is between them.
 //!
-//! The scheme is SCRAM's (RFC 5802) with BLAKE3: the inviter stores a hash that verifies the joiner's proof but
+//! The scheme is that of SCRAM (RFC 5802) with BLAKE3: the inviter stores a hash that verifies the joiner's proof but
 //! cannot create one.
 //!
-//! Architecture Invariant: both proofs and the verification code depend on keying material that TLS exports. A
-//! man in the middle has two connections with different material, so he can forward neither.
+//! Architecture Invariant: both proofs and the verification code depend on keying material that TLS exports. A man in
+//! the middle has two connections with different material, so he can forward neither proof.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use crate::{
@@ -44,14 +44,14 @@ impl SecretHash {
 }
 
 impl ChannelBinding {
-    /// Returns the joiner's proof that it has the secret.
+    /// Returns the joiner's proof that it knows the secret.
     pub fn joiner_proof(&self, secret: &InviteSecret) -> [u8; 32] {
         xor(joiner_key(secret), self.mac(&SecretHash::of(secret), "joiner"))
     }
 
     /// Verifies a joiner's proof for this secret and connection.
     pub fn verify_joiner(&self, secret_hash: &SecretHash, proof: [u8; 32]) -> bool {
-        // Hashes compare in constant time.
+        // `blake3::Hash` compares in constant time.
         blake3::hash(&xor(proof, self.mac(secret_hash, "joiner"))) == blake3::Hash::from_bytes(secret_hash.0)
     }
 
@@ -74,7 +74,8 @@ impl ChannelBinding {
         *blake3::keyed_hash(&secret_hash.0, &self.transcript(role)).as_bytes()
     }
 
-    /// All parts but the last have a fixed length.
+    /// Joins the parts that the proofs depend on. All parts but the last have a fixed length, so the result is
+    /// unambiguous.
     fn transcript(&self, role: &str) -> Vec<u8> {
         [&b"ergo/pair/1"[..], &self.exporter, &self.inviter.0, &self.joiner.0, role.as_bytes()].concat()
     }

@@ -14,13 +14,13 @@ use crate::domain::{
     event::{EventError, SealedBody},
 };
 
-/// The longest message without roster events, in bytes.
+/// The most bytes of a message without roster events.
 pub(super) const MAX_MESSAGE: usize = 16 * 1024;
 
-/// The longest message with roster events, in bytes; an event has at most 32 KiB.
+/// The most bytes of a message with roster events; an event has at most 32 KiB.
 pub(super) const MAX_ROSTER_MESSAGE: usize = 1024 * 1024;
 
-/// Bytes of roster events after which another message begins.
+/// The bytes of roster events after which another message begins.
 pub(super) const PAGE_BYTES: usize = 256 * 1024;
 
 /// The most roster events that are accepted: a team has at most 64 peers.
@@ -47,7 +47,7 @@ pub(super) enum PairMessage {
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub(super) struct PairHello {
-    /// The id of the invitation: [`super::proof::SecretHash::invite_id`].
+    /// The id of the invitation, by [`super::proof::SecretHash::invite_id`].
     #[cbor(n(0), with = "minicbor::bytes")]
     pub(super) invite: [u8; 8],
     #[cbor(n(1), with = "minicbor::bytes")]
@@ -59,7 +59,7 @@ pub(super) struct PairHello {
     pub(super) name: String,
 }
 
-/// What the inviter sends about the team, after the joiner's proof was verified.
+/// The inviter's description of the team, sent after the joiner's proof was verified.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Welcome {
@@ -82,7 +82,7 @@ pub struct Welcome {
     /// The scopes that are granted; empty for all.
     #[n(6)]
     pub scopes: Vec<Scope>,
-    /// How long a person has to confirm, in seconds.
+    /// The time in which a person must confirm, in seconds.
     #[n(7)]
     pub confirm_timeout: u64,
 }
@@ -108,7 +108,7 @@ pub(super) struct PairWireEvent {
     signature: [u8; 64],
     #[cbor(n(2), with = "minicbor::bytes")]
     salt: Option<[u8; 16]>,
-    /// Absent if redacted.
+    /// Absent if the event was redacted.
     #[cbor(n(3), with = "minicbor::bytes")]
     body: Option<Vec<u8>>,
 }
@@ -143,7 +143,7 @@ pub(super) async fn send(stream: &mut (impl AsyncWrite + Unpin), message: &PairM
     }
 }
 
-/// Receives the next message, of at most `limit` bytes. A refusal is an error.
+/// Receives the next message, of at most `limit` bytes. A refusal is returned as an error.
 pub(super) async fn receive(
     stream: &mut (impl AsyncRead + Unpin),
     limit: usize,
@@ -184,7 +184,7 @@ fn timed_out(confirm_timeout: Duration) -> PairError {
     PairError::ConnectionLost(format!("the other side sent nothing for {} s", confirm_timeout.as_secs()))
 }
 
-/// Returns the error for a message out of order.
+/// Returns the error for an unexpected message.
 pub(super) fn unexpected_message(message: &PairMessage) -> PairError {
     let what = match message {
         PairMessage::Hello(_) => "HELLO",

@@ -1,27 +1,24 @@
-//! Checks the operations of a change: each must put one new entry into the map of entries.
+//! Checks the operations of a change: each must put a new entry into the map of entries.
 
 use automerge::{
     Change, ScalarValue,
     legacy::{Key, ObjectId, Op, OpType},
 };
 
-use super::{Violation, ViolationCode, scan::TYPE_AT};
+use super::{Violation, ViolationCode, scan::TYPE_OFFSET};
 use crate::{
     domain::{EventId, event::MAX_EVENT},
     sync::document::{DocumentEntry, ENTRIES, GENESIS_ACTOR},
 };
 
-/// Bytes of a signature, with which every value begins.
-const SIGNATURE: usize = 64;
+/// The bytes of a signature, with which every value begins.
+const SIGNATURE_BYTES: usize = 64;
 
 /// Decodes a chunk that passed [`super::scan`].
-///
-/// # Errors
-/// If it is not a valid change.
 pub(in crate::sync) fn change(chunk: &[u8]) -> Result<Change, Violation> {
     let change = Change::try_from(chunk).map_err(|error| Violation::malformed(error.to_string()))?;
     // automerge silently drops a change with a wrong checksum, and whatever follows it.
-    if chunk.get(TYPE_AT - 4..TYPE_AT) != change.hash().as_ref().get(..4) {
+    if chunk.get(TYPE_OFFSET - 4..TYPE_OFFSET) != change.hash().as_ref().get(..4) {
         return Err(Violation::malformed("a change with a wrong checksum"));
     }
     Ok(change)
@@ -52,7 +49,7 @@ fn entry(op: Op) -> Result<DocumentEntry, Violation> {
     }
     let in_entries = matches!(&op.obj, ObjectId::Id(id) if id.0 == ENTRIES && id.1.to_bytes() == GENESIS_ACTOR);
     let Key::Map(key) = &op.key else { return Err(Violation::new(ViolationCode::NotAPut, "an item of a list")) };
-    // Only the canonical spelling: two keys must not name one event.
+    // Only the canonical spelling is accepted, since two keys must not name one event.
     let id = key.parse::<EventId>().ok().filter(|id| in_entries && id.to_hex() == **key);
     let Some(id) = id else { return Err(Violation::new(ViolationCode::ForeignKey, "")) };
     if !op.pred.is_empty() {
@@ -68,7 +65,7 @@ fn entry(op: Op) -> Result<DocumentEntry, Violation> {
             format!("{} bytes; at most {MAX_EVENT}", value.len()),
         ));
     }
-    let Some((signature, header)) = value.split_first_chunk::<SIGNATURE>() else {
+    let Some((signature, header)) = value.split_first_chunk::<SIGNATURE_BYTES>() else {
         return Err(Violation::for_event(ViolationCode::BadValue, id, format!("{} bytes", value.len())));
     };
     if EventId::of_header(header) != id {

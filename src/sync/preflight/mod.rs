@@ -1,12 +1,12 @@
-//! The preflight check: decides what a peer may put into a shared document.
+//! The preflight check: what a peer may put into a shared document.
 //!
-//! A document is one map, `e`, from the id of an event to its signature and header. An honest peer only ever
-//! puts new keys into it. Whatever else automerge allows (deletes, overwrites, lists, counters, compressed
-//! chunks, whole documents) is rejected: [`scan`] reads the bytes of a message, and [`inspect`] the operations
-//! of each change. Pure. Signatures are checked at import.
+//! A document is one map, `e`, from the id of an event to its signature and header. An honest peer only ever puts new
+//! keys into it. Everything else that automerge allows (deletes, overwrites, lists, counters, compressed chunks, whole
+//! documents) is rejected: [`scan`] reads the bytes of a message, and [`inspect`] the operations of each change. Pure.
+//! Signatures are checked at import.
 //!
-//! Architecture Invariant: a message is checked before automerge reads it, by code that allocates nothing by
-//! what the bytes say. So hostile bytes cannot make automerge allocate or run without limit.
+//! Architecture Invariant: a message is checked before automerge reads it, by code that allocates nothing because of
+//! what the bytes declare. So hostile bytes cannot make automerge allocate or run without limit.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub(super) mod inspect;
@@ -16,38 +16,40 @@ use std::fmt;
 
 use crate::domain::EventId;
 
-/// The longest message, in bytes: what a frame between peers holds.
+/// The most bytes of a message: what a frame between peers holds.
 pub const MAX_MESSAGE: usize = 32 * 1024 * 1024;
 
-/// The longest change, in bytes: 256 events of the largest size.
+/// The most bytes of a change: 256 events of the largest size.
 pub const MAX_CHANGE: usize = MAX_ENTRIES_PER_CHANGE * (crate::domain::event::MAX_EVENT + 128);
 
 /// The most entries that one change adds.
 pub const MAX_ENTRIES_PER_CHANGE: usize = 256;
 
-/// The most operations of a document. Peers that have not met fill a document independently, and a rebuilt one
-/// adds its entries once more, so this is far above [`super::document::HARD_ENTRIES`]. About 250 MB of memory.
+/// The most operations of a document. Peers that have not met fill a document independently, and a rebuilt document
+/// adds its entries once more, so this is far above [`super::document::HARD_ENTRIES`]. They take about 250 MB of
+/// memory.
 pub const MAX_OPS: u64 = 200_000;
 
-/// The most heads of a document, or dependencies of a change: concurrent writers.
+/// The most heads of a document, or dependencies of a change. There is one for each concurrent writer.
 const MAX_HEADS: u64 = 4096;
 
 /// The most bytes of all messages of a session.
 pub const MAX_SESSION: usize = 2 * MAX_MESSAGE;
 
-/// Checks the bytes of a message as an exchange does before automerge reads them, and returns the number of changes. For fuzzing.
+/// Checks the bytes of a message as an exchange does before automerge reads them, and returns the number of changes.
+/// For fuzzing.
 ///
 /// # Errors
-/// The rule that it breaks.
+/// The rule that the message breaks.
 #[cfg(any(test, feature = "testing"))]
 pub fn scan_message(bytes: &[u8]) -> Result<usize, Violation> {
-    // Whatever is accepted, its columns can be found again.
+    // The columns of every accepted message must be found, too.
     let changes = scan::message(bytes)?.len();
     debug_assert_eq!(scan::columns(bytes).map(|columns| columns.len()), Some(changes));
     Ok(changes)
 }
 
-/// The rule that a peer broke. The words are stable: they are stored and compared.
+/// A rule that a peer can break. The words are stable, since they are stored and compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ViolationCode {
     /// An invalid or truncated message, or a wrong checksum.
@@ -60,7 +62,7 @@ pub enum ViolationCode {
     Chunk,
     /// A change with more operations than entries allowed.
     OpBomb,
-    /// A counter that leaves no room for later writes, or does not follow from the dependencies.
+    /// An operation counter that leaves no room for later writes, or does not follow from the dependencies.
     Counter,
     /// An author, message, time or other bytes attached to a change.
     Metadata,
@@ -135,7 +137,7 @@ impl ViolationCode {
         Self::ALL.into_iter().find(|code| code.as_str() == word)
     }
 
-    /// Returns what the peer did, to follow "the peer …".
+    /// Returns what the peer did, as the end of a sentence that begins with "the peer".
     fn description(self) -> &'static str {
         match self {
             Self::Malformed => "sent an invalid message",

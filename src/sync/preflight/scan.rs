@@ -1,9 +1,8 @@
-//! Reads the bytes of a sync message and its changes without automerge, and without allocating by what the
-//! bytes say.
+//! Reads a sync message and its changes without automerge, and without allocating what the bytes declare.
 //!
 //! The formats are automerge's sync message of version 1 and its change chunk
-//! (<https://automerge.org/automerge-binary-format-spec/>). A message is read twice, here and by automerge, so
-//! that a count that would make automerge run or allocate without limit never reaches it.
+//! (<https://automerge.org/automerge-binary-format-spec/>). A message is read twice, here and by automerge, so that a
+//! count that would make automerge run or allocate without limit never reaches it.
 
 use std::ops::Range;
 
@@ -23,24 +22,24 @@ const CHANGE: u8 = 1;
 pub(in crate::sync) const DOCUMENT: u8 = 0;
 
 /// The offset of a chunk's type: after the magic bytes and the checksum.
-pub(in crate::sync) const TYPE_AT: usize = 8;
+pub(in crate::sync) const TYPE_OFFSET: usize = 8;
 
-/// The parameters of automerge's Bloom filters. Others would only cost time.
+/// The parameters of automerge's Bloom filters. Other values would only cost time.
 const BITS_PER_ENTRY: u64 = 10;
 const PROBES: u64 = 7;
 
-/// The column of a change with one value for each operation: its action.
+/// The id of the column that holds the action of each operation of a change.
 const ACTION_COLUMN: u64 = 0x42;
 const DEFLATED_COLUMN: u64 = 0x08;
 
-/// The columns of a change with the keys, and with the bytes of the values.
+/// The ids of the columns that hold the keys and the bytes of the values.
 const KEY_COLUMN: u64 = 0x15;
 const VALUE_COLUMN: u64 = 0x57;
 
 /// Bytes of an actor id.
-const ACTOR: usize = 16;
+const ACTOR_BYTES: usize = 16;
 
-/// Reads bytes from a slice. Every method returns `None` if the bytes end too early or are invalid.
+/// A reader of bytes from a slice. Every method returns `None` if the bytes end too early or are invalid.
 #[derive(Clone, Copy)]
 pub(in crate::sync) struct ByteReader<'a>(pub(in crate::sync) &'a [u8]);
 
@@ -86,7 +85,7 @@ impl<'a> ByteReader<'a> {
         None
     }
 
-    /// Reads bytes after their length.
+    /// Reads bytes that follow their length.
     pub(in crate::sync) fn prefixed(&mut self) -> Option<&'a [u8]> {
         let length = self.number()?;
         self.take(length)
@@ -109,7 +108,7 @@ pub(in crate::sync) fn message(bytes: &[u8]) -> Result<Vec<&[u8]>, Violation> {
     Ok(chunks(bytes)?.into_iter().map(|(_, chunk)| chunk).collect())
 }
 
-/// The offsets of a change's keys and values in a message: one column each.
+/// The byte ranges of a change's keys and values in a message.
 pub(in crate::sync) struct ChangeColumns {
     /// The keys, in runs.
     pub(in crate::sync) keys: Range<usize>,
@@ -124,7 +123,7 @@ pub(in crate::sync) fn columns(bytes: &[u8]) -> Option<Vec<ChangeColumns>> {
 
 /// Returns the columns of the change in `chunk`, which begins at `at`.
 fn columns_of(at: usize, chunk: &[u8]) -> Option<ChangeColumns> {
-    let mut rest = ByteReader(chunk.get(TYPE_AT + 1..)?);
+    let mut rest = ByteReader(chunk.get(TYPE_OFFSET + 1..)?);
     let mut rest = ByteReader(rest.prefixed()?);
     rest.hashes()?;
     rest.prefixed()?;
@@ -239,7 +238,7 @@ fn change(chunk: &[u8]) -> Result<(), Violation> {
     let mut rest = ByteReader(body);
     check_head_count(rest.hashes())?;
     let actor = rest.prefixed().ok_or_else(truncated)?;
-    if actor.len() != ACTOR {
+    if actor.len() != ACTOR_BYTES {
         return Err(Violation::new(ViolationCode::Metadata, format!("an actor of {} bytes", actor.len())));
     }
     let sequence = rest.number().ok_or_else(truncated)?;
@@ -252,7 +251,7 @@ fn change(chunk: &[u8]) -> Result<(), Violation> {
     let others = rest.number().ok_or_else(truncated)?;
     for _ in 0..others {
         let other = rest.prefixed().ok_or_else(truncated)?;
-        if other.len() != ACTOR {
+        if other.len() != ACTOR_BYTES {
             return Err(Violation::new(ViolationCode::Metadata, format!("an actor of {} bytes", other.len())));
         }
     }
@@ -269,7 +268,7 @@ fn change(chunk: &[u8]) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Counts the operations in the columns without reading them. Rejects bytes after the columns.
+/// Counts the operations by the action column alone. Rejects bytes after the columns.
 fn operations(rest: &mut ByteReader<'_>) -> Result<u64, Violation> {
     let columns = rest.number().ok_or_else(truncated)?;
     let (mut before, mut total, mut action) = (None, 0_u64, None);
@@ -298,7 +297,7 @@ fn operations(rest: &mut ByteReader<'_>) -> Result<u64, Violation> {
     let mut column = ByteReader(column.take(length).ok_or_else(truncated)?);
     let mut ops = 0_u64;
     while !column.0.is_empty() {
-        // A run of one value, a run of nulls, or single values.
+        // A run is a repeated value, nulls, or single values.
         let run = column.signed().ok_or_else(truncated)?;
         let count = if run == 0 { column.number().ok_or_else(truncated)? } else { run.unsigned_abs() };
         ops = ops.saturating_add(count);

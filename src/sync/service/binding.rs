@@ -1,4 +1,5 @@
-//! When the scheduler listens: it binds the endpoint for peers and pairing, and closes it after the last of them.
+//! The binding of the endpoint: the scheduler binds it while there are peers or pairing windows, and closes it after
+//! the last of them.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -18,7 +19,7 @@ use crate::sync::{
     session::SessionCommand,
 };
 
-/// How long the sessions have to end in order before the endpoint closes.
+/// The time in which sessions must end in order before the endpoint closes.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Scheduler {
@@ -56,7 +57,7 @@ impl Scheduler {
                     tracing::warn!(%error, "cannot listen for peers");
                 }
                 self.problem = Some(problem);
-                // The obstacle may go away: for example, the last socket of this device that is still closing.
+                // The obstacle may be temporary, such as the last socket of this device that is still closing.
                 self.bind_failures = self.bind_failures.saturating_add(1);
                 let wait = decisions::backoff(self.bind_failures, tasks::chance());
                 let events = self.shared.events.clone();
@@ -71,7 +72,7 @@ impl Scheduler {
         }
     }
 
-    /// Ends all sessions in order, so that the peers know that it is no failure, and closes the endpoint.
+    /// Ends all sessions in order, so that the peers don't see a failure, and closes the endpoint.
     pub(super) async fn unbind(&mut self) {
         let Some(transport) = self.transport.take() else { return };
         let deadline = Instant::now() + STOP_TIMEOUT;

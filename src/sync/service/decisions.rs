@@ -1,35 +1,34 @@
-//! The decisions of the scheduler: when a peer is dialled, which of two sessions is kept, and who gets a free
+//! The decisions of the scheduler: when a peer is dialled, which of two sessions is kept, and which peer gets a free
 //! session. Pure.
 
 use std::time::Duration;
 
 use crate::{domain::DeviceId, sync::session::SessionSide};
 
-/// The delay after the first failure.
+/// The delay of a dial after the first failure.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 
-/// The longest delay.
+/// The longest delay of a dial.
 const MAX_DELAY: Duration = Duration::from_mins(5);
 
-/// How long the device with the larger id lets the other dial first, so that the two rarely dial at once:
-/// several times what a dial takes on a local network.
+/// How long the device with the larger id lets the other dial first, so that the two rarely dial at once. Several times
+/// the duration of a dial on a local network.
 const FIRST_CALL_DELAY: Duration = Duration::from_millis(300);
 
-/// How long a peer that may be gone has to send anything.
+/// The time in which a peer that may be gone must send anything.
 pub(super) const LIVENESS_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// After this long both sides know of a session, so a peer that dials again has lost it. A dial and its
+/// The age from which both sides know of a session, so that a peer that dials again must have lost it. A dial and its
 /// handshake take less.
-const SETTLED: Duration = Duration::from_secs(15);
+const SETTLING_TIME: Duration = Duration::from_secs(15);
 
-/// Whether a session of this age is dead, because its peer has dialled again: a device with a session does not
-/// dial.
+/// Whether a session of this age is dead because its peer dialled again. A device with a live session does not dial.
 pub(super) fn is_superseded(age: Duration, restarted: bool) -> bool {
-    restarted || age > SETTLED
+    restarted || age > SETTLING_TIME
 }
 
-/// Returns the delay after this many failures in a row. `chance`, 0 to 1, spreads it from half to one and a
-/// half, so that many laptops that lost the same network do not all return at once.
+/// Returns the delay after this many consecutive failures. `chance`, 0 to 1, scales it by a half to one and a half, so
+/// that many laptops that lost the same network do not all return at once.
 pub(super) fn backoff(failures: u32, chance: f64) -> Duration {
     let doubled = FIRST_DELAY.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1).min(16)).unwrap_or(u32::MAX));
     doubled.min(MAX_DELAY).mul_f64(0.5 + chance.clamp(0.0, 1.0))
@@ -40,21 +39,21 @@ pub(super) fn first_call_delay(me: DeviceId, peer: DeviceId) -> Duration {
     if me < peer { Duration::ZERO } else { FIRST_CALL_DELAY }
 }
 
-/// The shortest time that a session lasts before a waiting peer may replace it.
+/// The age from which a waiting peer may replace a session.
 const MIN_SESSION: Duration = Duration::from_mins(1);
 
 /// Whether another session can be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Capacity {
     Free,
-    /// In place of this one.
+    /// In place of the session with this index.
     Replace(usize),
-    /// Not now.
+    /// No.
     Full,
 }
 
-/// Returns whether one more session fits beside `live`, which holds the age of each and whether it is in sync:
-/// the oldest that is in sync is replaced.
+/// Returns whether one more session fits beside `live`, which holds each session's age and whether it is in sync. The
+/// oldest that is in sync is replaced.
 pub(super) fn capacity(live: &[(Duration, bool)], most: usize) -> Capacity {
     if live.len() < most {
         return Capacity::Free;
@@ -66,14 +65,14 @@ pub(super) fn capacity(live: &[(Duration, bool)], most: usize) -> Capacity {
 /// Which of two sessions with a peer is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeptSession {
-    /// The new one; the old one ends.
+    /// The new session; the old one ends.
     New,
-    /// The old one.
+    /// The old session; the new one is rejected.
     Old,
 }
 
-/// Chooses between two sessions with one peer, the same on both sides. `old` and `new` say which side of each
-/// this device is; `dead` says that the old one is known to be over ([`is_superseded`]).
+/// Chooses between two sessions with one peer, so that both sides choose the same. `old` and `new` say which side of
+/// each session this device is. `dead` says that the old one is known to be over ([`is_superseded`]).
 pub(super) fn choose_session(
     me: DeviceId,
     peer: DeviceId,
@@ -116,7 +115,8 @@ mod tests {
         assert!(!is_superseded(Duration::from_secs(10), false), "the two called at once");
         assert!(is_superseded(Duration::from_secs(20), false));
         assert!(
-            crate::sync::endpoint::DIAL_TIMEOUT + crate::sync::session::SessionLimits::default().handshake <= SETTLED
+            crate::sync::endpoint::DIAL_TIMEOUT + crate::sync::session::SessionLimits::default().handshake
+                <= SETTLING_TIME
         );
     }
 

@@ -8,7 +8,6 @@ use crate::{domain::replica::DocumentId, engine::Engine, store::DocumentChunk, s
 pub struct EngineDocumentStore(Arc<Engine>);
 
 impl EngineDocumentStore {
-    /// Creates it for the store of `engine`.
     pub fn new(engine: Arc<Engine>) -> Self {
         Self(engine)
     }

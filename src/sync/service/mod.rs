@@ -1,8 +1,8 @@
-//! The sync service: keeps the teams of this device in sync. Owned by the daemon; it listens only if there is a
-//! peer or an open pairing window.
+//! The sync service: keeps the teams of this device in sync. The daemon owns it. It listens only if there is a peer or
+//! an open pairing window.
 //!
-//! One task, the [`scheduler`], decides who is dialled, which session is kept and what each is told. Sessions
-//! and dials are tasks of their own that report to it. Another task adds what this device writes to the
+//! One task, the [`scheduler`], decides which peers are dialled, which sessions are kept and what each is told.
+//! Sessions and dials are tasks of their own that report to it. Another task adds the events of this device to the
 //! documents.
 
 mod binding;
@@ -45,19 +45,19 @@ use crate::{
     engine::Engine,
 };
 
-/// How to start the service.
+/// The settings with which the service starts.
 #[derive(Clone)]
 pub struct ServiceSettings {
-    /// How far packets may go; if `None`, the local network once there is a peer.
+    /// The networks to sync on; if `None`, the local networks once there is a peer.
     pub mode: Option<NetworkMode>,
     /// The URL of the relay with [`NetworkMode::Internet`]; if `None`, n0's relays.
     pub relay: Option<String>,
-    /// The UDP port; if `None`, one derived from the device's key.
+    /// The UDP port; if `None`, a port derived from the device's key.
     pub port: Option<u16>,
-    /// Whether to use the loopback interface alone: for tests and for the demonstration.
+    /// Whether to use only the loopback interface: for tests and for the demonstration.
     pub loopback: bool,
     pub key: SigningKey,
-    /// The folder of the lease file, which keeps two processes on this machine from syncing with the same key.
+    /// The folder of the lease file, which prevents two processes on this machine from syncing with the same key.
     pub leases: Option<PathBuf>,
     /// The limits of the worker for documents.
     pub worker: worker::WorkerOptions,
@@ -88,15 +88,14 @@ impl fmt::Debug for ServiceSettings {
     }
 }
 
-/// Receives what the service observes. Called on a runtime thread: it must not block.
+/// Receives the events of the service. Called on a runtime thread, so it must not block.
 pub trait ServiceObserver: Send + Sync + 'static {
-    /// A peer connected, disconnected, or has a new state.
+    /// Handles a peer that connected, disconnected, or has a new state.
     fn peer(&self, team: EventId, device: DeviceId);
-    /// The roster of a team changed.
+    /// Handles a change of a team's roster.
     fn roster(&self, team: EventId);
 }
 
-/// Ignores everything.
 impl ServiceObserver for () {
     fn peer(&self, _: EventId, _: DeviceId) {}
     fn roster(&self, _: EventId) {}
@@ -104,7 +103,7 @@ impl ServiceObserver for () {
 
 /// Serves connections of devices that want to join a team.
 pub trait PairHandler: Send + Sync + 'static {
-    /// A device connected for `ergo/pair/1`. The connection ends with the future.
+    /// Serves a connection for `ergo/pair/1`. The connection ends with the future.
     fn accept(&self, connection: Connection) -> BoxFuture<'static, ()>;
 }
 
@@ -113,7 +112,7 @@ pub trait PairHandler: Send + Sync + 'static {
 pub struct Service(Arc<ServiceShared>);
 
 pub(super) struct ServiceShared {
-    /// Published by [`Service::status`]; written by the scheduler alone.
+    /// The value of [`Service::status`]; written by the scheduler alone.
     status: watch::Sender<NetworkStatus>,
     events: mpsc::UnboundedSender<SchedulerEvent>,
     dirty: Arc<Notify>,
@@ -143,7 +142,7 @@ impl Drop for PairingWindow {
 }
 
 impl Service {
-    /// Starts the service on the current runtime. Problems of the network appear in [`Service::status`].
+    /// Starts the service on the current runtime. Network problems appear in [`Service::status`].
     pub fn start(settings: ServiceSettings, engine: Arc<Engine>, observer: Arc<dyn ServiceObserver>) -> Self {
         let (events, received) = mpsc::unbounded_channel();
         let (peer_events, session_events) = mpsc::unbounded_channel();
@@ -169,47 +168,48 @@ impl Service {
         service
     }
 
-    /// Notes that this device wrote something. Cheap.
+    /// Records that this device wrote an event. Cheap.
     pub fn changed(&self) {
         self.0.dirty.notify_one();
     }
 
-    /// Applies a change of the teams or rosters: starts or stops to listen, dials new members, and ends the
-    /// sessions with former members. Returns when that is done.
+    /// Applies a change of the teams or rosters: starts or stops listening, dials new members, and ends the sessions
+    /// with former members. Returns when that is done.
     pub async fn refresh(&self) {
         self.ask(|done| SchedulerEvent::Refresh(Some(done))).await;
     }
 
-    /// Sets how far packets may go; `None` for the default.
+    /// Sets the networks to sync on; `None` for the default.
     pub async fn set_mode(&self, mode: Option<NetworkMode>) {
         self.ask(|done| SchedulerEvent::SetMode(mode, done)).await;
     }
 
-    /// Dials every peer that is not connected, or the one named, and compares with those that are. Returns the
-    /// number of this round: it is over for each peer whose [`PeerStatus::round`] is at least that.
+    /// Dials every peer that is not connected, or only the named one, and compares with those that are connected.
+    /// Returns the number of this round, which is over for each peer whose [`PeerStatus::round`] is at least that
+    /// number.
     pub async fn sync_now(&self, only: Option<DeviceId>) -> u64 {
         let (send, receive) = oneshot::channel();
         self.send_event(SchedulerEvent::SyncNow(only, send));
         receive.await.unwrap_or_default()
     }
 
-    /// Adds an address that a person gave for a peer.
+    /// Adds an address of a peer that a person entered.
     pub async fn add_address(&self, device: DeviceId, address: SocketAddr) {
         self.ask(|done| SchedulerEvent::AddAddress(device, address, done)).await;
     }
 
-    /// Returns the current state of the network. No I/O.
+    /// Returns the current state of the network, without I/O.
     pub fn status(&self) -> NetworkStatus {
         self.0.status.borrow().clone()
     }
 
-    /// Returns the state of the network as it changes.
+    /// Returns a receiver of the network's state that sees each change.
     pub fn watch(&self) -> watch::Receiver<NetworkStatus> {
         self.0.status.subscribe()
     }
 
-    /// Returns the addresses of this device, for a ticket. Hold a [`PairingWindow`] while the addresses matter,
-    /// or nothing may listen there.
+    /// Returns the addresses of this device, for a ticket. Hold a [`PairingWindow`] while the addresses are in use, or
+    /// nothing may listen there.
     ///
     /// # Errors
     /// If the mode is off, or the port cannot be bound.
@@ -217,8 +217,7 @@ impl Service {
         self.transport().await.map(|transport| transport.address())
     }
 
-    /// Lets devices outside the team pair with `handler` while the window exists. There is one handler, the
-    /// latest.
+    /// Lets devices outside the team pair with `handler` while the window exists. Only the latest handler is used.
     ///
     /// # Errors
     /// As [`Service::address`].

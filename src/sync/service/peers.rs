@@ -21,28 +21,27 @@ use crate::{
     },
 };
 
-/// The most addresses that are kept of a peer; the oldest are dropped first.
-const ADDRESSES: usize = 8;
+/// The most addresses of a peer that are kept. The oldest are dropped first.
+const MAX_ADDRESSES: usize = 8;
 
 /// A peer within a team.
 pub(super) type PeerKey = (EventId, DeviceId);
 
 /// The scheduler's handle to a running session.
 pub(super) struct SessionHandle {
-    /// Tells it from other sessions with the same peer.
+    /// Distinguishes the session from others with the same peer.
     pub(super) id: u64,
     pub(super) side: SessionSide,
     /// The peer's [`SyncContext::instance`](crate::sync::session::SyncContext::instance).
     pub(super) instance: u64,
     pub(super) commands: mpsc::UnboundedSender<SessionCommand>,
     pub(super) view: watch::Receiver<SessionView>,
-    /// Weak: the session's task owns the connection.
+    /// Weak, because the session's task owns the connection.
     pub(super) connection: WeakConnectionHandle,
-    /// When the two compare next.
+    /// The time of the next comparison.
     pub(super) compare: Instant,
-    /// When it began.
     pub(super) since: Instant,
-    /// It was told to end, to make room for another.
+    /// Whether the session was told to end, to make room for another.
     pub(super) stopping: bool,
     /// A pending liveness check: its deadline, and the bytes received when it began.
     pub(super) liveness_check: Option<(Instant, u64)>,
@@ -54,7 +53,7 @@ pub(super) struct Peer {
     pub(super) live: Option<SessionHandle>,
     pub(super) dialling: bool,
     pub(super) failures: u32,
-    /// When to dial it; `None` if there is no reason to.
+    /// The time of the next dial; `None` if none is planned.
     pub(super) due: Option<Instant>,
     pub(super) last_seen: Option<u64>,
     pub(super) last_sync: Option<u64>,
@@ -64,7 +63,7 @@ pub(super) struct Peer {
     pub(super) via: Option<endpoint::PathKind>,
     /// Events that finished sessions have stored here.
     pub(super) received: u64,
-    /// The last round that a person asked for, and the last that ended without a session.
+    /// The last round that a person asked for, and the last round that ended without a session.
     pub(super) rounds: (u64, u64),
 }
 
@@ -90,7 +89,7 @@ impl Peer {
         }
     }
 
-    /// Begins a round that a person asked for: compares if connected, else dials.
+    /// Begins a round that a person asked for: compares if the peer is connected, else dials it.
     pub(super) fn begin_round(&mut self, number: u64) {
         self.rounds.0 = number;
         if self.live.is_some() {
@@ -100,17 +99,17 @@ impl Peer {
         }
     }
 
-    /// Ends the round: the peer was not reached, or the session ended.
+    /// Ends the round, because the peer was not reached or the session ended.
     pub(super) fn end_round(&mut self) {
         self.rounds.1 = self.rounds.0;
     }
 
-    /// Whether one side rejected the other; retried after a local change.
+    /// Whether one side rejected the other. Such a peer is dialled again after a local change.
     pub(super) fn is_refused(&self) -> bool {
         self.live.is_none() && self.problem.as_ref().is_some_and(|problem| !problem.transient)
     }
 
-    /// Dials the peer after `wait`, or earlier if that is planned.
+    /// Dials the peer after `wait`, or earlier if that is already planned.
     pub(super) fn call_soon(&mut self, wait: Duration) {
         self.failures = 0;
         if self.live.is_none() {
@@ -127,20 +126,20 @@ impl Peer {
         self.problem = Some(problem);
     }
 
-    /// Adds addresses, the latest first. Returns whether anything changed.
+    /// Adds addresses in front of the older ones. Returns whether anything changed.
     pub(super) fn add_addresses(&mut self, addresses: impl IntoIterator<Item = SocketAddr>) -> bool {
         let before = self.addresses.clone();
         for address in addresses {
             self.addresses.retain(|known| *known != address);
             self.addresses.insert(0, address);
         }
-        self.addresses.truncate(ADDRESSES);
+        self.addresses.truncate(MAX_ADDRESSES);
         before != self.addresses
     }
 
     pub(super) fn send(&self, command: SessionCommand) {
         if let Some(live) = &self.live {
-            // If its task is ending, it reports that itself.
+            // If the session's task is ending, the task itself reports that.
             drop(live.commands.send(command));
         }
     }
@@ -149,7 +148,7 @@ impl Peer {
         self.live.as_ref().and_then(|live| live.connection.upgrade())
     }
 
-    /// Asks the peer to compare, and expects any packet before the deadline.
+    /// Asks the peer to compare, and expects a packet before the deadline.
     pub(super) fn liveness_check(&mut self) {
         let Some(connection) = self.connection() else { return };
         self.send(SessionCommand::Compare);
@@ -159,7 +158,7 @@ impl Peer {
         }
     }
 
-    /// Closes the connection if the peer has sent nothing since the check began.
+    /// Closes the connection if the peer has sent nothing since the liveness check began.
     pub(super) fn check_liveness(&mut self, now: Instant) {
         let Some(connection) = self.connection() else { return };
         let Some(live) = &mut self.live else { return };

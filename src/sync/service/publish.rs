@@ -1,4 +1,4 @@
-//! The published status of the scheduler, and the limits that were reached.
+//! The published status of the scheduler, and the limits that it has reached.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ impl Scheduler {
         excess.into_iter().chain(at_capacity)
     }
 
-    /// Returns whether another session may be opened; ends one that is in sync to make room.
+    /// Returns whether another session may be opened. Ends a session that is in sync if that makes room.
     pub(super) fn make_room(&mut self) -> bool {
         let now = Instant::now();
         let live: Vec<(PeerKey, Duration, bool)> = self

@@ -1,4 +1,4 @@
-//! The scheduler: the one task that decides whom to dial, which sessions to keep, and what to tell each.
+//! The scheduler: the single task that decides which peers to dial, which sessions to keep, and what to send to each.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -33,23 +33,23 @@ use crate::{
     },
 };
 
-/// How often two connected peers compare without a known change.
-pub(super) const COMPARE: Duration = Duration::from_mins(1);
+/// The interval at which two connected peers compare without a known change.
+pub(super) const COMPARE_INTERVAL: Duration = Duration::from_mins(1);
 
-/// How long to wait before the other peers are asked to compare after one has brought events: most of them have
-/// those already.
+/// The delay after which the other peers are asked to compare when one has brought events. Most of them have those
+/// already.
 pub(super) const COMPARE_DELAY: Duration = Duration::from_millis(150);
 
-/// Documents are compacted after this long without a change.
-const COMPACT_AFTER: Duration = Duration::from_secs(30);
+/// The time without a change after which documents are compacted.
+const COMPACTION_DELAY: Duration = Duration::from_secs(30);
 
-/// How long to wait before a peer is dialled again if there is no free session.
+/// The delay before a peer is dialled again if there is no free session.
 const NO_CAPACITY_RETRY: Duration = Duration::from_secs(30);
 
-/// A contact with the same address is stored again after this time.
-const LOG_CONTACT_AGAIN: Duration = Duration::from_hours(1);
+/// The time after which a contact with the same address is stored again.
+const CONTACT_LOG_INTERVAL: Duration = Duration::from_hours(1);
 
-/// What the scheduler handles, one after the other.
+/// An event that the scheduler handles. Events are handled one after the other.
 pub(super) enum SchedulerEvent {
     Refresh(Option<oneshot::Sender<()>>),
     SetMode(Option<NetworkMode>, oneshot::Sender<()>),
@@ -59,7 +59,7 @@ pub(super) enum SchedulerEvent {
     Stop(oneshot::Sender<()>),
     PairingCall(Connection),
     PeerFound(DeviceId, Vec<SocketAddr>),
-    /// This device has other addresses than before.
+    /// The addresses of this device changed.
     AddressesChanged,
     AddressContacted(String, &'static str),
     SessionEstablished(EstablishedSession, Connection),
@@ -80,31 +80,31 @@ pub(super) struct Scheduler {
     pub(super) observer: Arc<dyn ServiceObserver>,
     pub(super) me: DeviceId,
     pub(super) transport: Option<Arc<Transport>>,
-    /// Why the endpoint could not be bound or the rosters not be read.
+    /// The reason why the endpoint could not be bound or the rosters could not be read.
     pub(super) problem: Option<String>,
-    /// Why events wait to be added to documents.
+    /// The reason why events could not be added to documents.
     pub(super) flush_problem: Option<String>,
-    /// Why received events cannot be stored; cleared by the next that is.
+    /// The reason why received events cannot be stored; cleared when an event is stored.
     pub(super) storage_problem: Option<String>,
     pub(super) peers: HashMap<PeerKey, Peer>,
     pub(super) teams: watch::Sender<Vec<EventId>>,
     pub(super) flush_task: AbortHandle,
-    /// Consecutive bind failures, and the task that retries.
+    /// The number of consecutive bind failures, and the task that retries.
     pub(super) bind_failures: u32,
     pub(super) rebind_task: Option<AbortHandle>,
-    /// When to compare with the other peers of a team, and which peers brought the events.
+    /// By team: the time of the next comparison with the other peers, and the peers that brought the events.
     pub(super) pending_compares: HashMap<EventId, (Instant, HashSet<DeviceId>)>,
     pub(super) logged_contacts: HashMap<(String, &'static str), Instant>,
     pub(super) sessions: u64,
-    /// Rounds that were asked for.
+    /// The number of rounds that people asked for.
     rounds: u64,
     /// Members beyond the limit of peers.
     pub(super) excess_members: HashSet<PeerKey>,
-    /// Whether a peer waits because all sessions are taken.
+    /// Whether a peer waits because all sessions are in use.
     pub(super) at_capacity: bool,
-    /// When to compact documents: a while after the last change.
+    /// The time of the next compaction of documents, [`COMPACTION_DELAY`] after the last change.
     compaction_due: Option<Instant>,
-    /// When to look for events in quarantine whose date has come.
+    /// The time of the next check for events in quarantine whose date has come.
     quarantine_check: Instant,
 }
 
@@ -117,7 +117,7 @@ impl Scheduler {
     ) -> Self {
         let (teams, known) = watch::channel(Vec::new());
         let dirty = Arc::clone(&shared.dirty);
-        // Events may be left from before the last stop.
+        // Events may be left from before the service was last stopped.
         dirty.notify_one();
         let flush_task =
             tokio::spawn(tasks::flush(context.clone(), known, dirty, shared.events.clone())).abort_handle();
@@ -142,8 +142,8 @@ impl Scheduler {
             rounds: 0,
             excess_members: HashSet::new(),
             at_capacity: false,
-            compaction_due: Some(Instant::now() + COMPACT_AFTER),
-            quarantine_check: Instant::now() + COMPARE,
+            compaction_due: Some(Instant::now() + COMPACTION_DELAY),
+            quarantine_check: Instant::now() + COMPARE_INTERVAL,
         }
     }
 
@@ -170,7 +170,7 @@ impl Scheduler {
         }
     }
 
-    /// Returns when the next timer is due. Without a peer there is none, so that an idle daemon sleeps.
+    /// Returns the time of the next timer; `None` without a peer, so that an idle daemon sleeps.
     fn due(&self) -> Option<Instant> {
         let of_peers = self.peers.values().filter_map(|peer| match &peer.live {
             Some(live) => Some(live.liveness_check.map_or(live.compare, |(at, _)| at.min(live.compare))),
@@ -205,7 +205,7 @@ impl Scheduler {
             if let Some(live) = &mut peer.live
                 && live.compare <= now
             {
-                live.compare = now + COMPARE.mul_f64(0.8 + 0.4 * tasks::chance());
+                live.compare = now + COMPARE_INTERVAL.mul_f64(0.8 + 0.4 * tasks::chance());
                 peer.send(SessionCommand::Compare);
             }
         }
@@ -222,9 +222,10 @@ impl Scheduler {
         }
     }
 
-    /// Accepts events in quarantine whose date has come: now and each minute, although nothing arrives.
+    /// Accepts events in quarantine whose date has come, and plans the next check, which is needed although nothing
+    /// arrives.
     fn check_quarantine(&mut self) {
-        self.quarantine_check = Instant::now() + COMPARE;
+        self.quarantine_check = Instant::now() + COMPARE_INTERVAL;
         tokio::spawn(tasks::accept_due(self.context.clone(), self.teams.borrow().clone()));
     }
 
@@ -232,7 +233,7 @@ impl Scheduler {
         let (Some(transport), Some(peer)) = (self.transport.clone(), self.peers.get_mut(&key)) else { return };
         peer.due = None;
         if peer.addresses.is_empty() && transport.mode() != NetworkMode::Internet {
-            // It is dialled once an address is found.
+            // The peer is dialled once an address is found.
             peer.problem.get_or_insert_with(|| PeerProblem::from_dial_error(&TransportError::NoAddress));
             return peer.end_round();
         }
@@ -253,7 +254,7 @@ impl Scheduler {
             SchedulerEvent::Refresh(done) => {
                 self.refresh().await;
                 if let Some(done) = done {
-                    // The roster changed here: members learn of it at once.
+                    // The roster changed here. Members are notified at once.
                     for peer in self.peers.values_mut() {
                         peer.send(SessionCommand::Roster);
                         if peer.is_refused() {
@@ -339,13 +340,12 @@ impl Scheduler {
         }
     }
 
-    /// Restarts the wait before documents are compacted.
+    /// Restarts the delay before documents are compacted.
     pub(super) fn postpone_compaction(&mut self) {
-        self.compaction_due = Some(Instant::now() + COMPACT_AFTER);
+        self.compaction_due = Some(Instant::now() + COMPACTION_DELAY);
     }
 
-    /// Reads the rosters again: connects to new members, rejects former ones, and stops to listen if nobody is
-    /// left.
+    /// Reads the rosters again: connects to new members, rejects former ones, and stops listening if no peer is left.
     pub(super) async fn refresh(&mut self) {
         let rosters = match self.rosters().await {
             Ok(rosters) => rosters,
@@ -361,7 +361,7 @@ impl Scheduler {
         if self.teams.send_if_modified(|known| std::mem::replace(known, teams.clone()) != teams) {
             self.shared.dirty.notify_one();
         }
-        // Former members are told before the endpoint closes.
+        // Former members are notified before the endpoint closes.
         let has_peers = !members.is_empty() || self.peers.values().any(|peer| peer.live.is_some());
         self.bind_if_needed(has_peers).await;
         if let Some(transport) = &self.transport {
@@ -403,15 +403,16 @@ impl Scheduler {
         read.await.map_err(|error| error.to_string())
     }
 
-    /// Keeps the addresses of a peer, and dials it soon. A peer that was refused, or refused this device, is dialled
-    /// if an address is new or a person gave it (`given`): discovery reports the same addresses again and again.
+    /// Stores the addresses of a peer, and dials it soon. If one side has rejected the other, the peer is dialled only
+    /// if an address is new or a person entered it (`given`), because discovery reports the same addresses again and
+    /// again.
     async fn learn_addresses(&mut self, device: DeviceId, addresses: Vec<SocketAddr>, given: bool) {
         let keys: Vec<PeerKey> = self.peers.keys().filter(|(_, of)| *of == device).copied().collect();
         for key in keys {
             let Some(peer) = self.peers.get_mut(&key) else { continue };
             let unknown = addresses.iter().any(|address| !peer.addresses.contains(address));
             let changed = peer.add_addresses(addresses.iter().copied());
-            // The peer has other addresses than the one of its connection.
+            // If none of these is the address of the connection, the peer may have moved.
             let reached =
                 peer.connection().map(|connection| endpoint::remote_addresses(&connection)).unwrap_or_default();
             if !addresses.is_empty() && !reached.iter().any(|at| addresses.contains(at)) {
@@ -435,15 +436,15 @@ impl Scheduler {
         }
     }
 
-    /// Stores that an address was contacted.
+    /// Stores a contact with an address.
     async fn log_contact(&mut self, address: String, what: &'static str) {
         let now = Instant::now();
         let key = (address, what);
-        if self.logged_contacts.get(&key).is_some_and(|last| now.duration_since(*last) < LOG_CONTACT_AGAIN) {
+        if self.logged_contacts.get(&key).is_some_and(|last| now.duration_since(*last) < CONTACT_LOG_INTERVAL) {
             return;
         }
         let address = key.0.clone();
-        self.logged_contacts.retain(|_, last| now.duration_since(*last) < LOG_CONTACT_AGAIN);
+        self.logged_contacts.retain(|_, last| now.duration_since(*last) < CONTACT_LOG_INTERVAL);
         self.logged_contacts.insert(key, now);
         let written = self.context.engine(move |engine| {
             let now = (engine.config().clock)();

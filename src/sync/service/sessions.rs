@@ -1,4 +1,4 @@
-//! The scheduler's handling of sessions: they begin, change and end.
+//! The scheduler's handling of sessions that begin, change and end.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use tokio::{
 use super::{
     decisions::{self, KeptSession},
     peers::{PeerKey, SessionHandle},
-    scheduler::{COMPARE, COMPARE_DELAY, Scheduler},
+    scheduler::{COMPARE_DELAY, COMPARE_INTERVAL, Scheduler},
     status::PeerProblem,
     tasks,
 };
@@ -24,11 +24,11 @@ use crate::{
     },
 };
 
-/// The state of a peer that stays in sync is stored again after this many milliseconds.
+/// The interval at which the state of a peer that stays in sync is stored, in milliseconds.
 const SAVE_INTERVAL_MS: u64 = 60_000;
 
-/// A session that the peer ended, or that made room for another, counts as this many failures for the next dial:
-/// the peer dials when it is back.
+/// The number of failures by which the next dial is delayed after the peer ended the session, or after it made room for
+/// another. The peer dials when it is back.
 const CLOSED_BACKOFF: u32 = 4;
 
 impl Scheduler {
@@ -46,7 +46,7 @@ impl Scheduler {
         if established.side == SessionSide::Dialler {
             peer.dialling = false;
         }
-        // A session that is stopping is not counted any more.
+        // A session that is stopping no longer counts.
         let one_more = peer.live.as_ref().is_none_or(|live| live.stopping);
         if one_more && established.side == SessionSide::Acceptor && !self.make_room() {
             let reason = "the peer has reached its limit of sessions; it will be retried";
@@ -76,7 +76,7 @@ impl Scheduler {
             since: Instant::now(),
             stopping: false,
             liveness_check: None,
-            compare: Instant::now() + COMPARE.mul_f64(0.8 + 0.4 * tasks::chance()),
+            compare: Instant::now() + COMPARE_INTERVAL.mul_f64(0.8 + 0.4 * tasks::chance()),
         });
         peer.due = None;
         peer.problem = None;
@@ -102,7 +102,7 @@ impl Scheduler {
     }
 
     pub(super) fn handshake_failed(&mut self, device: DeviceId, team: Option<EventId>, ended: &SessionEnd) {
-        // A caller dials again itself.
+        // A peer that dialled this device dials again itself.
         let Some(peer) = team.and_then(|team| self.peers.get_mut(&(team, device))) else { return };
         peer.dialling = false;
         if peer.live.is_none() {
@@ -118,7 +118,7 @@ impl Scheduler {
         let Some(peer) = self.peers.get_mut(&key) else { return };
         let Some(view) = peer.live.as_ref().map(|live| live.view.borrow().clone()) else { return };
         if view.in_sync || view.received > 0 {
-            // The connection works: the next failure counts as the first.
+            // The connection works, so the next failure counts as the first.
             peer.failures = 0;
         }
         if view.in_sync {
@@ -152,11 +152,11 @@ impl Scheduler {
         }
         match PeerProblem::from_session_end(&ended) {
             Some(problem) => peer.fail(problem, tasks::chance()),
-            // The endpoint was closed here: the peer is dialled as soon as there is one again.
+            // The endpoint was closed here. The peer is dialled as soon as it is bound again.
             None if ended == SessionEnd::Closed && !live.stopping => {
                 peer.call_soon(decisions::first_call_delay(self.me, key.1));
             }
-            // It ended in order: it dials when it is back, and is dialled now and then.
+            // The peer ended the session in order. It dials when it is back, and is dialled occasionally.
             None => peer.due = Some(Instant::now() + decisions::backoff(CLOSED_BACKOFF, tasks::chance())),
         }
         self.save_peer(key).await;
@@ -201,7 +201,7 @@ impl Scheduler {
     }
 }
 
-/// Rejects a peer before the session begins, and lets it read why. Only the peer shows the reason.
+/// Rejects a peer before the session begins, and lets it read the reason, which only the peer shows.
 fn refuse(established: EstablishedSession, connection: Connection, code: RejectCode, reason: &'static str) {
     tokio::spawn(async move {
         established.refuse(code, reason).await;

@@ -1,4 +1,4 @@
-//! The state of the network, as it is shown, and what to do about problems.
+//! The state of the network as it is shown, with advice on problems.
 
 use std::net::SocketAddr;
 
@@ -14,11 +14,11 @@ use crate::{
 /// The state of the network.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NetworkStatus {
-    /// How far packets may go; [`NetworkMode::Off`] if nothing listens, whatever the settings say.
+    /// The networks in use; [`NetworkMode::Off`] if nothing listens, whatever the settings say.
     pub mode: NetworkMode,
     /// The addresses of this device.
     pub addresses: Vec<String>,
-    /// Problems, each with what to do.
+    /// Problems, each with advice.
     pub problems: Vec<String>,
     /// The other active members of the teams of this device.
     pub peers: Vec<PeerStatus>,
@@ -35,11 +35,11 @@ pub struct PeerStatus {
     pub route: Option<Route>,
     /// Bytes sent and received over its connection.
     pub traffic: Traffic,
-    /// Known addresses, the latest first.
+    /// The known addresses, the latest first.
     pub addresses: Vec<SocketAddr>,
-    /// When it was last connected, in milliseconds since the Unix epoch.
+    /// The time at which it was last connected, in milliseconds since the Unix epoch.
     pub last_seen: Option<u64>,
-    /// When both last had the same events, in milliseconds since the Unix epoch.
+    /// The time at which both last had the same events, in milliseconds since the Unix epoch.
     pub last_sync: Option<u64>,
     /// Events that it has and this device lacks, as far as known.
     pub missing_here: u64,
@@ -49,20 +49,20 @@ pub struct PeerStatus {
     pub in_sync: bool,
     /// Events that its sessions stored here since the service started.
     pub received: u64,
-    /// The last round that is over with it, with or without success: see [`super::Service::sync_now`].
+    /// The last round that is over with this peer, with or without success: see [`super::Service::sync_now`].
     pub round: u64,
-    /// How far its clock is ahead of ours, in milliseconds; of a live session only.
+    /// How far its clock is ahead of this device's, in milliseconds; of a live session only.
     pub clock_skew_ms: Option<i64>,
     /// Events of this device in its quarantine, as it last reported; of a live session only.
     pub not_accepted: u64,
     pub problem: Option<PeerProblem>,
 }
 
-/// A problem with a peer, and what to do.
+/// A problem with a peer, with advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerProblem {
     pub message: String,
-    /// What to do; `None` if nothing.
+    /// What the user can do; `None` if nothing.
     pub advice: Option<String>,
     /// Whether it is temporary: the peer is asleep, or the network is down.
     pub transient: bool,

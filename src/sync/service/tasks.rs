@@ -29,16 +29,16 @@ use crate::{
 /// The most sessions, handshakes included, that one peer may have open.
 const MAX_HANDSHAKES_PER_PEER: usize = 4;
 
-/// The most callers in a handshake at once.
+/// The most callers in a handshake at once, of all peers together.
 const MAX_HANDSHAKES: usize = 16;
 
-/// The pause between two flushes: events of one burst go into the same change.
+/// The pause between two flushes, so that events of one burst go into the same change.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The delay after a flush that failed.
+/// The delay after a failed flush.
 const FLUSH_RETRY: Duration = Duration::from_secs(5);
 
-/// How long to wait for the peer to read the last frames before the connection is closed.
+/// How long the peer may take to read the last frames before the connection is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Forwards the events of the endpoint to the scheduler, and performs the handshake with callers.
@@ -101,7 +101,7 @@ impl EndpointHandler for EventSender {
     }
 }
 
-/// A slot of a peer among the callers in a handshake.
+/// The slot of a caller in a handshake; dropping it frees the slot.
 struct CallerSlot(Arc<Mutex<HashMap<DeviceId, usize>>>, DeviceId);
 
 impl CallerSlot {
@@ -163,8 +163,8 @@ async fn call(
     match session::handshake(context, SessionSide::Dialler, peer, Some(team), reader, writer).await {
         Ok(established) => Ok((established, connection)),
         Err(ended) => {
-            // A rejection by the access policy arrives just after the handshake: the connection knows the
-            // reason better than the stream.
+            // A rejection by the access policy arrives just after the handshake, so the reason is in the connection
+            // rather than in the stream.
             let refused =
                 timeout(CLOSE_TIMEOUT, connection.closed()).await.ok().map(|error| endpoint::close_error(&error));
             Err(match refused {
@@ -196,7 +196,7 @@ pub(super) async fn run_session(
         }
     };
     if ended == SessionEnd::ClosedByPeer {
-        // It waits for nothing more.
+        // The peer waits for nothing more.
         connection.close(0_u32.into(), b"bye");
     } else {
         wait_for_close(&connection).await;
@@ -210,7 +210,7 @@ pub(super) async fn wait_for_close(connection: &Connection) {
     connection.close(0_u32.into(), b"bye");
 }
 
-/// Adds new events of this device to documents whenever it is woken.
+/// Adds new events of this device to documents whenever `dirty` is notified.
 pub(super) async fn flush(
     context: SyncContext,
     teams: watch::Receiver<Vec<EventId>>,
@@ -272,7 +272,7 @@ pub(super) async fn forward_events(
 /// Returns a random number.
 pub(super) fn random() -> u64 {
     let mut bytes = [0; 8];
-    // Without randomness nothing else works either; a repeated number only makes a restart harder to detect.
+    // If this fails, nothing else works either. A repeated number only makes a restart of the peer harder to detect.
     let _unlikely = getrandom::fill(&mut bytes);
     u64::from_le_bytes(bytes)
 }

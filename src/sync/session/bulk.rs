@@ -1,13 +1,13 @@
-//! Transfer of many events at once, as in a first sync: a turn leaves out what the peer can compute, and the
-//! bodies of its entries follow without a request and without ids.
+//! The transfer of many events at once, as in a first sync: a turn leaves out what the peer can compute, and the bodies
+//! of its entries follow without a request and without ids.
 //!
-//! A peer without the feature gets [`Message::Doc`] and asks for the bodies.
+//! A peer without the feature gets [`Message::Doc`] and requests the bodies.
 
 use std::collections::VecDeque;
 
 use super::{
     DocumentKey, StopReason,
-    events::{BODIES, FRAME_BYTES, QueuedResponse, bodies_of, size},
+    events::{BODY_FRAME_BYTES, BODY_PAGE_SIZE, QueuedResponse, bodies_of, size},
     exchange::TOO_MANY_BODIES,
     message_loop::SyncSession,
     stream::StreamError,
@@ -20,10 +20,11 @@ use crate::{
     },
 };
 
-/// Turns below this many bytes have too few entries to be worth the compact encoding.
-const LONG: usize = 32 * 1024;
+/// The size in bytes from which a turn is sent in the compact encoding. A shorter one has too few entries to gain from
+/// it.
+const MIN_COMPACT_BYTES: usize = 32 * 1024;
 
-/// The bodies that follow a turn and were not sent yet.
+/// The bodies that follow a turn and are not sent yet.
 pub(super) struct QueuedBodies {
     pub(super) key: DocumentKey,
     exchange: u64,
@@ -39,15 +40,15 @@ impl SyncSession<'_> {
         turn: TurnKind,
         messages: Vec<Vec<u8>>,
     ) -> Result<(), StopReason> {
-        if !self.compact || messages.iter().map(Vec::len).sum::<usize>() < LONG {
+        if !self.compact || messages.iter().map(Vec::len).sum::<usize>() < MIN_COMPACT_BYTES {
             return self.send_full_turn(key, exchange, turn, messages);
         }
         let DocumentKey { scope, month, part } = key.clone();
         let messages = messages.into_iter().map(Into::into).collect();
         let doc = DocumentMessage { scope, month, part, exchange, turn, messages };
         let made = tokio::task::spawn_blocking(move || {
-            // Up to a batch of bodies was sent ahead of the turn, or is asked for.
-            match CompactDocument::of(&doc).filter(|(_, ids)| ids.len() > index::BATCH) {
+            // If there are at most a batch of bodies, they were sent before the turn, or are requested.
+            match CompactDocument::of(&doc).filter(|(_, ids)| ids.len() > index::FLUSH_BATCH_SIZE) {
                 Some((compact, ids)) => (frame::encode(&Message::Compact(compact)), ids),
                 None => (frame::encode(&Message::Doc(doc)), Vec::new()),
             }
@@ -66,7 +67,7 @@ impl SyncSession<'_> {
 
     /// Sends the next page of the bodies that follow a turn.
     pub(super) async fn send_following(&mut self, mut rest: QueuedBodies) -> Result<(), StopReason> {
-        let page: Vec<EventId> = rest.ids.drain(..rest.ids.len().min(BODIES)).collect();
+        let page: Vec<EventId> = rest.ids.drain(..rest.ids.len().min(BODY_PAGE_SIZE)).collect();
         let (team, key, exchange) = (self.team, rest.key.clone(), rest.exchange);
         let frames = self.context.engine(move |engine| {
             let DocumentKey { scope, month, part } = key;
@@ -83,7 +84,7 @@ impl SyncSession<'_> {
                     bytes: Vec::new(),
                 };
                 let mut bytes = 0;
-                while bytes < FRAME_BYTES
+                while bytes < BODY_FRAME_BYTES
                     && let Some(body) = bodies.next()
                 {
                     bytes += body.as_ref().map_or(1, size);

@@ -1,4 +1,4 @@
-//! How a session ends: an interruption is retried quietly, a rejection is shown to a person.
+//! The end of a session: an interruption is retried silently, a rejection is shown to a person.
 
 use super::stream::StreamError;
 use crate::{
@@ -6,14 +6,14 @@ use crate::{
     sync::frame::{RejectCode, Rejection},
 };
 
-/// How a session ended, for its owner.
+/// How a session ended, as its owner sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionEnd {
     /// This side ended the session in order.
     Closed,
     /// The peer ended the session in order.
     ClosedByPeer,
-    /// The connection was lost, the peer was too slow, or this device cannot continue now: try again.
+    /// The connection was lost, the peer was too slow, or this device cannot continue now. The session is tried again.
     Interrupted(String),
     /// This side rejected the peer.
     Rejected(RejectCode, String),
@@ -21,7 +21,7 @@ pub enum SessionEnd {
     RejectedByPeer(RejectCode, String),
 }
 
-/// Why the loop of a session stopped.
+/// The reason why the loop of a session stopped.
 #[derive(Debug)]
 pub(super) enum StopReason {
     /// This side ends the session in order.
@@ -30,7 +30,7 @@ pub(super) enum StopReason {
     PeerBye,
     /// The stream failed or ended.
     Stream(StreamError),
-    /// The peer broke a rule or is not a member; it gets the reason.
+    /// The peer broke a rule or is not a member. The reason is sent to it.
     Reject(Rejection),
     /// The peer rejected this side.
     RejectedByPeer(Rejection),
@@ -90,7 +90,7 @@ impl From<StreamError> for StopReason {
 impl From<ApiError> for StopReason {
     fn from(error: ApiError) -> Self {
         match error.code {
-            // The peer is told, too: otherwise it could not explain why its events do not arrive.
+            // The peer is told, too. Otherwise it could not explain why its events are not accepted.
             ErrorCode::Unavailable => Self::reject(RejectCode::CannotStore, error.message),
             ErrorCode::Stale => Self::Stale(error.message),
             _ => Self::Local(error.to_string()),

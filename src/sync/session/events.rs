@@ -1,4 +1,4 @@
-//! What is sent beside the documents: roster events, bodies of events, and whole events to repair a document.
+//! Messages besides those of documents: roster events, bodies of events, and whole events to repair a document.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,22 +16,22 @@ use crate::{
 };
 
 /// The most events in a page.
-const PAGE: usize = 1_000;
+const EVENT_PAGE_SIZE: usize = 1_000;
 
 /// The most events whose bodies are requested or sent at once.
-pub(super) const BODIES: usize = 1_000;
+pub(super) const BODY_PAGE_SIZE: usize = 1_000;
 
-/// Bytes of bodies after which a frame is sent; a single body has at most 32 KiB.
-pub(super) const FRAME_BYTES: usize = 4 * 1024 * 1024;
+/// The bytes of bodies after which a frame is sent. A single body has at most 32 KiB.
+pub(super) const BODY_FRAME_BYTES: usize = 4 * 1024 * 1024;
 
 /// The most bytes of early bodies that are kept.
 const EARLY_BODY_BYTES: usize = 8 * 1024 * 1024;
 
 /// Bodies that arrived before their events. Beyond the limit the oldest are dropped, and requested later if they are
-/// needed: those of events that another peer brought first never are.
+/// needed. Bodies of events that another peer brought first are never needed.
 #[derive(Default)]
 pub(super) struct EarlyBodies {
-    /// Each with its place in `arrivals`.
+    /// Each body with its key in `arrivals`.
     bodies: HashMap<EventId, (u64, WireBody)>,
     arrivals: BTreeMap<u64, EventId>,
     arrived: u64,
@@ -39,7 +39,7 @@ pub(super) struct EarlyBodies {
 }
 
 impl EarlyBodies {
-    /// Keeps a body; one that comes again is dropped, since it need not have the same size.
+    /// Keeps a body. One that comes again is dropped, since it need not have the same size.
     fn put(&mut self, id: EventId, body: WireBody) {
         let size = size(&body);
         if self.bodies.contains_key(&id) || size > EARLY_BODY_BYTES {
@@ -64,12 +64,12 @@ impl EarlyBodies {
     }
 }
 
-/// The request for the missing bodies of a scope, page by page: most of them may be lost everywhere.
+/// The request for the missing bodies of a scope, page by page, since most of them may be lost on all devices.
 #[derive(Default)]
 pub(super) struct BodyRequest {
-    /// The last event that was asked for; `None` at the start.
+    /// The last event whose body was requested; `None` at the start.
     last: Option<EventId>,
-    /// Events of the page that the peer has not answered yet.
+    /// Events of the page whose bodies the peer has not sent yet.
     unanswered: HashSet<EventId>,
 }
 
@@ -81,8 +81,8 @@ pub(super) fn size(body: &WireBody) -> usize {
 /// The most requests that a peer may have open.
 const MAX_REQUESTS: usize = 256;
 
-/// A response that waits until the queue of outgoing bytes is short, so that a peer that requests much and
-/// reads nothing costs no memory.
+/// A response that waits until few bytes are unsent, so that a peer that requests much and reads nothing takes no
+/// memory.
 pub(super) enum QueuedResponse {
     /// The bodies of these events.
     Bodies(Want),
@@ -109,8 +109,9 @@ impl SyncSession<'_> {
                 let Some(roster) = engine.sync_read(|r| r.roster(&team))? else { return Ok((Vec::new(), Vec::new())) };
                 let (mut frames, mut cursor) = (Vec::new(), None);
                 loop {
-                    let page =
-                        engine.sync_read(|r| r.events_after(&team, roster.scope(), &known, cursor.as_ref(), PAGE))?;
+                    let page = engine.sync_read(|r| {
+                        r.events_after(&team, roster.scope(), &known, cursor.as_ref(), EVENT_PAGE_SIZE)
+                    })?;
                     let last = page.next.is_none();
                     frames.push(Message::Roster(EventPage { events: wire_events(&page.events), last, scope: None }));
                     match page.next {
@@ -150,10 +151,10 @@ impl SyncSession<'_> {
 
     /// Queues the bodies that the peer requested, if it may read the scope.
     pub(super) fn queue_bodies(&mut self, want: Want) -> Result<(), StopReason> {
-        if want.events.len() > BODIES {
+        if want.events.len() > BODY_PAGE_SIZE {
             return Err(StopReason::reject(
                 RejectCode::TooBig,
-                format!("WANT names {} events; at most {BODIES}", want.events.len()),
+                format!("WANT names {} events; at most {BODY_PAGE_SIZE}", want.events.len()),
             ));
         }
         if !self.shares(&want.scope) {
@@ -181,7 +182,7 @@ impl SyncSession<'_> {
             let mut rest = bodies_of(engine, team, &scope, ids)?.into_iter().peekable();
             while rest.peek().is_some() {
                 let (mut bodies, mut bytes) = (Vec::new(), 0);
-                while bytes < FRAME_BYTES
+                while bytes < BODY_FRAME_BYTES
                     && let Some((id, body)) = rest.next()
                 {
                     bytes += body.as_ref().map_or(64, size);
@@ -227,7 +228,7 @@ impl SyncSession<'_> {
         self.finish_complete().await
     }
 
-    /// Stores bodies of events that are already here.
+    /// Stores bodies of events that are already in the store.
     async fn fill(&mut self, scope: Scope, bodies: Vec<(EventId, WireBody)>) -> Result<(), StopReason> {
         if bodies.is_empty() {
             return Ok(());
@@ -242,13 +243,13 @@ impl SyncSession<'_> {
         Ok(())
     }
 
-    /// Requests the bodies that this device lacks although no redaction says so: all of them after each offer, since
-    /// the peer may have got some meanwhile.
+    /// Requests the bodies that this device lacks although they were not redacted: all of them after each offer, since
+    /// the peer may have received some in the meantime.
     pub(super) async fn request_missing_bodies(&mut self) -> Result<(), StopReason> {
         for scope in self.mine.scopes.iter().map(|offer| offer.scope.clone()).collect::<Vec<_>>() {
             let request = self.requested_bodies.entry(scope.clone()).or_default();
             request.last = None;
-            // The answer to an open page goes on from the start.
+            // If a page is open, its answer continues from the start.
             if request.unanswered.is_empty() {
                 self.request_bodies_page(scope).await?;
             }
@@ -262,7 +263,7 @@ impl SyncSession<'_> {
         let (team, of, last) = (self.team, scope.clone(), request.last);
         let missing = self
             .context
-            .engine(move |engine| engine.sync_read(|r| r.missing_bodies(&team, &of, last.as_ref(), BODIES)));
+            .engine(move |engine| engine.sync_read(|r| r.missing_bodies(&team, &of, last.as_ref(), BODY_PAGE_SIZE)));
         let events = missing.await?;
         request.last = events.last().copied();
         request.unanswered = events.iter().copied().collect();
@@ -310,7 +311,7 @@ impl SyncSession<'_> {
         let team = self.team;
         let sent = self.context.engine(move |engine| {
             let QueuedEvents { scope, known, cursor } = &queued;
-            let page = engine.sync_read(|r| r.events_after(&team, scope, known, cursor.as_ref(), PAGE))?;
+            let page = engine.sync_read(|r| r.events_after(&team, scope, known, cursor.as_ref(), EVENT_PAGE_SIZE))?;
             let last = page.next.is_none();
             queued.cursor = page.next;
             let events = EventPage { scope: Some(queued.scope.clone()), events: wire_events(&page.events), last };
@@ -379,8 +380,8 @@ impl SyncSession<'_> {
         Ok(imported)
     }
 
-    /// Counts an import in the view. Ends the session if the peer has now brought too many events that the team
-    /// does not accept.
+    /// Counts an import in the view. Ends the session if the peer has now brought too many events that the team does
+    /// not accept.
     pub(super) async fn record_import(&mut self, imported: &SyncImported) -> Result<(), StopReason> {
         self.record_progress();
         self.offer_again = true;
@@ -407,7 +408,7 @@ impl SyncSession<'_> {
     }
 }
 
-/// Returns the bodies of events of a scope, one for each id and in order, so that the peer never waits for a
+/// Returns the bodies of events of a scope, one entry for each id and in order, so that the peer never waits for a
 /// missing one.
 pub(super) fn bodies_of(
     engine: &Engine,
@@ -423,8 +424,8 @@ pub(super) fn bodies_of(
     Ok(ids.into_iter().map(|id| (id, found.remove(&id).flatten())).collect())
 }
 
-/// Stores an import, all of it or nothing. The store verifies each event; if it fails, this tells whether one
-/// was forged.
+/// Stores an import in whole or not at all. The store verifies each event. If it fails, this finds out whether one was
+/// forged.
 pub(super) fn store(engine: &Engine, import: SyncImport) -> Result<SyncImported, StopReason> {
     let events = import.events.clone();
     step::at(SessionStep::Store);

@@ -1,5 +1,4 @@
-//! The exchange of one document with the peer: turns on a fork in the worker, then the bodies, then one
-//! transaction.
+//! The exchange of one document with the peer: turns on a fork in the worker, then the bodies, then one transaction.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -25,46 +24,43 @@ use crate::{
     },
 };
 
-/// The most events that one exchange may bring: the hard limit of a document.
-const MAX_NEW: usize = crate::sync::document::HARD_ENTRIES;
+/// The most new events of one exchange: the hard limit of a document.
+const MAX_NEW_EVENTS: usize = crate::sync::document::HARD_ENTRIES;
 
-/// The most bytes of bodies that one exchange may bring: they stay in memory until all of it is stored. More is
-/// sent as events, page by page.
-const MAX_BODIES: usize = 128 * 1024 * 1024;
+/// The most bytes of bodies of one exchange, which stay in memory until all of it is stored. Beyond this, the events
+/// are sent page by page instead.
+const MAX_BODY_BYTES: usize = 128 * 1024 * 1024;
 
-/// The reason given if an exchange would bring more.
+/// The reason of the rejection if an exchange exceeds [`MAX_BODY_BYTES`].
 pub(super) const TOO_MANY_BODIES: &str =
     "the event bodies exceed the limit of one exchange and are sent as events instead";
 
-/// One document under reconciliation.
+/// An open exchange of one document.
 pub(super) struct OpenExchange {
     number: u64,
     key: DocumentKey,
-    /// Whether this side began it.
     mine: bool,
     /// Whether a turn of the peer has arrived.
     answered: bool,
     fork: worker::DocumentSession,
     /// Entries that are new to this document.
     new: Vec<DocumentEntry>,
-    /// New events whose bodies are on their way.
+    /// New events whose bodies were requested or follow.
     waiting: HashSet<EventId>,
-    /// The bodies that follow without a request, in order; `None` if the entry is not new.
+    /// The events whose bodies follow without a request, in order; `None` if the entry is not new.
     following: VecDeque<Option<EventId>>,
     bodies: HashMap<EventId, WireBody>,
     body_bytes: usize,
     converged: bool,
-    /// Whether to repeat the exchange: the document changed here meanwhile.
-    again: bool,
+    /// Whether to repeat the exchange, because the document changed here in the meantime.
+    repeat_after: bool,
 }
 
 impl OpenExchange {
-    /// Whether it has this number.
     pub(super) fn is(&self, number: u64) -> bool {
         self.number == number
     }
 
-    /// Whether this side began it.
     pub(super) fn is_mine(&self) -> bool {
         self.mine
     }
@@ -74,12 +70,12 @@ impl OpenExchange {
         self.answered
     }
 
-    /// Has the exchange repeated once it is over.
+    /// Marks the exchange to be repeated once it is over.
     pub(super) fn repeat(&mut self) {
-        self.again = true;
+        self.repeat_after = true;
     }
 
-    /// Adds the next following bodies. Returns `false` if there are more than were announced.
+    /// Adds the next bodies that follow. Returns `false` if there are more than were announced.
     pub(super) fn add_following(&mut self, bodies: Vec<Option<WireBody>>) -> bool {
         bodies.into_iter().all(|body| {
             let next = self.following.pop_front();
@@ -90,12 +86,11 @@ impl OpenExchange {
         })
     }
 
-    /// Whether it waits for this body.
     pub(super) fn waits_for(&self, id: &EventId) -> bool {
         self.waiting.contains(id)
     }
 
-    /// Adds a body, or notes that the peer has none.
+    /// Adds a body; `None` if the peer has none.
     pub(super) fn add_body(&mut self, id: EventId, body: Option<WireBody>) {
         self.waiting.remove(&id);
         if let Some(body) = body {
@@ -106,7 +101,7 @@ impl OpenExchange {
 
     /// Returns the document if its bodies exceed what one transaction may hold.
     pub(super) fn too_big(&self) -> Option<DocumentKey> {
-        (self.body_bytes > MAX_BODIES).then(|| self.key.clone())
+        (self.body_bytes > MAX_BODY_BYTES).then(|| self.key.clone())
     }
 }
 
@@ -138,7 +133,7 @@ impl SyncSession<'_> {
                     bodies: HashMap::new(),
                     body_bytes: 0,
                     converged: false,
-                    again: false,
+                    repeat_after: false,
                 };
                 Ok(Some((exchange, first)))
             }
@@ -162,7 +157,7 @@ impl SyncSession<'_> {
         Ok(self.stream.send(&Message::Doc(DocumentMessage { scope, month, part, exchange, turn, messages }))?)
     }
 
-    /// Handles a turn of the peer; `follow` names the entries whose bodies follow it.
+    /// Handles a turn of the peer. `follow` names the entries whose bodies follow the turn.
     pub(super) async fn receive_turn(
         &mut self,
         message: DocumentMessage,
@@ -176,7 +171,7 @@ impl SyncSession<'_> {
             let given_up = self.exchanges.get(&document).is_some_and(|open| open.number == number);
             if given_up
                 && let Some(open) = self.exchanges.remove(&document)
-                && open.again
+                && open.repeat_after
             {
                 self.enqueue(key);
             }
@@ -210,8 +205,8 @@ impl SyncSession<'_> {
                 Err(error) => return self.failed(key, number, error).await,
             }
         }
-        if exchange.new.len() > MAX_NEW {
-            let reason = format!("a document with more than {MAX_NEW} new events");
+        if exchange.new.len() > MAX_NEW_EVENTS {
+            let reason = format!("a document with more than {MAX_NEW_EVENTS} new events");
             return self.failed(key, number, DocumentError::TooLarge { why: reason }).await;
         }
         if !follow.is_empty() {
@@ -228,14 +223,14 @@ impl SyncSession<'_> {
         self.finish_complete().await
     }
 
-    /// Requests the bodies of new events that are not already here.
+    /// Requests the bodies of new events that this device does not have yet.
     async fn request_bodies(&mut self, exchange: &mut OpenExchange) -> Result<(), StopReason> {
         let mut seen = HashSet::new();
         exchange.new.retain(|entry| seen.insert(entry.id));
         let ids: Vec<EventId> = exchange.new.iter().map(|entry| entry.id).collect();
         let (known, ids) = self.context.engine(move |engine| Ok((engine.sync_read(|r| r.known(&ids))?, ids))).await?;
         for id in &known {
-            // Another peer brought it first: this body is not needed any more.
+            // Another peer brought the event first, so this body is not needed any more.
             self.early_bodies.take(id);
         }
         let (mut wanted, followed) = (Vec::new(), exchange.following.iter().flatten().copied().collect::<HashSet<_>>());
@@ -251,7 +246,7 @@ impl SyncSession<'_> {
                 None => wanted.push(id),
             }
         }
-        for page in wanted.chunks(events::BODIES) {
+        for page in wanted.chunks(events::BODY_PAGE_SIZE) {
             self.stream.send(&Message::Want(Want { scope: exchange.key.scope.clone(), events: page.to_vec() }))?;
         }
         exchange.waiting.extend(wanted);
@@ -269,14 +264,15 @@ impl SyncSession<'_> {
         }
     }
 
-    /// Stores events, document and peer state in one transaction, then tells the peer.
+    /// Stores events, document and peer state in one transaction, then notifies the peer.
     async fn finish(&mut self, document: DocumentId, exchange: OpenExchange) -> Result<(), StopReason> {
-        let OpenExchange { number, key, fork, new, bodies, again, .. } = exchange;
+        let OpenExchange { number, key, fork, new, bodies, repeat_after, .. } = exchange;
         if !new.is_empty() && self.peer_only_reads() {
-            // The fork is dropped: a reader's document is not merged. It may still hold what nobody else has, from a
-            // device that was lost or written before the peer became a reader, so its events are judged one by one.
+            // The fork is dropped, since a reader's document is not merged. It may still hold events that nobody else
+            // has, from a device that was lost, or written before the peer became a reader. So its events are checked
+            // one by one.
             let digest = self.theirs_of(&key).map_or_else(Default::default, |offered| offered.digest);
-            if again {
+            if repeat_after {
                 self.enqueue(key.clone());
             }
             return match self.asked_reader.insert(document, digest) {
@@ -297,7 +293,7 @@ impl SyncSession<'_> {
         let peer =
             staged.peer_state.clone().map(|state| PeerDocumentState { peer: self.peer, document, state, digest });
         let (team, from, now) = (self.team, self.peer, (self.context.engine.config().clock)());
-        // An empty document gets no row: otherwise any member could make this device store any number of them.
+        // An empty document gets no row. Otherwise any member could make this device store any number of them.
         let document_update = (changes || staged.summary.entries > 0).then(|| index::update(team, &key, &staged, []));
         let import = SyncImport { team, from: Some(from), events, document: document_update, peer, now };
         let stored = self.context.engine(move |engine| Ok(stored(engine, import, document))).await?;
@@ -322,14 +318,14 @@ impl SyncSession<'_> {
             self.stream.send(&Message::Durable(Durable { scope: key.scope.clone(), document }))?;
         }
         if changes && !self.exchanges.is_empty() {
-            // Other exchanges are open: update the progress that is shown.
+            // The shown progress changes while other exchanges are open.
             self.refresh_offer().await?;
         }
         if changes {
             self.changed = true;
             self.publish(imported.roster_changed, false);
         }
-        if again {
+        if repeat_after {
             self.enqueue(key);
         }
         Ok(())
@@ -339,17 +335,17 @@ impl SyncSession<'_> {
         offer::document_offer(&self.theirs, key)
     }
 
-    /// Pushes new events of this device: the bodies first, so that one turn is enough.
+    /// Pushes new events of this device. The bodies are sent first, so that one turn is enough.
     pub(super) async fn push(&mut self, documents: Vec<(DocumentKey, Vec<EventId>)>) -> Result<(), StopReason> {
         for (key, events) in documents {
             if !self.shares(&key.scope) {
-                // The scope may have been granted since the last look.
+                // The scope may have been granted since the offer was read.
                 self.refresh_offer().await?;
             }
             if !self.shares(&key.scope) || self.paused.contains(&key.document_id(self.team)) {
                 continue;
             }
-            if (1..=index::BATCH).contains(&events.len()) {
+            if (1..=index::FLUSH_BATCH_SIZE).contains(&events.len()) {
                 for frame in self.bodies(key.scope.clone(), events).await? {
                     self.stream.send_frame(frame)?;
                 }
@@ -360,8 +356,8 @@ impl SyncSession<'_> {
         Ok(())
     }
 
-    /// Handles a staged document that is based on another one than the stored: the first time the worker reads
-    /// it again and the exchange is repeated; the second time the document is rebuilt.
+    /// Handles a staged document that is based on a state other than the stored one. The first time, the worker loads
+    /// the document again and the exchange is repeated; the second time, the document is rebuilt.
     async fn stale(&mut self, key: DocumentKey, number: u64, why: String) -> Result<(), StopReason> {
         let document = key.document_id(self.team);
         let first = self.stale.insert(document);
@@ -425,7 +421,7 @@ impl SyncSession<'_> {
     }
 }
 
-/// Joins events and bodies. A body with another hash than its header says is treated as forged.
+/// Joins events and bodies. A body whose hash differs from the one in the header is treated as forged.
 fn complete(new: Vec<DocumentEntry>, mut bodies: HashMap<EventId, WireBody>) -> Result<Vec<SignedEvent>, String> {
     new.into_iter()
         .map(|entry| {

@@ -1,4 +1,4 @@
-//! Which documents are exchanged next, and which exchanges that the peer begins are accepted.
+//! The documents that are exchanged next, and the exchanges of the peer that are accepted.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -6,11 +6,11 @@ use super::{DocumentKey, SessionSide, StopReason, message_loop::SyncSession};
 use crate::sync::frame::{Message, RejectCode, Rejection, TurnKind};
 
 /// The most exchanges that the peer may have open, besides those that this side began.
-const MAX_OPEN: usize = 32;
+const MAX_PEER_EXCHANGES: usize = 32;
 
-/// How far the part of a document may lie beyond those that this device has of the month: earlier parts may not have
+/// How far the part of a document may exceed those that this device has of the month, since earlier parts may not have
 /// arrived yet.
-const PART_GAP: u32 = 64;
+const MAX_PART_GAP: u32 = 64;
 
 /// Documents that wait for their exchange, each once.
 #[derive(Default)]
@@ -62,7 +62,7 @@ impl SyncSession<'_> {
             && let Some(key) = self.queue.pop()
         {
             if let Some(open) = self.exchanges.get_mut(&key.document_id(self.team)) {
-                // To begin another would replace this one, and its other side would wait for answers in vain.
+                // A second exchange would replace this one, whose other side would wait for answers in vain.
                 open.repeat();
                 continue;
             }
@@ -92,34 +92,37 @@ impl SyncSession<'_> {
             let reason = format!("DOC names part {} of {}, which cannot exist", key.part, key.month);
             return Err(StopReason::reject(RejectCode::Version, reason));
         }
-        if self.paused.contains(&document) || self.exchanges.len() >= MAX_OPEN + self.context.limits.exchanges {
+        if self.paused.contains(&document) || self.exchanges.len() >= MAX_PEER_EXCHANGES + self.context.limits.exchanges
+        {
             self.send_full_turn(key, number, TurnKind::Aborted, Vec::new())?;
             return Ok(false);
         }
-        // If both began at the same time, the dialler's exchange goes on.
+        // If both began at the same time, the dialler's exchange continues.
         if let Some(open) = self.exchanges.get_mut(&document)
             && open.is_mine()
             && self.side == SessionSide::Dialler
         {
             if open.is_answered() {
-                // The peer is done with it and has more; this side waits for bodies, and begins again after that.
+                // The peer has ended that exchange and has more events. This side still waits for bodies, and begins
+                // again after that.
                 open.repeat();
                 self.send_full_turn(key, number, TurnKind::Aborted, Vec::new())?;
             }
             return Ok(false);
         }
-        // The peer's exchange starts from the current document, so it covers what this side had open or queued.
+        // The peer's exchange starts from the current document, so it covers the exchange that this side had open or
+        // queued.
         self.exchanges.remove(&document);
         self.queue.remove(key);
         Ok(true)
     }
 
-    /// Whether a document can exist: there is such a month, and parts count up from 0.
+    /// Whether a document can exist: its month is valid, and its part is plausible, since parts count up from 0.
     fn is_plausible(&self, key: &DocumentKey) -> bool {
         let scopes = self.mine.scopes.iter().filter(|offer| offer.scope == key.scope);
         let of_month = scopes.flat_map(|offer| &offer.documents).filter(|document| document.month == key.month);
         let latest = of_month.map(|document| document.part).max().unwrap_or(0);
-        key.month.exists() && key.part <= latest.saturating_add(PART_GAP)
+        key.month.exists() && key.part <= latest.saturating_add(MAX_PART_GAP)
     }
 }
 

@@ -1,5 +1,5 @@
-//! The handshake: both sides say who they are and of which team. The dialler speaks first, and a caller learns
-//! nothing before its membership is checked.
+//! The handshake, in which both sides greet and agree on a team. The dialler speaks first, and a caller learns nothing
+//! before its membership is checked.
 
 use std::time::Duration;
 
@@ -21,11 +21,9 @@ use crate::{
 /// A session after its handshake.
 pub struct EstablishedSession {
     pub(super) stream: FrameStream,
-    /// The team that it syncs.
     pub team: EventId,
     /// The other device.
     pub peer: DeviceId,
-    /// Which side this device is.
     pub side: SessionSide,
     pub(super) hello: SessionHello,
 }
@@ -44,8 +42,8 @@ impl EstablishedSession {
     }
 }
 
-/// Performs the handshake with `peer`, whose device id the transport has proven. The dialler names the team;
-/// the acceptor takes the one that the caller names, if both belong to it.
+/// Performs the handshake with `peer`, whose device id the transport has proven. The dialler names the team. The
+/// acceptor accepts the team that the caller names if both belong to it.
 ///
 /// # Errors
 /// If the peer is too slow, or one of the two is not a member of the team.

@@ -41,41 +41,42 @@ pub(super) struct SyncSession<'a> {
     /// Whether the peer understands [`Message::Compact`].
     pub(super) compact: bool,
     pub(super) roster: Option<Arc<Roster>>,
-    /// The roster events that the peer has.
+    /// How far the peer's copy of the roster reaches.
     pub(super) their_roster: Vec<ChainEnd>,
     /// The offer of this side, as last read from the store.
     pub(super) mine: Offer,
-    /// Events that this device shares with the peer and that are in no document yet: the peer cannot have got them by
-    /// an exchange.
+    /// The number of events that this device shares with the peer and that are in no document yet, so that no exchange
+    /// has brought them to the peer.
     pub(super) undocumented: u64,
-    /// The last offer of the peer, updated by what it reported since.
+    /// The last offer of the peer, updated by its later reports.
     pub(super) theirs: Offer,
     /// The last [`Offer::waiting`] that was sent to the peer.
     reported_waiting: Option<u64>,
-    /// Whether the peer has sent an offer: before that nothing is known of what it has.
+    /// Whether the peer has sent an offer. Before that, its events are unknown.
     pub(super) offered: bool,
     /// Documents that wait for their exchange.
     pub(super) queue: ExchangeQueue,
     pub(super) exchanges: HashMap<DocumentId, OpenExchange>,
-    /// The number of the next exchange that this side begins: even for the dialler, odd for the other.
+    /// The number of the next exchange that this side begins: even for the dialler, odd for the acceptor.
     pub(super) next_exchange: u64,
-    /// Documents that the two cannot merge in this session: their events are sent instead.
+    /// Documents that cannot be merged in this session. Their events are sent instead.
     pub(super) paused: HashSet<DocumentId>,
-    /// Documents whose last exchange was based on another state than the stored one.
+    /// Documents whose last exchange was based on a state other than the stored one.
     pub(super) stale: HashSet<DocumentId>,
-    /// The digest of a reader's document when its events were requested instead of merging it.
+    /// By document of a peer that only reads: the digest that it had when its events were requested instead of a merge.
     pub(super) asked_reader: HashMap<DocumentId, SetDigest>,
     /// Bodies that arrived before their events.
     pub(super) early_bodies: EarlyBodies,
     /// Responses to requests of the peer.
     pub(super) responses: VecDeque<QueuedResponse>,
-    /// Scopes of which this side has requested events.
+    /// The scopes of which this side has requested events.
     pub(super) requested_scopes: HashSet<Scope>,
-    /// Scopes whose missing bodies are being requested, outside of exchanges.
+    /// The scopes whose missing bodies are being requested, outside of exchanges.
     pub(super) requested_bodies: HashMap<Scope, BodyRequest>,
-    /// Whether to compare once all exchanges are over: something was stored, or the peer's nudge came meanwhile.
+    /// Whether to compare once all exchanges are over, because something was stored or the peer's nudge came in the
+    /// meantime.
     pub(super) changed: bool,
-    /// The round that a person asked for: over once the peer itself reports the same events.
+    /// The round that a person asked for. It is over once the peer itself reports the same events.
     round: Option<u64>,
     /// Whether something was stored, here or at the peer, since the peer's last offer.
     pub(super) offer_again: bool,
@@ -191,7 +192,7 @@ impl<'a> SyncSession<'a> {
         let drained = self.stream.drained();
         tokio::select! {
             biased;
-            // First, so that a peer that sends without a pause cannot keep its session after a rejection.
+            // Commands come first, so that a peer that sends without a pause cannot keep its session after a rejection.
             command = commands.recv() => self.command(command.unwrap_or(SessionCommand::Stop)).await,
             message = self.stream.next() => {
                 self.last_received = Instant::now();
@@ -209,23 +210,23 @@ impl<'a> SyncSession<'a> {
         }
     }
 
-    /// Whether the peer owes an answer.
+    /// Whether an answer of the peer is pending.
     fn is_waiting(&self) -> bool {
         !self.exchanges.is_empty() || !self.requested_scopes.is_empty()
     }
 
-    /// Returns when to give up; `None` if the peer owes nothing and may be silent.
+    /// Returns when the session times out; `None` if no answer is pending, since the peer may then be silent.
     fn deadline(&self) -> Option<Instant> {
         let limits = self.context.limits;
         self.is_waiting().then(|| (self.last_received + limits.idle).min(self.last_progress + limits.progress))
     }
 
-    /// Notes that something was stored.
+    /// Restarts the timeout of progress, because something was stored.
     pub(super) fn record_progress(&mut self) {
         self.last_progress = Instant::now();
     }
 
-    /// Starts the timeouts if the peer begins to owe an answer now.
+    /// Restarts the timeouts if no answer was pending until now.
     pub(super) fn start_waiting(&mut self) {
         if !self.is_waiting() {
             self.last_received = Instant::now();
@@ -279,7 +280,7 @@ impl<'a> SyncSession<'a> {
             }
             SessionCommand::Round(number) => {
                 self.round = Some(number);
-                // Unlike a hash, an offer is always answered.
+                // Unlike a nudge, an offer is always answered.
                 self.offer(true).await
             }
             SessionCommand::Offer => self.offer(false).await,
@@ -290,7 +291,7 @@ impl<'a> SyncSession<'a> {
             }
             SessionCommand::Stop => Err(StopReason::Bye),
             SessionCommand::Reject(refused) => {
-                // From the roster a device learns by whom, when and why it was revoked, or that this one left.
+                // The roster tells a device by whom, when and why it was revoked, or that this device has left.
                 if matches!(refused.code, RejectCode::NotPaired | RejectCode::TeamMismatch) {
                     self.send_roster().await?;
                 }
@@ -347,7 +348,7 @@ impl<'a> SyncSession<'a> {
 
     fn nudge(&mut self) -> Result<(), StopReason> {
         if self.reported_waiting != self.mine.waiting {
-            // Both may hold the same events and still not be in sync: some are in quarantine here.
+            // Both may hold the same events and still not be in sync, because some are in quarantine here.
             self.send_offer(false)?;
         }
         let state = offer::state_hash(&self.mine, &self.theirs);
@@ -364,13 +365,13 @@ impl<'a> SyncSession<'a> {
             if offer::differing(&self.mine, &self.theirs).is_empty() {
                 return Ok(());
             }
-            // The sets are equal: what was known of the peer is outdated.
+            // The sets are equal, so the last offer of the peer is outdated.
             self.theirs.scopes.clone_from(&self.mine.scopes);
             self.compare();
             return Ok(());
         }
         if self.is_waiting() || !self.queue.is_empty() {
-            // The exchanges under way need not bring what the peer has: compare again after them.
+            // The open exchanges may not bring all that the peer has: compare again after them.
             self.changed = true;
             return Ok(());
         }
@@ -398,8 +399,8 @@ impl<'a> SyncSession<'a> {
         Ok(())
     }
 
-    /// Notes that the peer has stored a document. One that neither has and no exchange is about is ignored, or a
-    /// peer could make this device remember any number of them.
+    /// Records that the peer has stored a document. A document that neither side has and that no exchange is about is
+    /// ignored. Otherwise a peer could make this device remember any number of them.
     fn receive_durable(&mut self, Durable { scope, document }: Durable) {
         let key = DocumentKey { scope, month: document.month, part: document.part };
         let known = offer::document_offer(&self.mine, &key).is_some()
@@ -413,21 +414,21 @@ impl<'a> SyncSession<'a> {
         self.compare();
     }
 
-    /// Whether both may read a scope, and this device has it.
+    /// Whether both sides may read a scope and this device has it.
     pub(super) fn shares(&self, scope: &Scope) -> bool {
         self.mine.scopes.iter().any(|offer| offer.scope == *scope)
     }
 
-    /// Whether the peer may only read: then its documents are not merged here, and it only hands on events that
-    /// the team accepts from those who wrote them.
+    /// Whether the peer is a reader. A reader's documents are not merged here, and it passes on only events that the
+    /// team accepts from their authors.
     pub(super) fn peer_only_reads(&self) -> bool {
         self.roster.as_ref().and_then(|roster| roster.role(&self.peer)).is_none_or(|role| role == Role::Reader)
     }
 
-    /// Sends the reason to the peer, if it still listens, and closes the stream.
+    /// Sends the reason to the peer, if it still reads, and closes the stream.
     pub(super) async fn end(self, stop: StopReason) -> SessionEnd {
         let Self { stream, exchanges, .. } = self;
-        // The forks go with their exchanges: nothing of them was stored.
+        // The forks are dropped with their exchanges. Nothing of them was stored.
         drop(exchanges);
         match (&stop, stop.rejection()) {
             (StopReason::Bye, _) => drop(stream.send(&Message::Bye)),

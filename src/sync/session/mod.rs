@@ -1,19 +1,5 @@
-//! A session: two members of a team exchange over one stream of bytes what each may read, and then every change.
-//!
-//! ```text
-//!  dialler  HELLO ────────▶            ◀──────── HELLO  acceptor        (team, rosters' ends)
-//!           ROSTER events ▶            ◀ ROSTER events                  then membership is checked again
-//!           OFFER ────────▶            ◀──────── OFFER                  (chains and documents, by scope)
-//!   per document that differs:  DOC ⇄ DOC … until both have the same heads
-//!                               WANT ▶ ◀ BODIES, one transaction, DURABLE
-//!                               (much at once: COMPACT instead of DOC, then FOLLOWING_BODIES)
-//!   and then: pushes (BODIES, DOC …), NUDGE with a hash of all that is offered, OFFER if the hashes differ
-//! ```
-//!
-//! A session knows no socket: it takes anything that reads and writes bytes.
-//!
-//! Architecture Invariant: what a session stores is stored in whole transactions. So it may be cut at any
-//! frame, and the next session continues.
+//! A session: two members of a team exchange the events that each may read over one stream of bytes, and after that
+//! every change.
 
 mod bulk;
 mod end;
@@ -46,24 +32,24 @@ use crate::{
     sync::frame::Rejection,
 };
 
-/// The limits of a session.
+/// The limits of sync sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// Timeout of the handshake, and of the exchange of rosters.
+    /// The timeout of the handshake, and of the exchange of rosters.
     pub handshake: Duration,
-    /// Timeout of an answer, and of the rest of a frame.
+    /// The timeout of an answer, and of the rest of a frame.
     pub idle: Duration,
-    /// How long a session may work without storing anything.
+    /// The time after which a session that stores nothing is ended.
     pub progress: Duration,
-    /// Documents that are exchanged at once; each costs the worker a copy.
+    /// The documents that are exchanged at once. Each costs the worker a copy.
     pub exchanges: usize,
-    /// Bytes that may wait to be sent before more is read from the store.
+    /// The bytes of unsent frames above which no more responses are read from the store.
     pub queue: usize,
     /// The most events of a peer in quarantine before the peer is rejected.
     pub quarantined: usize,
     /// The most sessions at once, with all peers together.
     pub sessions: usize,
-    /// The most peers to sync with; they take turns if there are more than sessions.
+    /// The most peers to sync with. If there are more peers than sessions, they take turns.
     pub peers: usize,
 }
 
@@ -82,7 +68,7 @@ impl Default for SessionLimits {
     }
 }
 
-/// What all sessions of this device share.
+/// The resources that all sessions of this device share.
 #[derive(Clone)]
 pub struct SyncContext {
     /// The engine, which owns the store.
@@ -93,12 +79,12 @@ pub struct SyncContext {
     pub instance: u64,
     /// The limits of each session.
     pub limits: SessionLimits,
-    /// Receives what sessions changed in the store.
+    /// Receives the changes that sessions make in the store.
     pub peer_events: mpsc::UnboundedSender<PeerEvent>,
 }
 
 impl SyncContext {
-    /// Runs work of the engine on a thread that may block.
+    /// Runs work on the engine, on a thread that may block.
     pub(in crate::sync) async fn engine<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Engine) -> Result<T, ApiError> + Send + 'static,
@@ -118,60 +104,59 @@ impl SyncContext {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerEvent {
     pub team: EventId,
-    /// The peer that sent it.
+    /// The peer that sent the change.
     pub from: DeviceId,
-    /// The roster changed.
+    /// Whether the roster changed.
     pub roster: bool,
-    /// Events arrived that are in no document yet.
+    /// Whether events arrived that are in no document yet.
     pub undocumented: bool,
-    /// Bodies arrived of events that were here without them.
+    /// Whether bodies arrived of events that were stored here without them.
     pub bodies: bool,
 }
 
-/// Which side of the connection this device is.
+/// The side of the connection that this device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionSide {
-    /// It dialled.
+    /// This device dialled.
     Dialler,
-    /// It accepted.
+    /// This device accepted the connection.
     Acceptor,
 }
 
 /// A command to a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionCommand {
-    /// These documents have new events of this device: send them at once.
+    /// Sends new events of this device in these documents at once.
     Push(Vec<(DocumentKey, Vec<EventId>)>),
-    /// Something else changed, or a minute has passed: compare with the peer.
+    /// Compares with the peer: something else changed, or a minute has passed.
     Compare,
-    /// A person asked for a sync: compare, and report the end in [`SessionView::round`].
+    /// Compares with the peer because a person asked for it, and reports the end in [`SessionView::round`].
     Round(u64),
-    /// Bodies arrived that the peer may lack: offer, and it requests them.
+    /// Sends an offer, so that the peer requests bodies that arrived here and that it may lack.
     Offer,
-    /// The roster changed here.
+    /// Sends the roster, which changed here.
     Roster,
-    /// End in order.
+    /// Ends the session in order.
     Stop,
-    /// End with this rejection.
+    /// Ends the session with this rejection.
     Reject(Rejection),
 }
 
-/// How far a session has come.
+/// The phase of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SessionPhase {
-    /// The rosters are exchanged.
+    /// The rosters are being exchanged.
     #[default]
     Greeting,
-    /// Events are exchanged.
+    /// Events are being exchanged.
     Syncing,
-    /// Everything requested was answered; changes are sent as they come.
+    /// All requests were answered; changes are sent as they come.
     Live,
 }
 
-/// The state of a session, as others see it.
+/// The state that a session reports.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionView {
-    /// How far it has come.
     pub phase: SessionPhase,
     /// Events that the peer has and this device lacks.
     pub missing_here: u64,
@@ -179,7 +164,7 @@ pub struct SessionView {
     pub missing_at_peer: u64,
     /// Whether both have the same events of all that both may read.
     pub in_sync: bool,
-    /// When both last had the same events, in milliseconds since the Unix epoch.
+    /// The time at which both last had the same events, in milliseconds since the Unix epoch.
     pub last_sync: Option<u64>,
     /// Events that this session stored here.
     pub received: u64,
@@ -187,9 +172,9 @@ pub struct SessionView {
     pub quarantined: u64,
     /// Events of this device in the peer's quarantine, as it last reported.
     pub not_accepted: u64,
-    /// How far the peer's clock is ahead of ours, in milliseconds.
+    /// How far the peer's clock is ahead of this device's, in milliseconds.
     pub clock_skew_ms: i64,
-    /// The last [`SessionCommand::Round`] that is over: the two compared, and have the same.
+    /// The last [`SessionCommand::Round`] that is over: the two have compared and are in sync.
     pub round: u64,
     /// The last problem that did not end the session; `None` again once the two are in sync.
     pub problem: Option<SessionProblem>,
@@ -199,7 +184,7 @@ pub struct SessionView {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionProblem {
     pub message: String,
-    /// Whether it passes without a person: the exchange is repeated.
+    /// Whether the problem passes by itself, because the exchange is repeated.
     pub transient: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Offers: what each side has of a team, and how two offers differ.
+//! Offers: the events that each side has of a team, and the differences between two offers.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ pub struct DocumentKey {
     pub scope: Scope,
     /// The month of its events.
     pub month: Month,
-    /// Which of the month's documents, from 0.
+    /// The number of the document within the month, from 0.
     pub part: u32,
 }
 
@@ -30,8 +30,8 @@ impl DocumentKey {
     }
 }
 
-/// Returns what this device offers `peer`, which is the scopes that both may read, and how many events of them stand
-/// in no document yet, so that the offer does not show them.
+/// Returns what this device offers `peer`, which is the scopes that both may read. Also returns the number of their
+/// events that are in no document yet, which the offer does not show.
 pub(super) fn for_peer(reader: &SyncReader<'_>, roster: &Roster, peer: &DeviceId) -> Result<(Offer, u64), StoreError> {
     let team = roster.team();
     let (mut scopes, mut undocumented) = (Vec::new(), 0);
@@ -59,7 +59,7 @@ pub(super) fn document_offer<'a>(of: &'a Offer, key: &DocumentKey) -> Option<&'a
     offer.documents.iter().find(|document| (document.month, document.part) == (key.month, key.part))
 }
 
-/// Returns the documents of the scopes that both offer, each with both states.
+/// Returns the documents of the scopes that both offer, each with this side's state and the other's.
 fn documents<'a>(mine: &'a Offer, theirs: &'a Offer) -> HashMap<DocumentKey, [Option<&'a DocumentOffer>; 2]> {
     let theirs: HashMap<&Scope, &ScopeOffer> = theirs.scopes.iter().map(|offer| (&offer.scope, offer)).collect();
     let mut all: HashMap<DocumentKey, [Option<&DocumentOffer>; 2]> = HashMap::new();
@@ -75,7 +75,7 @@ fn documents<'a>(mine: &'a Offer, theirs: &'a Offer) -> HashMap<DocumentKey, [Op
     all
 }
 
-/// Returns the documents with events that one side lacks, latest months first, since people look at those.
+/// Returns the documents with events that one side lacks. The latest months come first, since people look at those.
 pub(super) fn differing(mine: &Offer, theirs: &Offer) -> Vec<DocumentKey> {
     let digest = |offer: Option<&DocumentOffer>| offer.map_or_else(SetDigest::default, |document| document.digest);
     let all = documents(mine, theirs);
@@ -85,7 +85,7 @@ pub(super) fn differing(mine: &Offer, theirs: &Offer) -> Vec<DocumentKey> {
     keys
 }
 
-/// Returns how many events each side lacks, by its chains: this side, then the other.
+/// Returns the numbers of events that this side and the other side lack, by their chains.
 pub(super) fn count_missing(mine: &Offer, theirs: &Offer) -> (u64, u64) {
     let mut lacks = (0, 0);
     for my in &mine.scopes {
@@ -105,7 +105,8 @@ fn beyond(known: &[ChainEnd], other: &[ChainEnd]) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// Hashes the sets of events in the scopes that both offer: equal on both sides exactly if nothing is missing.
+/// Hashes the sets of events in the scopes that both offer. The hashes of both sides are equal exactly if neither lacks
+/// an event.
 pub(super) fn state_hash(mine: &Offer, theirs: &Offer) -> [u8; 32] {
     let common: HashSet<&Scope> = theirs.scopes.iter().map(|offer| &offer.scope).collect();
     let mut lines: Vec<_> = mine
@@ -131,7 +132,7 @@ pub(super) fn state_hash(mine: &Offer, theirs: &Offer) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// Updates what is known of a document in an offer.
+/// Replaces a document in an offer, or adds it.
 pub(super) fn set_document_offer(theirs: &mut Offer, scope: &Scope, document: DocumentOffer) {
     let Some(offer) = theirs.scopes.iter_mut().find(|offer| offer.scope == *scope) else {
         return theirs.scopes.push(ScopeOffer { scope: scope.clone(), chains: Vec::new(), documents: vec![document] });

@@ -1,12 +1,12 @@
-//! What a session reports: its view, and what it stored for the other sessions.
+//! The reports of a session: its view, and what it stored, for the other sessions.
 
 use super::{PeerEvent, SessionProblem, message_loop::SyncSession, offer};
 
-/// A smaller change of the difference between the clocks, in milliseconds, is not reported.
+/// The smallest change of the clock difference that is reported, in milliseconds.
 const CLOCK_CHANGE_MS: u64 = 1_000;
 
 impl SyncSession<'_> {
-    /// Updates the view by the two offers.
+    /// Updates the view from the two offers.
     pub(super) fn compare(&mut self) {
         if !self.offered {
             return;
@@ -28,7 +28,7 @@ impl SyncSession<'_> {
         });
     }
 
-    /// Updates how far the peer's clock is ahead; the time that messages take is no change.
+    /// Updates how far the peer's clock is ahead. The time that messages take is not counted as a change.
     pub(super) fn compare_clocks(&self, theirs: u64) {
         let ours = (self.context.engine.config().clock)();
         let ahead = theirs.cast_signed().wrapping_sub(ours.cast_signed());
@@ -48,12 +48,12 @@ impl SyncSession<'_> {
         self.view.send_modify(|view| view.problem = Some(problem));
     }
 
-    /// Tells the other sessions of new events.
+    /// Notifies the other sessions of new events.
     pub(super) fn publish(&self, roster: bool, undocumented: bool) {
         self.send_event(PeerEvent { team: self.team, from: self.peer, roster, undocumented, bodies: false });
     }
 
-    /// Tells the other sessions of new bodies.
+    /// Notifies the other sessions of new bodies.
     pub(super) fn publish_bodies(&self) {
         self.send_event(PeerEvent {
             team: self.team,

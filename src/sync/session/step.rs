@@ -18,7 +18,7 @@ pub(super) enum SessionStep {
     Stored,
 }
 
-/// Marks that a step was reached.
+/// Records that a step was reached.
 pub(super) fn at(step: SessionStep) {
     steps::reached(step);
 }

@@ -1,5 +1,5 @@
-//! Frames over a stream of bytes. One task reads and another writes, so that two peers with much to send never
-//! wait for each other.
+//! Frames over a stream of bytes. One task reads and another writes, so that two peers with much to send never block
+//! each other.
 
 use std::{
     io,
@@ -23,22 +23,22 @@ use super::{
 };
 use crate::sync::frame::{self, FrameError, LENGTH, Message};
 
-/// Frames that are read ahead of the session.
+/// The number of frames that are read ahead of the session.
 const READ_AHEAD: usize = 4;
 
-/// Bytes read or written at once; the memory of a frame grows by this much.
+/// The bytes read or written at once. The memory of an incoming frame grows by this much.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// From this length on, a frame is decompressed on a thread of its own.
-const LONG: usize = 256 * 1024;
+/// The length in bytes from which a frame is decoded on a thread that may block.
+const LONG_FRAME_BYTES: usize = 256 * 1024;
 
-/// The lowest rate of a long frame; its timeout is the idle time and the time at this rate.
+/// The lowest accepted rate of a long frame. Its timeout is the idle time plus the time at this rate.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
 
-/// How long the last frames may take to be sent.
+/// The timeout for sending the last frames.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why reading or writing failed.
+/// The reason why reading or writing failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StreamError {
     /// The stream ended or failed.
@@ -61,7 +61,7 @@ pub(super) struct FrameStream {
     writing: JoinHandle<()>,
 }
 
-/// Bytes that were queued and not written yet.
+/// The bytes that were queued and not written yet.
 #[derive(Default)]
 struct Unsent {
     bytes: AtomicUsize,
@@ -100,7 +100,7 @@ impl FrameStream {
         tokio::select! {
             biased;
             message = self.incoming.recv() => message.unwrap_or_else(over),
-            // The peer may have sent a reason before it closed its end.
+            // The peer may have sent a reason before it stopped reading.
             () = self.outgoing.closed() => match timeout(FLUSH_TIMEOUT, self.incoming.recv()).await {
                 Ok(Some(message)) => message,
                 _ => Err(StreamError::Closed("the peer no longer reads".to_owned())),
@@ -121,12 +121,12 @@ impl FrameStream {
         self.outgoing.send(bytes).map_err(|_| StreamError::Closed("the peer no longer reads".to_owned()))
     }
 
-    /// Returns the bytes that were not written yet.
+    /// Returns the number of bytes that are not written yet.
     pub(super) fn unsent(&self) -> usize {
         self.unsent.bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns once a queued frame was written.
+    /// Waits until a queued frame was written.
     pub(super) fn drained(&self) -> impl Future<Output = ()> + 'static {
         let unsent = Arc::clone(&self.unsent);
         async move { unsent.less.notified().await }
@@ -166,7 +166,7 @@ async fn read_loop<R: AsyncRead + Unpin>(
     }
 }
 
-/// Reads one message. There may be any pause between frames, but a frame that has begun must arrive in time.
+/// Reads one message. A pause between frames may be of any length, but a frame that has begun must arrive in time.
 async fn read<R: AsyncRead + Unpin>(from: &mut R, limits: SessionLimits) -> Result<Message, StreamError> {
     let mut head = [0; LENGTH];
     head[0] = from.read_u8().await.map_err(closed)?;
@@ -179,7 +179,7 @@ async fn read<R: AsyncRead + Unpin>(from: &mut R, limits: SessionLimits) -> Resu
     let in_time = limits.idle + Duration::from_secs(length as u64 / MIN_BYTES_PER_SECOND);
     let frame =
         timeout(in_time, body(from, length)).await.map_err(|_| StreamError::TimedOut(in_time))?.map_err(closed)?;
-    if length < LONG {
+    if length < LONG_FRAME_BYTES {
         return Ok(frame::decode(&frame)?);
     }
     match tokio::task::spawn_blocking(move || frame::decode(&frame)).await {
@@ -188,7 +188,7 @@ async fn read<R: AsyncRead + Unpin>(from: &mut R, limits: SessionLimits) -> Resu
     }
 }
 
-/// Reads `length` bytes; memory grows with what arrives.
+/// Reads `length` bytes. Memory grows with the bytes that arrive.
 async fn body<R: AsyncRead + Unpin>(from: &mut R, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     while bytes.len() < length {

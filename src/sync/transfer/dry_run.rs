@@ -1,6 +1,6 @@
 //! The dry run of an import: imports into a copy of the store, which is then deleted.
 //!
-//! A copy, and not a transaction that is rolled back: a large file would hold the write lock for seconds, and
+//! It does not use a transaction that is rolled back, because a large file would hold the write lock for seconds, and
 //! the copy needs no second code path.
 
 use std::{
@@ -17,13 +17,13 @@ use crate::{
     engine::{Engine, EngineConfig},
 };
 
-/// One dry run at a time: each costs a copy of the store.
+/// Allows one dry run at a time, since each needs a copy of the store.
 static LOCK: Mutex<()> = Mutex::new(());
 
 /// Returns what [`import()`] would do.
 ///
 /// # Errors
-/// As the import; and if there is no space for a copy of the store beside it.
+/// As the import; also if there is no space for a copy of the store beside it.
 pub fn dry_run(engine: &Engine, input: impl Read) -> Result<ImportOutcome, ApiError> {
     let _turn = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = ScratchDir::make(&engine.config().path).map_err(|error| no_room(&error))?;
@@ -35,10 +35,8 @@ pub fn dry_run(engine: &Engine, input: impl Read) -> Result<ImportOutcome, ApiEr
     Ok(ImportOutcome { dry_run: true, ..outcome })
 }
 
-/// Deletes the copy of a store that a dry run left when the daemon was killed: later redactions do not reach it.
-///
-/// # Errors
-/// If it cannot be deleted.
+/// Deletes the copy of a store that a dry run left when the daemon was killed, because later redactions do not reach
+/// it.
 pub fn delete_left_copy(store: &Path) -> io::Result<()> {
     match fs::remove_dir_all(ScratchDir::path(store)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -51,7 +49,7 @@ fn no_room(error: &io::Error) -> ApiError {
         .hint("free disk space, or import without `--dry-run`: an import never loses anything")
 }
 
-/// A private folder beside the store. It is deleted with its content when this is dropped.
+/// A private folder beside the store. It is deleted with its content on drop.
 struct ScratchDir(PathBuf);
 
 impl ScratchDir {
@@ -69,7 +67,7 @@ impl ScratchDir {
 
 impl Drop for ScratchDir {
     fn drop(&mut self) {
-        // If anything is left, the next dry run or the next start of the daemon deletes it.
+        // If this fails, the next dry run or the next start of the daemon deletes the folder.
         let _left = fs::remove_dir_all(&self.0);
     }
 }

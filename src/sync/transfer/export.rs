@@ -18,13 +18,13 @@ use crate::{
     sync::bundle::{BundleId, BundleManifest, BundlePlan, BundleWriter, Recipient, SectionHead},
 };
 
-/// Events that are read at a time.
-const PAGE: usize = 1_000;
+/// The number of events that are read at a time.
+const EVENT_PAGE_SIZE: usize = 1_000;
 
-/// Writes what a team shares as a bundle: one state of the store, sealed to those who may read it.
+/// Writes the events of a team as a bundle: one state of the store, sealed to those who may read it.
 ///
 /// # Errors
-/// If the request names something unknown, nobody may read what it asks for, or the file cannot be written.
+/// If the request names something unknown, nobody may read a requested scope, or the file cannot be written.
 pub fn export(engine: &Engine, request: &ExportRequest, out: impl Write) -> Result<ExportOutcome, ApiError> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)
@@ -41,7 +41,7 @@ struct ExportJob<'a> {
     seed: [u8; 32],
 }
 
-/// Who receives what.
+/// The recipients of a bundle, and the scopes in it.
 struct Audience {
     /// The recipients; `None` if the bundle is not sealed.
     devices: Option<Vec<DeviceId>>,
@@ -126,7 +126,7 @@ impl ExportJob<'_> {
         for row in self.chosen(rows)? {
             let reads = |device: &DeviceId| roster.may_read(device, &row.scope);
             let readable = match (self.request.open, others.is_empty()) {
-                // Without a seal, every named device must be allowed to read everything.
+                // Without encryption, every named device must be allowed to read everything.
                 (true, _) => named.iter().all(reads),
                 (false, true) => true,
                 (false, false) => others.iter().any(reads),
@@ -140,7 +140,7 @@ impl ExportJob<'_> {
                 return Err(ApiError::field("scopes", message).hint("an admin grants a scope with `ergo sync grant`"));
             }
         }
-        // The maker can always open its bundle: to inspect it, and to prove later what it held.
+        // The maker can always open its bundle, to inspect it and to prove later what it held.
         let devices = (!self.request.open).then(|| others.into_iter().chain([me]).collect());
         Ok(Audience { devices, scopes, left_out })
     }
@@ -201,7 +201,7 @@ fn for_each_event(
     let roster = crate::domain::roster::is_roster_scope(scope);
     let mut cursor = None;
     loop {
-        let page = reader.events_after(&team, scope, &ends, cursor.as_ref(), PAGE)?;
+        let page = reader.events_after(&team, scope, &ends, cursor.as_ref(), EVENT_PAGE_SIZE)?;
         for event in page.events {
             if roster || since.takes(&event) {
                 give(event)?;

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The most events of one transaction.
-const BATCH: usize = 5_000;
+const MAX_TRANSACTION_EVENTS: usize = 5_000;
 
 /// The most refused events and cards that are listed.
 const MAX_LISTED: usize = 20;
@@ -46,7 +46,7 @@ struct ImportJob<'a> {
     arrived: BTreeMap<u32, u64>,
     stored: BTreeMap<u32, u64>,
     known: u64,
-    /// Devices with events in the store before the import.
+    /// The devices that had events in the store before the import.
     before: BTreeSet<DeviceId>,
     authors: BTreeSet<DeviceId>,
     quarantined: Vec<(SignedEvent, Refusal)>,
@@ -109,7 +109,7 @@ impl<'a> ImportJob<'a> {
                 BundleItem::Manifest(_) => {}
                 BundleItem::Head(section, head) => drop(self.heads.insert(section, head)),
                 BundleItem::Events(section, events) => {
-                    if section != self.section || self.waiting.len() + MAX_CHUNK_EVENTS > BATCH {
+                    if section != self.section || self.waiting.len() + MAX_CHUNK_EVENTS > MAX_TRANSACTION_EVENTS {
                         self.store()?;
                     }
                     self.section = section;
@@ -130,7 +130,7 @@ impl<'a> ImportJob<'a> {
         let done = match self.engine.import_synced(self.as_import(events.clone())) {
             Ok(done) => done,
             Err(error) => {
-                // One forged event rejects the transaction: store the others, and name it.
+                // A forged event rejects the whole transaction: store the other events, and name the forged ones.
                 let (sound, forged): (Vec<_>, Vec<_>) =
                     events.iter().cloned().map(|event| (event.verify(), event)).partition(|(ok, _)| ok.is_ok());
                 if forged.is_empty() {
@@ -165,7 +165,7 @@ impl<'a> ImportJob<'a> {
         self.forks += done.forks.len() as u64;
     }
 
-    /// Adds to an error that earlier batches stay stored.
+    /// Adds a hint to an error that earlier batches stay stored.
     fn interrupted(&self, error: ApiError) -> ApiError {
         let stored: u64 = self.stored.values().sum();
         let hint = format!(
@@ -251,7 +251,7 @@ impl<'a> ImportJob<'a> {
             match self.engine.card(&id.to_hex()) {
                 Ok(card) if card.summary.status == CardStatus::Open => open.push(card.summary),
                 Ok(_) => {}
-                // It was opened and resolved within this import.
+                // The card was opened and resolved within this import.
                 Err(error) if error.code == ErrorCode::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -259,7 +259,7 @@ impl<'a> ImportJob<'a> {
         Ok(open)
     }
 
-    /// Returns the events that went into quarantine, with names.
+    /// Returns the events that went into quarantine, with the names of their authors.
     fn refused(&self, roster: Option<&Roster>) -> Result<Vec<RefusedEvent>, ApiError> {
         let named = |scope: &Scope, event: &SignedEvent, refusal: Refusal| RefusedEvent {
             id: event.id,

@@ -1,9 +1,9 @@
-//! Bundles out of a store and into one.
+//! Export of bundles from a store, and their import.
 //!
-//! An import is idempotent and independent of order; an interrupted one is simply repeated.
+//! An import is idempotent and does not depend on order, so an interrupted one is repeated.
 //!
-//! Architecture Invariant: events from a file pass the same admission, in the same transaction, as events from
-//! a peer. So a bundle can only carry events, never bypass the roster.
+//! Architecture Invariant: events from a file pass the same admission, in the same transaction, as events from a peer.
+//! So a bundle can only carry events, never bypass the roster.
 
 mod dry_run;
 mod export;
@@ -31,19 +31,19 @@ use crate::{
     store::TeamRow,
 };
 
-/// The roster in a file; not trusted yet.
+/// The roster in a file. It is not trusted yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RosterFile {
     pub team: EventId,
     /// The device that made the file.
     pub from: DeviceId,
-    /// The roster's events; their signatures verify.
+    /// The roster's events with a valid signature.
     pub events: Vec<SignedEvent>,
-    /// Whether the file was complete and its signature verifies.
+    /// Whether the file was complete and its signature is valid.
     pub whole: bool,
 }
 
-/// Reads the roster from a bundle that is sealed to the device with this key: a grant for a device that is not
+/// Reads the roster from a bundle that is sealed to the device with this key, such as a grant for a device that is not
 /// in the team yet.
 ///
 /// # Errors
@@ -125,7 +125,7 @@ fn active(roster: &Roster) -> impl Iterator<Item = &Member> {
     roster.members().filter(|member| member.state == MemberState::Active)
 }
 
-/// Returns a device with its name, if the team knows it.
+/// Returns a device with its name; the name is empty if the team does not know it.
 fn device_name(roster: Option<&Roster>, device: DeviceId) -> DeviceName {
     let name = roster.and_then(|roster| roster.member(&device)).map(|member| member.name.clone());
     DeviceName { device, name: name.unwrap_or_default() }

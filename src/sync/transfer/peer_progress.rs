@@ -1,4 +1,4 @@
-//! What a bundle says about its maker: how far it has each scope.
+//! The progress of a bundle's maker, by scope.
 
 use super::super::bundle::SectionHead;
 use crate::{

@@ -1,4 +1,4 @@
-//! The `--since` of an export: what it leaves out because the other side has it.
+//! The `--since` of an export: the events that it leaves out because the other side has them.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::{
     sync::bundle::{BundleId, BundleItem, BundleReader},
 };
 
-/// What an export leaves out.
+/// The events that an export leaves out.
 pub(super) enum ExportSince {
     /// Nothing.
     All,
-    /// Events dated before this time, in milliseconds since the Unix epoch. The roster is exported whole.
+    /// Events dated before this time, in milliseconds since the Unix epoch. The roster is exported in full.
     Time(u64),
-    /// What a device is known to have.
+    /// Events that a device is known to have.
     Peer(EventId, DeviceId),
-    /// What the maker of a file had when it was made.
+    /// Events that the maker of a file had when it was made.
     File(BTreeMap<Scope, Vec<ChainEnd>>),
 }
 
@@ -80,7 +80,7 @@ impl ParsedSince {
                     ends.insert(head.scope, head.ends);
                 }
                 BundleItem::Manifest(_) => {}
-                // The heads come first: the events do not matter here.
+                // The heads come before the events, which do not matter here.
                 BundleItem::Events(..) => break,
             }
         }

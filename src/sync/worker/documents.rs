@@ -1,4 +1,4 @@
-//! The daemon's side of documents: their bytes are in the store, and a worker process reads and merges them.
+//! The daemon's side of documents: the store holds their bytes, and a worker process reads and merges them.
 
 use std::{
     collections::HashMap,
@@ -20,20 +20,20 @@ use crate::{
 
 /// Provides the stored bytes of documents.
 pub trait DocumentStore: Send + Sync {
-    /// Returns the stored chunks of a document ([`StagedDocument::chunk`]), oldest first; none if the document
-    /// does not exist yet. May block.
+    /// Returns the stored chunks of a document ([`StagedDocument::chunk`]), oldest first; none if the document does not
+    /// exist yet. May block.
     ///
     /// # Errors
-    /// If the store cannot be read now.
+    /// The reason, if the store cannot be read now.
     fn chunks(&self, document: DocumentId) -> Result<Vec<Vec<u8>>, String>;
 }
 
-/// Documents, edited by way of the worker. Cheap to clone. Needs a tokio runtime.
+/// The documents of a store, edited through the worker. Cheap to clone. Needs a tokio runtime.
 #[derive(Clone)]
 pub struct Documents {
     link: Arc<WorkerLink>,
     store: Arc<dyn DocumentStore>,
-    /// Serialises the changes of each document: a change holds the lock until it is committed or dropped.
+    /// Serialises the changes of each document. A change holds the lock until it is committed or dropped.
     changing: Arc<Mutex<HashMap<DocumentId, Arc<AsyncMutex<()>>>>>,
 }
 
@@ -93,8 +93,8 @@ impl Documents {
         self.change(document, move || WorkerCommand::Append { document, entries: entries.clone() }).await
     }
 
-    /// Stages a document of exactly these events, replacing whatever is stored. The bytes are the same on every
-    /// machine; peer states of earlier exchanges ([`StagedDocument::peer_state`]) do not apply to it.
+    /// Stages a document of exactly these events, which replaces the stored one. The bytes are the same on every
+    /// machine. Peer states of earlier exchanges ([`StagedDocument::peer_state`]) do not apply to it.
     ///
     /// # Errors
     /// As [`Documents::append`].
@@ -131,7 +131,7 @@ impl Documents {
         command: impl Fn() -> WorkerCommand + Send + Sync + 'static,
     ) -> Result<StagedDocument, DocumentError> {
         let documents = self.clone();
-        // Runs to completion even if the caller is cancelled: dropping the result then discards the staged
+        // Runs to completion even if the caller is cancelled: the result is then dropped, which discards the staged
         // state.
         let changed = tokio::spawn(async move {
             let guard = documents.lock_document(document).await;
@@ -156,7 +156,7 @@ impl Documents {
         Ok(StagedDocument { chunk, summary, before, new, peer_state, pending })
     }
 
-    /// Waits until nobody else changes a document.
+    /// Waits for other changes of a document to end, and locks it.
     async fn lock_document(&self, document: DocumentId) -> OwnedMutexGuard<()> {
         let mutex = {
             let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,8 +166,8 @@ impl Documents {
         mutex.lock_owned().await
     }
 
-    /// Sends a command about a document; loads the document first if the worker does not hold it. A caller that
-    /// changes the document passes its `guard`; others wait for such a caller before they load it.
+    /// Sends a command about a document, and loads the document first if the worker does not hold it. A caller that
+    /// changes the document passes its `guard`; any other waits for such a caller before the document is loaded.
     async fn ask(
         &self,
         document: DocumentId,
@@ -188,8 +188,8 @@ impl Documents {
         Ok((reply, worker))
     }
 
-    /// Retries once if the worker exited: the command carries only our own bytes, so the exit may have been
-    /// chance.
+    /// Sends a command, once more if the worker exits. The command carries only this device's own bytes, so a single
+    /// exit may be accidental.
     async fn ask_with_retry(
         &self,
         command: impl Fn() -> WorkerCommand + Send + Sync,
@@ -216,7 +216,7 @@ impl Documents {
     }
 }
 
-/// Returns the error of a call that carried our own bytes.
+/// Converts the failure of a call that carried this device's own bytes.
 fn own_data_error(failure: WorkerFailure, died: impl FnOnce(String) -> DocumentError) -> DocumentError {
     match failure {
         WorkerFailure::Died(why) => died(format!("the worker process {why}")),
@@ -226,7 +226,7 @@ fn own_data_error(failure: WorkerFailure, died: impl FnOnce(String) -> DocumentE
     }
 }
 
-/// Returns the error of a call that carried a peer's bytes.
+/// Converts the failure of a call that carried a peer's bytes.
 fn peer_data_error(failure: WorkerFailure) -> DocumentError {
     match failure {
         WorkerFailure::Died(why) => DocumentError::Poisoned { why: format!("it {why}") },
@@ -234,7 +234,7 @@ fn peer_data_error(failure: WorkerFailure) -> DocumentError {
     }
 }
 
-/// Returns the error for a reply that is a refusal, or does not fit the command.
+/// Converts a reply that is a refusal, or does not fit the command.
 fn unexpected(reply: WorkerReply) -> DocumentError {
     match reply {
         WorkerReply::Violation(broken) => DocumentError::Violation(broken.into()),
@@ -262,7 +262,7 @@ impl DocumentSession {
     ///
     /// # Errors
     /// [`DocumentError::Violation`] and [`DocumentError::Poisoned`] if the peer is at fault,
-    /// [`DocumentError::Interrupted`] if nobody is.
+    /// [`DocumentError::Interrupted`] if neither side is.
     pub async fn message(&mut self, bytes: Vec<u8>) -> Result<ExchangeStep, DocumentError> {
         let command = WorkerCommand::Receive { session: self.number, bytes: bytes.into() };
         match self.documents.link.ask(command, Some(self.worker)).await.map_err(peer_data_error)? {
@@ -301,20 +301,20 @@ impl Drop for DocumentSession {
     }
 }
 
-/// The next state of a document, not yet committed: store it, then call [`StagedDocument::commit`]. Dropping it
-/// discards the state, and the worker loads the document again. Until then other changes of this document wait.
+/// The next state of a document, not yet committed: store it, then call [`StagedDocument::commit`]. Other changes of
+/// this document wait until then. Dropping it discards the state, and the worker loads the document again.
 #[derive(Debug)]
 pub struct StagedDocument {
     /// What to store; `None` if nothing changed.
     pub chunk: Option<ChunkUpdate>,
     /// The document after the change.
     pub summary: DocumentSummary,
-    /// The document that the change is based on: the store rejects the change if it holds another. `None` if
-    /// any may be replaced.
+    /// The document that the change is based on. The store rejects the change if it holds another one. `None` if any
+    /// document may be replaced.
     pub before: Option<DocumentSummary>,
     /// The events that are new in it.
     pub new: Vec<EventId>,
-    /// The peer state to keep for the next exchange; only from a session.
+    /// The peer state to keep for the next exchange. `None` unless the change comes from an exchange.
     pub peer_state: Option<Vec<u8>>,
     pending: Option<PendingCommit>,
 }
@@ -333,7 +333,7 @@ impl std::fmt::Debug for PendingCommit {
 }
 
 impl StagedDocument {
-    /// Tells the worker that the state was stored. If the worker has exited meanwhile, its successor loads what
+    /// Tells the worker that the state was stored. If the worker has exited in the meantime, the next one loads what
     /// was stored.
     pub async fn commit(mut self) {
         if let Some(pending) = self.pending.take() {

@@ -2,10 +2,10 @@
 
 use crate::{domain::replica::DocumentId, sync::preflight::Violation};
 
-/// Why the replication index rejected or failed a call. Display is for people.
+/// The reason why the replication index rejected or failed a call. The message is for people.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// The peer broke a rule: nothing of its session was accepted. Stop exchanging this document with it.
+    /// The peer broke a rule. Nothing of its session was accepted: stop exchanging this document with it.
     #[error(transparent)]
     Violation(#[from] Violation),
     /// The worker exited, hung or ran out of memory on a call with a peer's bytes. Stop exchanging this
@@ -14,29 +14,20 @@ pub enum DocumentError {
         "a message from the peer crashed the worker that reads it ({why}). Nothing of it was accepted, and other \
             documents still sync; exchange a bundle instead (`ergo sync export`, `ergo sync import`)"
     )]
-    Poisoned {
-        /// How the worker ended.
-        why: String,
-    },
+    Poisoned { why: String },
     /// The stored bytes of a document are invalid: rebuild it from the events.
     #[error("the stored index {document:?} cannot be read ({why}); it is rebuilt from the events, and none is lost")]
-    Corrupt {
-        document: DocumentId,
-        /// What is wrong with it.
-        why: String,
-    },
+    Corrupt { document: DocumentId, why: String },
     /// The worker was replaced, through no fault of this session: begin the exchange again.
     #[error("the exchange was interrupted and starts again")]
     Interrupted,
     /// The worker cannot be started, or has no capacity: try later.
     #[error("the index is unavailable now: {why}")]
-    Unavailable {
-        why: String,
-    },
+    Unavailable { why: String },
     /// A document or a message would exceed its limit.
     #[error("{why}")]
     TooLarge {
-        /// The size and the limit.
+        /// Names the size and the limit.
         why: String,
     },
 }

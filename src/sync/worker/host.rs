@@ -1,4 +1,4 @@
-//! The worker's side: holds documents and sessions in memory, and nothing else.
+//! The worker's side: holds documents and sessions in memory only.
 
 use std::{
     collections::HashMap,
@@ -20,10 +20,10 @@ use crate::{
     worker::{frame, host},
 };
 
-/// The most sessions at one time: four for each of sixteen peers.
+/// The most sessions at one time: 4 for each of 16 peers.
 const MAX_SESSIONS: usize = 64;
 
-/// Serves the daemon over standard input and output until it closes them.
+/// Serves the daemon over standard input and output until the daemon closes them.
 ///
 /// # Errors
 /// If the daemon has another version or sends an invalid frame.
@@ -50,8 +50,8 @@ pub fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// Limits the processor time of each call. The system counts from the start of the process, so the limit is
-/// raised for every call.
+/// The limit of processor time for each call. The system counts the time since the process started, so the limit is
+/// raised before every call.
 struct CpuBudget {
     seconds: u64,
     /// Wall-clock time of all calls: an upper bound of the processor time that they used.
@@ -68,7 +68,7 @@ impl CpuBudget {
 /// A document in memory.
 struct LoadedDocument {
     document: IndexDocument,
-    /// Use counter of the last access: the document with the lowest one is evicted first.
+    /// The value of the use counter at the last access. The document with the lowest value is evicted first.
     used: u64,
 }
 
@@ -139,7 +139,7 @@ impl DocumentHost {
         Some(&held.document)
     }
 
-    /// Keeps a document, and evicts the least recently used ones if they take too much memory.
+    /// Keeps a document in memory, and evicts the least recently used ones beyond the capacity.
     fn keep_loaded(&mut self, id: DocumentId, document: IndexDocument) {
         self.uses += 1;
         self.documents.insert(id, LoadedDocument { document, used: self.uses });
@@ -226,8 +226,8 @@ impl DocumentHost {
         WorkerReply::Staged(NextState { chunk, summary, new, state: state.map(ByteVec::from), before })
     }
 
-    /// Discards the staged state of a document. Whether it was stored is unknown, so the document is dropped as
-    /// well and loaded again when it is needed.
+    /// Discards the staged state of a document. It is unknown whether it was stored, so the document is dropped as
+    /// well, and loaded again when it is needed.
     fn discard_staged(&mut self, id: DocumentId) {
         if self.staged.remove(&id).is_some() {
             self.documents.remove(&id);

@@ -1,8 +1,7 @@
-//! The connection to the worker process: starts it on demand, sends one command at a time, and restarts it if
-//! it exits.
+//! The connection to the worker process: starts it on demand, sends one command at a time, and restarts it if it exits.
 //!
-//! Architecture Invariant: the worker has at most one command at a time. So it is known which command, and
-//! which peer, made it exit.
+//! Architecture Invariant: the worker has at most one command at a time. So if it exits, the command (and with it the
+//! peer) that made it exit is known.
 
 use std::{
     path::PathBuf,
@@ -24,36 +23,36 @@ use crate::{
     worker::process::{LaunchWorker, WorkerEvent, WorkerHandle, WorkerProgram, rss, this_program},
 };
 
-/// How long a new process may take to answer the greeting.
+/// The time in which a new process must answer the greeting.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The delay before the third start in a row; doubled with each further one, up to [`MAX_RESTART_DELAY`].
 const RESTART_DELAY: Duration = Duration::from_millis(500);
 const MAX_RESTART_DELAY: Duration = Duration::from_mins(1);
 
-/// Room in a frame for everything but the bytes that a command carries.
+/// The bytes of a frame that are reserved for everything but the bytes that a command carries.
 const FRAME_OVERHEAD: usize = 1024 * 1024;
 
-/// How to start the worker, and its limits.
+/// The program and the limits of the worker.
 #[derive(Clone, Debug)]
 pub struct WorkerOptions {
-    /// The executable that is started as a worker: ergo.
+    /// The executable that is started as a worker, which is ergo itself.
     pub program: PathBuf,
-    /// The limit of its address space, in bytes.
+    /// The limit of the worker's address space, in bytes.
     pub memory: u64,
-    /// How much memory idle documents may take, in bytes.
+    /// The memory that idle documents may take, in bytes.
     pub idle_documents: u64,
-    /// After this long without work it ends, and its memory is free.
+    /// The time without work after which the worker is ended, which frees its memory.
     pub idle: Duration,
-    /// How long a call may take, besides a second for each MiB that it carries.
+    /// The timeout of a call, plus one second for each MiB that it carries.
     pub deadline: Duration,
     /// The limit of processor time for one call, in seconds.
     pub seconds: u64,
 }
 
 impl WorkerOptions {
-    /// Returns the standard limits: 1 GiB, of which 160 MiB for idle documents; 5 minutes idle, 10 s a call, 60
-    /// s of processor time.
+    /// Returns the standard limits: 1 GiB of memory, of which 160 MiB for idle documents; 5 minutes idle; 10 s and 60 s
+    /// of processor time a call.
     pub fn standard() -> Self {
         Self {
             program: this_program(),
@@ -73,15 +72,14 @@ impl WorkerOptions {
 /// The state of the worker process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocumentWorkerInfo {
-    /// Its process id, while it runs.
+    /// `None` if the worker does not run.
     pub pid: Option<u32>,
-    /// Its resident memory, in bytes.
     pub rss_bytes: u64,
-    /// How often it exited by itself, or was killed because it hung.
+    /// The number of times that the worker exited by itself, or was killed because it did not answer.
     pub deaths: u64,
 }
 
-/// Why a command got no reply.
+/// The reason why a command got no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum WorkerFailure {
     /// The worker exited during the command; the text says how.
@@ -99,7 +97,7 @@ pub(super) struct WorkerLink {
     options: WorkerOptions,
     launch: Arc<dyn LaunchWorker<WorkerRequest, WorkerResponse>>,
     state: AsyncMutex<LinkState>,
-    /// Sent with the next command; each with the number of the worker that it concerns.
+    /// The sessions to drop, each with the number of the worker that it concerns; sent with the next command.
     abandoned: Mutex<Vec<(u64, u64)>>,
     discarded: Mutex<Vec<(u64, DocumentId)>>,
     pid: AtomicU32,
@@ -112,7 +110,7 @@ struct LinkState {
     live: Option<RunningWorker>,
     last_id: u64,
     starts: u64,
-    /// Exits in a row without a reply between them.
+    /// The number of consecutive exits without a reply between them.
     deaths: u32,
     not_before: Option<Instant>,
     used: Option<Instant>,
@@ -164,11 +162,11 @@ impl WorkerLink {
         lock(&self.discarded).push((worker, document));
     }
 
-    /// Sends a command and returns the reply, with the number of the worker that gave it. If `of` is given,
-    /// only that worker may answer, since the command refers to its session.
+    /// Sends a command and returns the reply, with the number of the worker that gave it. If `of` is given, only that
+    /// worker may answer, since the command refers to one of its sessions.
     ///
-    /// Runs to completion even if the caller is cancelled, so that an exit is always charged to the command
-    /// that caused it.
+    /// Runs to completion even if the caller is cancelled, so that an exit is always attributed to the command that
+    /// caused it.
     pub(super) async fn ask(
         self: &Arc<Self>,
         command: WorkerCommand,
@@ -208,7 +206,7 @@ impl WorkerLink {
         Ok((reply, number))
     }
 
-    /// Notices a worker that exited between two commands, which is not the fault of the next caller.
+    /// Records the exit of a worker between two commands, which the next command did not cause.
     fn check_for_exit(&self, state: &mut LinkState) {
         while let Some(live) = &mut state.live {
             match live.events.try_recv() {
@@ -231,7 +229,7 @@ impl WorkerLink {
             return Err(WorkerFailure::Unavailable(why));
         }
         let (tell, events) = mpsc::unbounded_channel();
-        // A closed receiver means that the worker was given up.
+        // A closed receiver means that this worker was dropped.
         let sink = Box::new(move |event| drop(tell.send(event)));
         let worker = self.launch.launch(sink).map_err(|error| {
             drop(self.record_death(state, "cannot be started"));
@@ -290,13 +288,13 @@ impl WorkerLink {
         Err(WorkerFailure::Died(self.record_death(state, &why)))
     }
 
-    /// Drops the worker, counts the death, and returns how it ended.
+    /// Drops the worker, counts its exit, and returns how it ended.
     fn record_death(&self, state: &mut LinkState, why: &str) -> String {
         let how = state.live.take().and_then(|mut live| live.worker.ended());
         self.pid.store(0, Ordering::Relaxed);
         self.deaths.fetch_add(1, Ordering::Relaxed);
         state.deaths += 1;
-        // One death may be chance: the next call restarts the worker at once. After that, each restart waits
+        // One exit may be accidental: the next call restarts the worker at once. From the third on, each restart waits
         // longer.
         let doubled = 2_u32.pow(state.deaths.saturating_sub(3).min(16));
         let rest = if state.deaths < 3 { Duration::ZERO } else { RESTART_DELAY * doubled };
@@ -307,7 +305,7 @@ impl WorkerLink {
     }
 }
 
-/// Ends a worker that was idle for long.
+/// Ends the worker with this number once it was idle for the given time.
 async fn stop_when_idle(link: Weak<WorkerLink>, number: u64, idle: Duration) {
     loop {
         tokio::time::sleep(idle).await;

@@ -1,11 +1,10 @@
 //! The replication index in a worker process, `ergo worker sync`.
 //!
-//! automerge turns 182 hostile bytes into 730 MB of memory, and panics on a mistake in its decoders. The preflight check
-//! rejects what is known to do that; anything else ends the worker and costs one call. The daemon holds
-//! documents as bytes and edits them through [`Documents`].
+//! automerge turns 182 hostile bytes into 730 MB of memory, and panics where its decoders are wrong. The preflight
+//! check rejects the input that is known to do that. Other such input ends the worker and fails one call. The daemon
+//! holds documents as bytes and edits them through [`Documents`].
 //!
-//! Architecture Invariant: automerge reads bytes in the worker process alone. So a peer cannot crash the
-//! daemon.
+//! Architecture Invariant: automerge reads bytes in the worker process alone. So a peer cannot crash the daemon.
 
 mod documents;
 mod error;

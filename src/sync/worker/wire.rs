@@ -8,16 +8,16 @@ use crate::sync::{
     preflight::{MAX_MESSAGE, Violation, ViolationCode},
 };
 
-/// The version of these messages: raised with every change of their form.
+/// The version of these messages. Every change of their form raises it.
 pub(super) const VERSION: u32 = 2;
 
-/// The longest message, in bytes: several times a peer's message, and far more than a stored document.
+/// The most bytes of a message: several times a peer's message, and far more than a stored document.
 pub(super) const MAX_FRAME: usize = 3 * MAX_MESSAGE;
 
 /// A request to the worker.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub(super) struct WorkerRequest {
-    /// Counts up; the response carries the same number.
+    /// A number that counts up; the response carries the same one.
     #[n(0)]
     pub(super) id: u64,
     /// Sessions that their owner dropped.
@@ -30,10 +30,10 @@ pub(super) struct WorkerRequest {
     pub(super) command: WorkerCommand,
 }
 
-/// What the worker is asked to do.
+/// A command to the worker.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub(super) enum WorkerCommand {
-    /// The greeting: once, and first.
+    /// The first command, sent once.
     #[n(0)]
     Hello(#[n(0)] WorkerHello),
     /// Loads a document from its stored chunks.
@@ -81,12 +81,12 @@ pub(super) enum WorkerCommand {
     Compact(#[n(0)] DocumentId),
     #[n(8)]
     Summarize(#[n(0)] DocumentId),
-    /// The staged state of a document was stored.
+    /// Replaces a document by its staged state, which was stored.
     #[n(9)]
     Commit(#[n(0)] DocumentId),
 }
 
-/// The limits that the worker obeys.
+/// The limits of the worker.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub(super) struct WorkerHello {
     /// [`VERSION`] of the daemon.
@@ -115,10 +115,10 @@ pub(super) struct WorkerResponse {
 /// The result of a command.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub(super) enum WorkerReply {
-    /// To [`WorkerCommand::Hello`]: the worker's [`VERSION`].
+    /// The reply to [`WorkerCommand::Hello`]: the worker's [`VERSION`].
     #[n(0)]
     Ready(#[n(0)] u32),
-    /// The document is not loaded (any more): [`WorkerCommand::Load`] it and repeat the command.
+    /// The document is not loaded, or no longer: [`WorkerCommand::Load`] it and repeat the command.
     #[n(1)]
     NotLoaded,
     #[n(2)]
@@ -164,7 +164,7 @@ pub(super) struct NextState {
     pub(super) new: Vec<EventId>,
     #[n(3)]
     pub(super) state: Option<ByteVec>,
-    /// The document before the change; `None` if it does not matter.
+    /// The document before the change; `None` if any may be replaced.
     #[n(4)]
     pub(super) before: Option<DocumentSummary>,
 }

@@ -214,12 +214,12 @@ async fn fragmented_documents_are_compacted_when_idle() {
     let (a, b) = (Node::new(67), Node::new(68));
     let team = a.found(&["api"]);
     a.admit(team, &b, Role::Writer, None);
-    for n in 0..index::FRAGMENTED + 2 {
+    for n in 0..index::FRAGMENTED_CHUNKS + 2 {
         a.fact("api", &format!("key{n}"), "one at a time");
         a.flush(team).await;
     }
     let pieces = || a.engine.with_reader(|r| r.documents(&team, None)).unwrap()[0].chunks;
-    assert!(pieces() >= index::FRAGMENTED);
+    assert!(pieces() >= index::FRAGMENTED_CHUNKS);
     index::compact_fragmented(a.context.clone(), vec![team]).await;
     assert_eq!(pieces(), 1);
     meet(&a, &b, team).await;
