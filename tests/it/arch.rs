@@ -1,4 +1,5 @@
-//! The shape of the code, as ARCHITECTURE.md states it: who may import whom, how long files are, what pure modules promise.
+//! The structure of the code as ARCHITECTURE.md states it: which modules may import which, how long files may be, and
+//! what pure modules must not use.
 
 pub(crate) mod scan;
 
@@ -7,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Which top-level modules each may name. What is not listed may name nothing.
+/// The modules that each top-level module may import. A module that is not listed may import none.
 const EDGES: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("files", &[]),
@@ -32,7 +33,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("cli", &["client", "interchange", "setup", "api", "config", "files", "domain"]),
 ];
 
-/// Edges that single files may have besides: file, module, why.
+/// Further imports that single files may have: file, module, reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/cli/tui.rs", "tui", "the verb that opens the app"),
     ("src/cli/app_capture.rs", "tui", "draws the app to a file, for the README and for tests"),
@@ -71,10 +72,10 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
 /// The most lines that a file has, unless [`LONG_FILES`] says otherwise.
 const MAX_LINES: usize = 500;
 
-/// Files that are longer, and why: file, the most lines, why.
+/// Files that may be longer: file, the most lines, reason.
 const LONG_FILES: &[(&str, usize, &str)] = &[];
 
-/// Modules that do no I/O and read no clock: each says so to the compiler.
+/// Modules that do no I/O and read no clock, which each enforces by lints.
 const PURE: &[&str] = &[
     "src/core.rs",
     "src/interchange/mod.rs",
@@ -119,7 +120,7 @@ fn module_of(file: &str, base: &str) -> Vec<String> {
     segments
 }
 
-/// The edges that a file may not have, as sentences.
+/// The forbidden imports of a file, as messages.
 fn forbidden_edges(file: &str, source: &str) -> Vec<String> {
     let module = module_of(file, "src");
     let Some(layer) = module.first() else { return Vec::new() };
@@ -248,7 +249,7 @@ fn pure_modules_say_so_to_the_compiler() {
     }
 }
 
-/// The one place that may read automerge's bytes, and the part of the preflight that looks into its changes.
+/// The only code that may read automerge's bytes, and the part of the preflight check that inspects its changes.
 const NAMING_AUTOMERGE: &[&str] = &["src/sync/document/", "src/sync/preflight/inspect.rs"];
 
 #[test]
@@ -277,7 +278,7 @@ fn the_store_alone_names_the_database() {
     assert!(stray.is_empty(), "{stray:?} name rusqlite");
 }
 
-/// Files of the command line that write bytes as they are, past the type that sanitises: file, why.
+/// Files of the command line that print unsanitised bytes: file, reason.
 const RAW: &[(&str, &str)] = &[
     ("src/cli/completions.rs", "a script, generated"),
     ("src/cli/export.rs", "an export, for a file or a pipe"),
@@ -302,7 +303,7 @@ fn few_files_write_past_the_type_that_sanitises() {
     assert_eq!(found, known, "print `text!(…)` instead; what must be exact goes into the table with its reason");
 }
 
-/// The lints that hold everywhere outside tests.
+/// The lints that apply everywhere outside tests.
 const LAWS: &[&str] = &[
     "unwrap_used",
     "expect_used",
@@ -314,7 +315,7 @@ const LAWS: &[&str] = &[
     "disallowed_types",
 ];
 
-/// Where a law is switched off on purpose: file, lint, why.
+/// Places where one of these lints is disabled on purpose: file, lint, reason.
 const LOOSENED: &[(&str, &str, &str)] = &[
     ("src/tui/runtime/mod.rs", "panic", "the test of a panicking app asks for a panic"),
     (
@@ -324,12 +325,12 @@ const LOOSENED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Words that switch off what the lints in Cargo.toml hold, or that they cannot see.
+/// Finds code that disables the lints in Cargo.toml, or that they cannot detect.
 fn loosened(file: &str, source: &str) -> Vec<String> {
     let tokens = scan::tokens(source);
     let text = |at: usize| tokens.get(at).map_or("", |token| token.text);
     let mut problems = Vec::new();
-    // Where it is allowed, once.
+    // The one file in which it is allowed.
     let mut unsafe_left = usize::from(LOOSENED.iter().any(|(at, what, _)| *at == file && *what == "unsafe_code"));
     for (at, token) in tokens.iter().enumerate() {
         if token.text == "unsafe" {

@@ -1,4 +1,4 @@
-//! The command line, from outside: what it prints, how it ends, what it reads and writes.
+//! The command line as a process: output, exit codes, and the files that it reads and writes.
 
 mod beside;
 mod care;
@@ -22,21 +22,21 @@ use regex::Regex;
 
 use super::support::{Output, TestHome};
 
-/// The files that importers are tried on.
+/// The folder of the files for importer tests.
 fn fixtures(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/import").join(folder)
 }
 
-/// A text in which ids and ages are the same in every run.
+/// Replaces ids and ages in a text by placeholders, so that it is the same in every run.
 fn redacted(text: &str) -> String {
     let rules = [
         (r"\b[0-9a-f]{64}\b", "<id>"),
         (r"\b[0-9a-f]{32}\b", "<op>"),
-        // As wide as what they stand for, so that columns stay.
+        // As wide as the replaced text, so that columns stay aligned.
         (r"\b[0-9a-f]{12}\b", "##__import__"),
         (r"\b[0-9a-f]{10}\b", "####__id__"),
         (r"\bjust now\b|\b\d+ (?:second|minute)s? ago\b", "<age>"),
-        // What a model says differs by a little from processor to processor.
+        // Model outputs differ slightly between processors.
         (r"\b\d+ %", "## %"),
         (r"/[^\s:]*ergo-test-[^\s/:]*", "<home>"),
     ];
@@ -65,13 +65,13 @@ fn run_with_stdin(home: &TestHome, args: &[&str], lines: &str) -> Output {
     }
 }
 
-/// Stores a decision and gives its id.
+/// Stores a decision and returns its id.
 fn remember(home: &TestHome, statement: &str, reason: &str) -> String {
     let answer = home.run(["remember", statement, "--reason", reason, "--json"]).ok().json();
     answer["claim_id"].as_str().unwrap().to_owned()
 }
 
-/// A home in which one decision stands and a second was refused; the card's id.
+/// A home with a stored decision and a refused one. Returns the card's id.
 fn refused(home: &TestHome) -> String {
     remember(home, "The canary must be blue.", "Red is for alarms.");
     let output = home.run(["remember", "The canary must be red.", "--reason", "Red is seen from afar.", "--json"]);

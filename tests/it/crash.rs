@@ -1,6 +1,6 @@
-//! kill -9 over and over while writers write: what was acknowledged is there afterwards, word for word, and the file is
-//! sound. It dies at a step of a commit or after so many writes, both by a seed that is printed: `ERGO_TEST_SEED` repeats it. A few rounds in
-//! every test run; `make soak` goes on for `SOAK_SECONDS`.
+//! Repeated kill -9 while writers write: afterwards every acknowledged claim is stored verbatim, and the file is sound.
+//! The daemon dies at a step of a commit or after a number of writes, both chosen by a seed that is printed:
+//! `ERGO_TEST_SEED` repeats it. A test run has a few rounds; `make soak` continues for `SOAK_SECONDS`.
 
 use std::{
     collections::BTreeMap,
@@ -25,10 +25,10 @@ use crate::support::{TestHome, block_on, caller, decision, fact, random::Random,
 
 const WRITERS: usize = 3;
 
-/// What the daemon has acknowledged: each claim with its statement and, where that was acknowledged too, its end.
+/// The acknowledged claims, each with its statement and, if that was acknowledged too, its end.
 type Acknowledged = Arc<Mutex<BTreeMap<ClaimId, (String, Option<Status>)>>>;
 
-/// One writer's work until the daemon is gone: it notes only what was answered.
+/// Writes until the daemon is gone, and records only acknowledged writes.
 async fn write(client: Client, writer: usize, round: usize, stop: Arc<AtomicBool>, acknowledged: Acknowledged) {
     let note = |id: ClaimId, statement: &str| {
         acknowledged.lock().unwrap().insert(id, (statement.to_owned(), None));
@@ -76,12 +76,12 @@ async fn write(client: Client, writer: usize, round: usize, stop: Arc<AtomicBool
     }
 }
 
-/// When a life of the daemon ends.
+/// The point at which a daemon is killed.
 #[derive(Clone, Copy, Debug)]
 enum LifeEnd {
-    /// At this step, when it comes there for the nth time.
+    /// At the nth time that it reaches this step.
     Step(&'static str, usize),
-    /// After so many more acknowledged writes, wherever it is then.
+    /// After this many more acknowledged writes, at whatever step.
     Acknowledged(usize),
 }
 
@@ -95,13 +95,13 @@ impl LifeEnd {
     }
 }
 
-/// One life of the daemon: writers write until it is killed.
+/// Runs a daemon and its writers until the daemon is killed.
 fn round(home: &TestHome, round: usize, end: LifeEnd, acknowledged: &Acknowledged) {
     let mut daemon = match end {
         LifeEnd::Step(step, nth) => home.daemon_that_dies_at(&format!("{step} #{nth}")),
         LifeEnd::Acknowledged(_) => home.daemon(),
     };
-    // Where the step is one of the start, nobody ever gets an answer.
+    // If the step belongs to the start of the daemon, no writer ever gets an answer.
     until("it answers or is dead", || !daemon.alive() || block_on(home.client().health()).is_ok());
     let before = acknowledged.lock().unwrap().len();
     let stop = Arc::new(AtomicBool::new(false));
@@ -122,7 +122,7 @@ fn round(home: &TestHome, round: usize, end: LifeEnd, acknowledged: &Acknowledge
     }
 }
 
-/// Everything that was acknowledged is there as it was said, and the file is sound.
+/// Checks that every acknowledged claim is stored verbatim, and that the file is sound.
 fn check(home: &TestHome, acknowledged: &Acknowledged) {
     let key = SigningKey::from_bytes(&[1; 32]);
     let store = Store::open(&home.paths().store(), key, Arc::new(StructuralPairCheck)).unwrap();
@@ -146,7 +146,7 @@ fn check(home: &TestHome, acknowledged: &Acknowledged) {
 
 #[test]
 fn kill_nine_loses_nothing_that_was_acknowledged() {
-    // A round ends before a model would be in memory: this is about what is acknowledged, and not about models.
+    // There are no models, because a round ends before one would be loaded.
     let home = TestHome::with_config("[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n");
     let acknowledged = Acknowledged::default();
     let mut random = Random::of_this_run();

@@ -1,4 +1,5 @@
-//! kill -9 in the middle of an ingest, of the daemon and of the command: no piece of a file is lost or doubled, and no file is there by half.
+//! kill -9 of the daemon or the command during an ingest: no chunk of a file is lost or doubled, and no file is stored
+//! in part.
 
 use std::{collections::BTreeMap, fs, path::Path, process::Stdio, sync::Arc};
 
@@ -17,7 +18,7 @@ use crate::support::{TestHome, block_on, kill, until};
 const FILES: usize = 30;
 const PIECES: usize = 20;
 
-/// Writes a library; answers how many pieces each of its files has.
+/// Writes a library. Returns the number of chunks of each file.
 fn write_library(folder: &Path) -> BTreeMap<String, usize> {
     fs::create_dir(folder).unwrap();
     let write = |n: usize| {
@@ -30,7 +31,7 @@ fn write_library(folder: &Path) -> BTreeMap<String, usize> {
     (0..FILES).map(write).collect()
 }
 
-/// The files that are in force, with how many pieces of each.
+/// The stored files, each with its number of chunks.
 fn in_force(client: &Client) -> Option<BTreeMap<String, usize>> {
     let query = IngestedQuery { org_id: "acme".into(), project: "api".into(), under: None };
     let files = block_on(client.ingested(&query)).ok()?;
@@ -39,7 +40,8 @@ fn in_force(client: &Client) -> Option<BTreeMap<String, usize>> {
 
 const INGEST: [&str; 6] = ["--scope", "acme/api", "--no-spawn", "--json", "ingest", "docs"];
 
-/// Takes the library in until so many files are there, and kills the daemon, or else the command. Answers how many files are there then.
+/// Ingests the library until `files` files are stored, then kills the daemon, or else the command. Returns the number
+/// of files that are stored then.
 fn cut(home: &TestHome, files: usize, the_daemon: bool) -> usize {
     let daemon = home.daemon();
     let mut command = home.command(INGEST).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -77,7 +79,7 @@ fn a_killed_ingest_loses_and_duplicates_nothing() {
         cut_short |= there < FILES;
         let store = store(&home);
         assert_eq!(store.check().unwrap().problems, Vec::<String>::new());
-        // Whatever is there of a file is all of it, once.
+        // Every stored file is complete, and stored once.
         for file in store.reader().ingested(&scope(), "").unwrap() {
             assert_eq!(file.chunks, library[&file.path], "{}", file.path);
         }

@@ -1,4 +1,4 @@
-//! The stream of changes: it greets, ends with the daemon, and is silent at rest.
+//! The stream of changes: it begins with a greeting, ends with the daemon, and is silent without changes.
 
 use std::{
     io::{Read, Write},
@@ -51,7 +51,7 @@ fn silence_is_silent_unless_comments_are_asked_for() {
         received
     };
     let mut received = read_until(&mut silent, |received| received.contains("event: hello"));
-    // Two comments: by then the silent one has had the time to say something, too.
+    // After two comments, the silent stream would have had time to send something, too.
     read_until(&mut chatty, |received| received.matches("\n:").count() >= 2);
     silent.set_nonblocking(true).unwrap();
     while let Ok(count @ 1..) = silent.read(&mut buffer) {

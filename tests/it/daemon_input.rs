@@ -1,4 +1,4 @@
-//! Bad input: each a clear 4xx in JSON, and the daemon goes on.
+//! Invalid input: each gets a clear 4xx error in JSON, and the daemon continues.
 
 use std::{fs, io::Write, os::unix::net::UnixStream};
 
@@ -97,7 +97,7 @@ fn what_is_too_large_is_413_whatever_it_says_about_its_length() {
     );
     let huge = json!({"statement": "x".repeat(1024 * 1024)}).to_string();
     assert_eq!(refused(&home, "POST", "/remember", huge.as_bytes()), (413, "too_large".into(), None));
-    // In chunks it says nothing of its length.
+    // A chunked request does not declare its length.
     let mut chunked =
         b"POST /remember HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
             .to_vec();

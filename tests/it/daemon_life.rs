@@ -1,4 +1,4 @@
-//! The daemon's process: one owner, found by every client, and nothing left behind.
+//! The daemon's process: it owns the store alone, every client finds it, and it leaves nothing behind.
 
 use std::{fs, os::unix::fs::PermissionsExt, os::unix::net::UnixListener};
 
@@ -128,7 +128,7 @@ fn a_home_with_a_long_name_works() {
     assert!(run("status").status.success());
     assert!(run("stop").status.success());
     until("the socket is gone", || !record.socket.exists());
-    // It stood in the shared temporary directory: leave nothing there.
+    // The folder was in the shared temporary directory: leave nothing there.
     fs::remove_dir(record.socket.parent().unwrap()).unwrap();
 }
 

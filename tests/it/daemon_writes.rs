@@ -1,4 +1,5 @@
-//! Writes through the real daemon: acknowledged means kept, whatever happens to the process; a retry happens once.
+//! Writes through the real daemon: an acknowledged write is kept, whatever happens to the process, and a retry is
+//! applied once.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +28,7 @@ fn stored(outcome: WriteOutcome) -> Stored {
     }
 }
 
-/// Every statement in the store with how often it is there, by reading all pages.
+/// Every statement in the store with its claims, from all pages.
 async fn statements(client: &Client) -> BTreeMap<String, Vec<ClaimId>> {
     let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
     let mut query = ClaimsQuery { status: Some("all".into()), limit: Some(200), ..ClaimsQuery::default() };
@@ -68,7 +69,7 @@ impl Writer {
                     }
                     match client.remember(&request).await {
                         Ok(answer) => outcome = Some(answer),
-                        // A daemon that ends may refuse, but never lies.
+                        // A daemon that is ending may refuse a write, but must not acknowledge one that is lost.
                         Err(error) if error.is_unreachable() => {}
                         Err(ClientError::BadAnswer { .. }) => {}
                         Err(error) => panic!("{error:?}"),
@@ -124,7 +125,7 @@ fn twenty_kills_lose_nothing_acknowledged_and_double_nothing() {
         for writer in &writers {
             check(&home, &writer.acknowledged());
         }
-        // At another moment each time: during the first writes after a start, and later.
+        // The moment differs each time: during the first writes after a start, or later.
         writers[round % 2].further(1 + round % 5 * 4);
         daemon.kill();
     }
@@ -238,7 +239,8 @@ fn a_missing_reason_or_an_unknown_id_is_reported_as_what_it_is() {
     assert_eq!(status, 404);
 }
 
-/// At rest the daemon does not wake up, and is small. Read from the kernel's counts, hence Linux alone.
+/// An idle daemon does not wake up, and is small. The values come from the kernel's counters, so this runs on Linux
+/// only.
 #[cfg(target_os = "linux")]
 #[test]
 fn at_rest_it_is_small_and_sleeps() {
@@ -267,7 +269,7 @@ fn at_rest_it_is_small_and_sleeps() {
         }
         last.1.elapsed() > Duration::from_secs(2)
     });
-    // Its own memory; what is mapped from an unoptimised program's file would tell how large that file is.
+    // Only its own memory: the mapped pages of an unoptimised program would measure the size of its file.
     let own = read(format!("/proc/{}/status", daemon.pid()), "RssAnon:");
     assert!(own > 0 && own < 24 * 1024, "{own} KiB");
 }

@@ -11,7 +11,7 @@ use crate::{
     term::App,
 };
 
-/// A home whose temporary folder is its own, so that what is left there is seen.
+/// A home with a temporary folder of its own, so that left files are found.
 struct Stage {
     home: TestHome,
     temporary: PathBuf,
@@ -79,7 +79,7 @@ fn its_own_decisions_do_not_contradict_one_another() {
     for import in [records, rules] {
         assert_eq!(import["refused"], serde_json::json!([]), "{import:#}");
         assert!(import["stored"].as_array().unwrap().len() >= 10, "{import:#}");
-        // Nor does inference doubt any of them.
+        // Inference doubts none of them, either.
         let warned = import["stored"].as_array().unwrap().iter().filter(|row| row.get("warnings").is_some()).count();
         assert_eq!(warned, 0, "claims of ours are warned about: {import:#}");
     }

@@ -1,4 +1,4 @@
-//! What `deny.toml` says about dependencies, held without cargo-deny: licences, and crates that may be there only once.
+//! Checks of the rules in `deny.toml` without cargo-deny: licences, and crates that may occur only once.
 
 use std::{collections::BTreeSet, process::Command};
 

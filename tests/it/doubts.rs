@@ -13,7 +13,7 @@ use crate::{
 const OLD: &str = "The weekly report goes to the finance team first";
 const NEW: &str = "The weekly report goes to the finance team as a draft";
 
-/// Without models the gate goes by words alone.
+/// Without models the gate compares words alone.
 const WITHOUT_MODELS: &str = "[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n";
 
 fn asking(statement: &str) -> RememberRequest {
@@ -164,7 +164,7 @@ fn the_app_asks_in_its_form_and_a_dead_daemon_loses_no_answer() {
     );
 }
 
-/// With the models that are built in: nobody is asked about what speaks of something else, however few claims there are.
+/// With the built-in models, a writer is not asked about claims on other subjects, however few claims there are.
 #[test]
 fn in_a_small_store_unrelated_claims_do_not_wait() {
     let home = TestHome::new();
@@ -187,7 +187,7 @@ fn in_a_small_store_unrelated_claims_do_not_wait() {
                 other => panic!("{statement}: {other:#?}"),
             }
         }
-        // Nor when nobody is there to be asked.
+        // Nor if the writer cannot be asked.
         for statement in ["Log lines are JSON objects.", "Icons are drawn by hand."] {
             client.remember(&decision(statement)).await.unwrap();
         }

@@ -34,7 +34,7 @@ use ergo::{
 
 use crate::support::{gguf, random::Random};
 
-/// How long mutations are tried for each entry in a usual run: always the same ones, some thousands.
+/// The seconds for each entry in a usual run, which always tries the same mutations, some thousands.
 const SECONDS: u64 = 1;
 
 fn number(name: &str, usual: u64) -> u64 {
@@ -52,7 +52,7 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
     files.sort();
     let mut all: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
     let more: &[&str] = match target {
-        // Those that must be readable for ever.
+        // The golden files, which must stay readable.
         "bundle" => &[
             "src/sync/bundle/golden/v1-sealed.ergo",
             "src/sync/bundle/golden/v1-open.ergo",
@@ -199,7 +199,7 @@ fn event(seq: u64, body: bool) -> SignedEvent {
     event
 }
 
-/// One message of every sort that carries something.
+/// One message of every kind with content.
 fn messages() -> Vec<(&'static str, Message)> {
     let scope = || Scope { org_id: "acme".into(), project: "api".into() };
     let end = ChainEnd {
@@ -331,7 +331,7 @@ fn write_the_corpus() {
             &[&[path(wanted)][..], rest.as_bytes()].concat(),
         );
     }
-    // Bundles stand in src/sync/bundle/golden; here is what is none.
+    // Valid bundles are in src/sync/bundle/golden; these are invalid files.
     write("bundle", "empty", b"");
     write("bundle", "text", b"ergo");
 }

@@ -17,7 +17,7 @@ use ergo::infer::{
 
 use crate::support::{PROGRAM, gguf, until};
 
-/// Long enough for a load beside a busy machine.
+/// Long enough to load a model on a busy machine.
 const LONG: Call = Call::foreground(Duration::from_mins(2));
 
 fn built_in(role: ModelRole) -> Option<ModelSource> {
@@ -29,7 +29,7 @@ fn file(path: &Path) -> ModelSource {
     ModelSource::File(ModelFile { name, sha256: String::new(), path: path.to_owned() })
 }
 
-/// A model that the tester names by an environment variable; says so where there is none.
+/// A model that the tester names by an environment variable; prints a note if the variable is not set.
 fn named(variable: &str) -> Option<ModelSource> {
     let path = std::env::var_os(variable).map(PathBuf::from);
     if path.is_none() {

@@ -1,4 +1,4 @@
-//! Judges over the real program: a command that the settings name works the queue off, and a person does at the terminal.
+//! Judges in the real program: a command from the settings works off the queue, and a person judges at the terminal.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -22,7 +22,7 @@ const NEW: &str = "The weekly report goes to the finance team as a draft";
 /// Without models the gate goes by words alone.
 const WITHOUT_MODELS: &str = "[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n";
 
-/// A command that gives every pair of its prompt this verdict.
+/// A judge command that gives every pair of its prompt this verdict.
 fn command(verdict: &str) -> String {
     let script = format!(
         "n=$(grep -c '^{{\"pair\"'); i=1; printf '['; while [ $i -le $n ]; do [ $i -gt 1 ] && printf ,; printf '{{\"pair\":%d,\"verdict\":\"{verdict}\",\"because\":\"read\"}}' $i; i=$((i+1)); done; printf ']'"
@@ -118,7 +118,7 @@ fn a_person_judges_by_the_command_line() {
     assert!(claims.contains(NEW) && !claims.contains(OLD), "{claims}");
 }
 
-/// Names the process that serves completions, and says what it answers; see [`serve_completions`].
+/// The environment variable that makes this program a completion server, with its verdict; see [`serve_completions`].
 const SERVED_VERDICT: &str = "TEST_SERVED_VERDICT";
 
 /// A server of chat completions in a process of its own; ends with this value.
@@ -168,7 +168,7 @@ fn serve_completions() {
         stream.read_exact(&mut body).unwrap();
         let asked: serde_json::Value = serde_json::from_slice(&body).unwrap();
         let message = asked["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
-        // A story has no pairs: nothing is found in it.
+        // A story has no pairs, so the answer finds nothing in it.
         let lines = message.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         let pairs = lines.filter(|line| !line["pair"].is_null()).enumerate().map(|(at, line)| {
             assert_eq!(line["pair"], at + 1);
@@ -202,7 +202,7 @@ fn a_model_behind_an_address_gives_each_of_the_four_verdicts() {
             let log = async || client.log(&LogQuery::default()).await.unwrap();
             eventually(&kind, async || log().await.items.iter().any(|event| event.kind == kind)).await;
             assert_eq!(client.doubts(&DoubtsQuery::default()).await.unwrap().total, 0);
-            // A model proposes: nothing but `compatible` is done without a person.
+            // A model only proposes: without a person, only `compatible` has an effect.
             let cards = client.conflicts(&ConflictsQuery::default()).await.unwrap();
             assert_eq!(cards.total, usize::from(verdict != PairVerdict::Compatible), "{verdict}");
             assert!(cards.items.iter().all(|card| card.headline.contains("served")), "{cards:?}");

@@ -1,4 +1,4 @@
-//! The one integration test binary: each module is a family of tests over the real program.
+//! The only integration test binary. Each module tests one part of the real program.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 #![allow(missing_docs, unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! `ergo models`: fetching from a server that fails in many ways, importing, choosing, and what the daemon makes of it.
+//! `ergo models`: fetching from failing servers, importing, choosing, and the effects on the daemon.
 
 mod choose;
 mod fetch;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::TestHome;
 
-/// A model file for tests: bytes that no program would take for a model, since fetching looks at the hash alone.
+/// A model file for tests. Its bytes are no valid model, since fetching checks only the hash.
 pub(crate) fn bytes(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
@@ -53,7 +53,7 @@ fn part(home: &TestHome) -> PathBuf {
     home.paths().models().join("tiny.gguf.part")
 }
 
-/// Whether anything of the file is left on the shelf.
+/// The files that are left in the folder of models.
 fn left(home: &TestHome) -> Vec<String> {
     let entries = fs::read_dir(home.paths().models()).into_iter().flatten();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());

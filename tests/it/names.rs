@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::arch::{rust_files, scan};
 
-/// Names that several public types have, and why.
+/// Names that several public types have, with the reason.
 const SHARED_TYPES: &[(&str, &str)] = &[("Args", "the arguments of a verb, beside the verb")];
 
 /// Names of files that occur on several layers, and the one thing that each means.
@@ -131,7 +131,7 @@ fn sources() -> BTreeMap<String, String> {
     files
 }
 
-/// What stands in several files, without what a list permits.
+/// The names that occur in several files, without those that a list permits.
 fn doubles(named: Vec<(String, String)>, permitted: &[&str]) -> Vec<String> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, file) in named {

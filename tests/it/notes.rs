@@ -1,4 +1,4 @@
-//! `ergo notes`: files of rules that are followed, and what is written back into them.
+//! `ergo notes`: rule files that are followed, and the section that ergo writes into them.
 
 use std::{fs, time::Duration};
 
@@ -58,7 +58,7 @@ fn files_rise_into_claims_and_flow_back_a_hundred_times_without_a_change() {
             ..Default::default()
         };
         for round in 0..100 {
-            // Every other time the file gets a new date, so that it is read.
+            // Every second time the file gets a new date, so that it is read.
             if round % 2 == 0 {
                 fs::write(&path, &written).unwrap();
             }
@@ -213,7 +213,7 @@ fn a_save_is_in_the_store_within_a_second() {
     let path = write(&home, "api/CLAUDE.md", RULES);
     home.run(["notes", "add", &path]).ok();
     scan(&home);
-    // The watch begins a moment after the file was added.
+    // Watching begins shortly after the file was added.
     let mut count = 0;
     let mut took = Duration::MAX;
     while took > Duration::from_secs(1) && count < 5 {

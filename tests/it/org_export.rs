@@ -1,4 +1,4 @@
-//! The level of an organisation in exports: what is written to a file is there again after it was imported elsewhere.
+//! The organisation's level in exports: an exported file can be imported elsewhere without loss.
 
 use crate::support::TestHome;
 
@@ -44,7 +44,7 @@ fn the_organisations_rules_come_back_from_json_lines_with_their_history_and_hold
     let again = bob.run(["import", "jsonl", &file, "--scope", "acme/*", "--yes"]).ok();
     assert_eq!(rules(&bob), expected, "a second import changes nothing: {again:?}");
     assert_eq!(remember(&bob, "acme/web", "Releases must not be signed with a hardware key.").code, Some(1));
-    // The way back is the same file but for ids and times.
+    // Exported again, the file differs only in ids and times.
     let back = bob.work().join("back.jsonl").display().to_string();
     bob.run(["export", "jsonl", &back, "--scope", "acme/*"]).ok();
     let cy = home();

@@ -1,4 +1,4 @@
-//! The process that holds the replication index: what peers, the system and a person with `kill` can do to it.
+//! The process that holds the replication index, with hostile peers, system limits and signals.
 
 use std::{
     collections::HashMap,
@@ -55,7 +55,7 @@ fn entries(device: u8, seqs: std::ops::Range<u64>) -> Vec<DocumentEntry> {
     seqs.map(|seq| DocumentEntry::of(&event(seq))).collect()
 }
 
-/// What a store would hold.
+/// The stored chunks of documents.
 #[derive(Default)]
 struct Store(Mutex<HashMap<DocumentId, Vec<Vec<u8>>>>);
 
@@ -77,7 +77,7 @@ impl Side {
     }
 
     fn with(set_up: impl FnOnce(&mut WorkerOptions)) -> Self {
-        // Beside a busy machine.
+        // Long enough for a busy machine.
         let mut options =
             WorkerOptions { program: PROGRAM.into(), deadline: Duration::from_mins(2), ..WorkerOptions::standard() };
         set_up(&mut options);
@@ -111,7 +111,7 @@ impl Side {
     }
 }
 
-/// Sends what a side says to the other one until both have said all.
+/// Passes the messages between two sides until neither has more.
 async fn talk(
     ours: &mut DocumentSession,
     theirs: &mut DocumentSession,
@@ -138,7 +138,7 @@ async fn exchange(a: &Side, b: &Side, document: DocumentId) -> Result<(usize, us
     Ok(came)
 }
 
-/// Bytes that a process has in a line of its status.
+/// The bytes that a line of a process's status reports.
 fn memory(pid: u32, line: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|found| found.strip_prefix(line)).unwrap();
@@ -225,7 +225,7 @@ async fn a_worker_without_memory_costs_that_call() {
     assert_eq!(room.count(ONE).await, 0);
     let bare = memory(room.pid(), "VmSize:");
     assert!(mapped > bare, "{mapped} {bare}");
-    // The program itself and a little more: far less than 6,000 events take.
+    // The program itself and a little more, far less than 6,000 events take.
     let side = Side::with(|options| options.memory = bare + 3 * 1024 * 1024);
     side.write(TWO, entries(2, 0..2)).await;
     let (mut ours, first) = side.documents.begin(ONE, None, true).await.unwrap();

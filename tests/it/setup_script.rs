@@ -1,4 +1,4 @@
-//! `scripts/setup.sh`: each proof of what the build needs, against folders and programs that only look like it.
+//! `scripts/setup.sh`: each check of a build requirement, against folders and programs that only resemble it.
 
 use std::{fs, path::Path, process::Command};
 

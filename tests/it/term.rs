@@ -125,14 +125,14 @@ impl App {
         self.terminal.resize(columns, rows).unwrap();
     }
 
-    /// Waits for the end; says whether it was a good one, and what was left on the screen.
+    /// Waits for the app to end. Returns whether it succeeded, and the last screen.
     pub(crate) fn ends(mut self) -> (bool, Screen) {
         let status = self.terminal.wait_exit().unwrap_or_else(|error| panic!("{error}"));
         (status.success(), self.terminal.screen())
     }
 }
 
-/// What the app keeps of itself.
+/// The file with the app's own state.
 fn kept(home: &TestHome) -> std::path::PathBuf {
     home.path().join("tui.json")
 }

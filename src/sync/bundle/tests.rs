@@ -1,4 +1,5 @@
-//! What the format promises: what goes in comes out, to those it is for; whatever is done to a file, nothing else comes out of it.
+//! The promises of the bundle format: each recipient reads exactly what was written for it, and no modification of a
+//! file yields other events.
 
 mod golden;
 
@@ -87,7 +88,7 @@ fn manifest() -> BundleManifest {
     }
 }
 
-/// A bundle of device 1 with so many events in each section, for devices and the sections that each may open.
+/// A bundle of device 1 with these numbers of events by section, for devices and the sections that each may open.
 fn bundle(counts: &[u64], to: Option<&[(u8, &[u32])]>) -> Vec<u8> {
     seeded([3; 32], counts, to)
 }
@@ -118,7 +119,7 @@ fn seeded(seed: [u8; 32], counts: &[u64], to: Option<&[(u8, &[u32])]>) -> Vec<u8
     writer.finish().unwrap().1
 }
 
-/// What a device reads out of a file.
+/// The content that a device reads from a file.
 #[derive(Debug, Default, PartialEq)]
 struct BundleContents {
     manifest: Option<BundleManifest>,
@@ -141,7 +142,7 @@ fn read(bytes: impl Read, n: u8) -> Result<BundleContents, BundleError> {
     Ok(found)
 }
 
-/// The places of the frames of a bundle: where each begins, and where the last ends.
+/// The offsets of the frames of a bundle, and the end of the last one.
 fn frames(bytes: &[u8]) -> Vec<usize> {
     let length = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
     let mut places = vec![PREFIX + length(PREFIX - 4)];
@@ -189,7 +190,7 @@ fn each_recipient_opens_its_scopes_and_no_others() {
 fn sealed_text_is_nowhere_in_the_file() {
     let open = bundle(&[1, 1], None);
     let sealed = bundle(&[1, 1], Some(&[(2, &[1])]));
-    // Few bytes are not packed by zstd, so that the words stand there as they are.
+    // zstd does not compress a few bytes, so the words are in the file as plain text.
     let holds = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
     for text in ["ada-laptop", "acme", "measured"] {
         assert!(holds(&open, text), "{text}");
@@ -215,10 +216,10 @@ fn one_envelope_does_not_serve_another_device_or_another_bundle() {
     assert!(matches!(read(renamed.as_slice(), 3), Err(BundleError::BadEnvelope(_))));
     let other_team = forge(&|header| header.team = EventId([6; 32]));
     assert!(matches!(read(other_team.as_slice(), 2), Err(BundleError::BadEnvelope(_))));
-    // What no envelope is bound to is held by every frame.
+    // Every frame is bound to the fields to which no envelope is bound.
     let older = read(forge(&|header| header.created = 1).as_slice(), 2).unwrap();
     assert!(older.events.is_empty() && older.manifest.is_none() && !older.report.damages.is_empty());
-    // Opened, the frames of a sealed bundle are no frames.
+    // Read as an unencrypted bundle, the frames of a sealed one are invalid.
     let opened = read(forge(&|header| header.envelopes = None).as_slice(), 2).unwrap();
     assert!(opened.events.is_empty() && !opened.report.complete);
 }
@@ -270,7 +271,7 @@ fn frames_that_change_places_are_not_used_there() {
             [&bytes[..places[4]], &bytes[places[5]..places[6]], &bytes[places[4]..places[5]], &bytes[places[6]..]];
         let found = read(swapped.concat().as_slice(), 2).unwrap();
         assert_eq!((found.events.len(), found.report.damages.len()), (1, 3), "the roster alone, and no signature");
-        // Nor can one be repeated, or taken out of another bundle.
+        // A frame can be neither repeated nor taken from another bundle.
         let other = seeded([4; 32], &[2, 2_048], to);
         let foreign = [&bytes[..places[4]], &other[frames(&other)[4]..frames(&other)[5]], &bytes[places[5]..]];
         let found = read(foreign.concat().as_slice(), 2).unwrap();
@@ -282,7 +283,7 @@ fn frames_that_change_places_are_not_used_there() {
 fn only_the_maker_can_end_a_bundle() {
     let bytes = bundle(&[2], None);
     let places = frames(&bytes);
-    // An event is left out and the counts are made to fit: each frame is sound, and the whole is not signed.
+    // An event is left out and the counts are adapted: each frame is valid, but the signature of the whole is not.
     let id = BundleReader::new(bytes.as_slice(), &key(2)).unwrap().id();
     let mut forged = bytes[..places[2]].to_vec();
     let trailer = BundleTrailer { frames: 2, events: 0, signature: minicbor::bytes::ByteArray::from([7; 64]) };
@@ -315,7 +316,7 @@ fn wrong_declared_sizes_cost_nothing() {
     }
     let error = read(with(PREFIX - 4, u32::MAX).as_slice(), 2).unwrap_err();
     assert!(error.to_string().contains("at most"), "{error}");
-    // A header that is declared long and never ends, and frames without end: no more is read than may be.
+    // A header with a large declared length, and endless frames: no more is read than the limits allow.
     for endless in [with(PREFIX - 4, MAX_HEADER as u32)[..PREFIX].to_vec(), bytes[..places[0]].to_vec()] {
         let mut input = Counted(endless.as_slice().chain(io::repeat(2)), 0);
         let _ = read(&mut input, 2);
@@ -323,7 +324,7 @@ fn wrong_declared_sizes_cost_nothing() {
     }
 }
 
-/// Counts what is read.
+/// Counts the bytes that are read.
 struct Counted<R>(R, usize);
 
 impl<R: Read> Read for Counted<R> {
@@ -334,7 +335,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// A bundle, open, in which the frame of events is another: sound by its check, whatever it holds.
+/// An unencrypted bundle with another frame of events, whose check hash is valid whatever it holds.
 fn with_content(plain: &[u8], declared: usize) -> Vec<u8> {
     let bytes = bundle(&[2], None);
     let places = frames(&bytes);
@@ -367,7 +368,7 @@ fn bombs_in_a_frame_are_rejected() {
         assert!(found.events.is_empty() && !found.report.complete);
         assert!(found.report.damages[0].what.contains(what), "{} / {what}", found.report.damages[0]);
     }
-    // One event that is none does not take the others with it.
+    // One invalid event does not make the others invalid.
     let mut one_bad = events.clone();
     one_bad[0].header_bytes.push(0);
     let plain = event_chunk::encode(&one_bad);

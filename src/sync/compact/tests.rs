@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// So many events of a device, each naming the one before.
+/// `count` events of a device, each naming the previous one.
 fn chain(device: u8, count: u64) -> Vec<SignedEvent> {
     let key = SigningKey::from_bytes(&[device; 32]);
     let mut events: Vec<SignedEvent> = Vec::new();
@@ -23,7 +23,7 @@ fn chain(device: u8, count: u64) -> Vec<SignedEvent> {
     events
 }
 
-/// What a document says to an empty one.
+/// The first message of a document to an empty one.
 fn first_message(document: &IndexDocument) -> Vec<u8> {
     let (_, hello) = IndexDocument::empty().begin_exchange(None, true);
     let (mut ours, _) = document.begin_exchange(None, false);
@@ -32,7 +32,7 @@ fn first_message(document: &IndexDocument) -> Vec<u8> {
 
 fn compact(events: &[SignedEvent]) -> (Vec<u8>, CompactMessage, Vec<EventId>) {
     let entries: Vec<DocumentEntry> = events.iter().map(DocumentEntry::of).collect();
-    // Now and then a change seems to be known to the other side, and is kept for later.
+    // Sometimes a change seems to be known to the other side (a false positive of the Bloom filter), and is sent later.
     for _ in 0..9 {
         let message = first_message(&holding(&entries));
         let (compact, ids) = CompactMessage::of(&message).expect("it is taken apart");
@@ -49,7 +49,7 @@ fn a_compact_message_is_restored_with_its_entries() {
     let (message, compact, ids) = compact(&events);
     assert_eq!(ids, events.iter().map(|event| event.id).collect::<Vec<_>>());
     assert_eq!(compact.restore().unwrap(), (message.clone(), ids));
-    // A key of 65 bytes goes, and the name of the event before of 32, for some bytes of counting.
+    // A key of 65 bytes and the previous event's id of 32 are left out, at the cost of a few bytes of counts.
     let size = minicbor::to_vec(&compact).unwrap().len();
     assert!(size + 80 * events.len() < message.len(), "{size} and {}", message.len());
     let linked = compact.prev_distance.iter().filter(|prev_distance| **prev_distance > 0).count();
@@ -79,7 +79,7 @@ fn messages_without_entries_and_invalid_ones_are_harmless() {
     assert_eq!(CompactMessage::of(&[]), None);
 }
 
-/// What is done to a whole page.
+/// A modification of a message's parts.
 type Corruption = fn(&mut CompactMessage);
 
 #[test]
@@ -144,7 +144,7 @@ fn bodies_come_back_in_their_order() {
     }
 }
 
-/// What these messages look like on the wire: this must be read for ever.
+/// The bytes of these messages on the wire, which must stay readable.
 #[test]
 fn golden_compact_frames() {
     let (_, compact, _) = compact(&chain(1, 2));
@@ -157,7 +157,7 @@ fn golden_compact_frames() {
         turn: TurnKind::Next,
         messages: vec![compact],
     };
-    // What automerge says of itself, and whom it names at random, is not ours to hold still.
+    // Neither automerge's own metadata nor its random actors are fixed by ergo.
     doc.messages[0].skeleton = vec![1, 2, 3];
     let mut bodies = following();
     bodies.push(None);
@@ -195,7 +195,7 @@ proptest! {
         prop_assume!(numbers[at] != to);
         numbers[at] = to;
         if let Ok((other, _)) = compact.restore() {
-            // Only where a name is said to stand in a header that has none left out, it does not matter.
+            // Only the offset of the previous event has no effect, in a header that does not leave it out.
             prop_assert!(other != message || column == 3);
         }
     }

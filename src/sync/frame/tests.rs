@@ -110,7 +110,7 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
-/// The bytes after the length, which is checked.
+/// Returns the bytes after the length, which is checked.
 fn inner(bytes: &[u8]) -> &[u8] {
     let (head, rest) = bytes.split_first_chunk::<LENGTH>().unwrap();
     assert_eq!(length(*head), Ok(rest.len()));
@@ -129,7 +129,7 @@ proptest! {
         let _result = decode(&bytes);
         bytes.insert(0, kind | if packed { PACKED } else { 0 });
         let _result = decode(&bytes);
-        // Real zstd around nonsense, so that the fuzz reaches the CBOR behind it.
+        // Valid zstd around random bytes, so that the fuzz test reaches the CBOR inside.
         if let Ok(framed) = frame(kind, &bytes.repeat(5)) {
             let _result = decode(inner(&framed));
         }
@@ -180,7 +180,7 @@ fn a_bomb_is_decompressed_only_to_its_declared_size() {
 
 #[test]
 fn small_compressed_messages_do_not_take_much_memory() {
-    // Words without letters: a byte each on the wire, two dozen in memory.
+    // Empty strings take a byte each on the wire and two dozen in memory.
     let reason = |kind: u8, count: usize| {
         let mut body = vec![0xa2, 0, 0, 1, 0x9a];
         body.extend((count as u32).to_be_bytes());
@@ -189,7 +189,7 @@ fn small_compressed_messages_do_not_take_much_memory() {
     };
     assert!(matches!(reason(1, 1000), Ok(Message::Hello(hello)) if hello.features.len() == 1000));
     assert_eq!(reason(1, 8_000_000).unwrap_err().code(), RejectCode::TooBig);
-    // Messages of nothing in a turn.
+    // Empty messages in a turn.
     let mut turn = vec![0xa1, 5, 0x9a];
     turn.extend(60_000_000_u32.to_be_bytes());
     turn.resize(60_000_000, 0x40);
@@ -217,7 +217,7 @@ fn a_message_that_is_too_long_is_not_written() {
 
 #[test]
 fn a_newer_minor_version_is_understood() {
-    // A hello with a field 99 of nested things that this version does not know, and without most of its own.
+    // A greeting with a field 99 of nested values that this version does not know, and without most of its own fields.
     let mut e = minicbor::Encoder::new(Vec::new());
     e.map(3).unwrap().u8(0).unwrap().u32(7).unwrap();
     e.u8(3).unwrap().encode(Some(EventId([5; 32]))).unwrap();
@@ -235,7 +235,7 @@ fn at() -> Scope {
     Scope { org_id: "acme".into(), project: "api".into() }
 }
 
-/// What version 1 of the protocol looks like: these bytes must be read for ever.
+/// The bytes of version 1 of the protocol, which must stay readable.
 #[test]
 fn golden_frames() {
     let id = EventId([0xab; 32]);

@@ -67,10 +67,10 @@ fn roster() -> Vec<SignedEvent> {
     events.collect()
 }
 
-/// A house with one invite.
+/// An inviter with one invitation.
 struct FakeInviter {
     answer: Result<(), PairRefusal>,
-    /// The person never answers.
+    /// Whether the person never answers.
     absent: bool,
     redeemed: Mutex<Option<DeviceId>>,
     admitted: Mutex<bool>,
@@ -151,7 +151,7 @@ async fn join(stream: DuplexStream, secret: InviteSecret, binding: ChannelBindin
     Ok((verification_code, roster))
 }
 
-/// Both sides to their ends.
+/// Runs both sides until they end.
 async fn meet(
     inviter: &FakeInviter,
     secret: InviteSecret,
@@ -183,7 +183,7 @@ async fn a_wrong_secret_reveals_and_binds_nothing() {
     let (here, there) = meet(&inviter, InviteSecret([8; 16]), BINDING, BINDING).await;
     assert_eq!(here, Err(PairError::Refused(PairRefusal::Unknown)));
     assert!(there.is_err());
-    // The name of the invite is known, the secret is not: the same answer.
+    // The id of the invitation is known, the secret is not: the answer is the same.
     let (mut a, mut b) = duplex(4096);
     let hello = wire::PairHello {
         invite: SecretHash::of(&SECRET).invite_id(),
@@ -204,7 +204,7 @@ async fn a_wrong_secret_reveals_and_binds_nothing() {
 #[tokio::test]
 async fn a_man_in_the_middle_is_detected_on_both_sides() {
     let between = ChannelBinding { exporter: [6; 32], ..BINDING };
-    // He passes every byte on, but his two connections have two exporters.
+    // The attacker passes on every byte, but his two connections have two exporters.
     let inviter = FakeInviter::saying(Ok(()));
     let (here, there) = meet(&inviter, SECRET, BINDING, between).await;
     assert_eq!(
@@ -216,7 +216,7 @@ async fn a_man_in_the_middle_is_detected_on_both_sides() {
         between.verification_code(),
         "and with the ticket in his hands he still could not make the words equal"
     );
-    // He answers in the inviter's place, with a proof that he cannot make.
+    // The attacker answers in the inviter's place, with a proof that he cannot compute.
     let (a, mut b) = duplex(4096);
     let impostor = async {
         wire::receive(&mut b, 4096, STEP_TIMEOUT).await.unwrap();
@@ -292,7 +292,7 @@ async fn a_joiner_that_goes_away_is_not_admitted() {
     assert_eq!(inviter.counts().1, 0);
 }
 
-/// A pipe that is cut after so many bytes from each side.
+/// Runs both sides over a pipe that is cut after these numbers of bytes from each side.
 async fn meet_until(inviter: &Arc<FakeInviter>, there_says: usize, here_says: usize) -> JoinResult {
     let (here, near) = duplex(1 << 20);
     let (far, mut there) = duplex(1 << 20);
@@ -302,7 +302,7 @@ async fn meet_until(inviter: &Arc<FakeInviter>, there_says: usize, here_says: us
         let ((mut near_r, mut near_w), (mut far_r, mut far_w)) = (tokio::io::split(near), tokio::io::split(far));
         let mut up = (&mut near_r).take(here_says as u64);
         let mut down = (&mut far_r).take(there_says as u64);
-        // The first of the two that is used up cuts both.
+        // The side that reaches its limit first cuts both directions.
         tokio::select! {
             _ = tokio::io::copy(&mut up, &mut far_w) => {}
             _ = tokio::io::copy(&mut down, &mut near_w) => {}

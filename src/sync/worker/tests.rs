@@ -28,7 +28,7 @@ use crate::{
 const ONE: DocumentId = DocumentId([1; 32]);
 const TWO: DocumentId = DocumentId([2; 32]);
 
-/// Messages of a peer on which the worker dies, or never answers.
+/// Messages on which the fake worker dies, or never answers.
 const DEADLY: &[u8] = b"die";
 const ENDLESS: &[u8] = b"hang";
 
@@ -77,7 +77,7 @@ impl WorkerHandle<WorkerRequest> for FakeWorker {
     }
 }
 
-/// What a store would hold.
+/// The stored chunks of documents.
 #[derive(Default)]
 struct Store(Mutex<HashMap<DocumentId, Vec<Vec<u8>>>>);
 
@@ -157,7 +157,7 @@ async fn two_sides_exchange_a_document_and_keep_it() {
     a.take(ONE, ours).await;
     b.take(ONE, theirs).await;
     assert_eq!((a.count(ONE).await, b.count(ONE).await), (34, 34));
-    // Again, with what was kept of the first time: nothing changes, nothing is to be stored.
+    // The second exchange, with the kept peer states, changes nothing and stores nothing.
     let (_again, first) = a.documents.begin(ONE, Some(state), true).await.unwrap();
     assert!(first.unwrap().len() < 200);
     let (ours, theirs) = exchange(&a, &b, ONE).await;
@@ -171,7 +171,7 @@ async fn a_change_that_was_not_stored_is_discarded() {
     side.write(ONE, &entries(1, 0..3)).await;
     drop(side.documents.append(ONE, entries(1, 3..5)).await.unwrap());
     assert_eq!(side.count(ONE).await, 3);
-    // It was stored, and only the word of it was lost: what is written next must go with it, and from it.
+    // The change was stored, but the worker was not notified. The next change must be based on it.
     let staged = side.documents.append(ONE, entries(1, 3..5)).await.unwrap();
     assert_eq!(staged.before.map(|summary| summary.entries), Some(3));
     side.keep(ONE, &staged);
@@ -192,7 +192,7 @@ async fn a_second_change_waits_for_the_first() {
     let first = side.documents.append(ONE, entries(1, 0..1)).await.unwrap();
     let documents = side.documents.clone();
     let mut second = tokio::spawn(async move { documents.append(ONE, entries(1, 1..2)).await.unwrap() });
-    // Others are not held up, and see the document as it was.
+    // Readers do not wait, and see the document as it was.
     side.write(TWO, &entries(2, 0..1)).await;
     assert_eq!(side.count(ONE).await, 0);
     assert!(tokio::time::timeout(Duration::from_millis(50), &mut second).await.is_err());
@@ -213,7 +213,7 @@ async fn evicted_documents_are_loaded_again() {
     other.write(ONE, &entries(3, 0..2)).await;
     let (mut theirs, message) = other.documents.begin(ONE, None, true).await.unwrap();
     let (mut ours, _) = side.documents.begin(ONE, None, false).await.unwrap();
-    // How many messages it takes hangs on what each side guesses of the other, now and then one more.
+    // The number of messages depends on what each side guesses about the other, and is sometimes larger by one.
     let mut step = ours.message(message.unwrap()).await.unwrap();
     for _ in 0..9 {
         let Some(reply) = step.reply.take().filter(|_| !step.converged) else { break };
@@ -221,7 +221,7 @@ async fn evicted_documents_are_loaded_again() {
         step = ours.message(answer).await.unwrap();
     }
     assert!(step.converged);
-    // Meanwhile another document took the room.
+    // In the meantime another document evicted it.
     assert_eq!(side.count(TWO).await, 5);
     let staged = ours.end().await.unwrap();
     assert_eq!(staged.summary.entries, 7);
@@ -262,7 +262,7 @@ async fn a_worker_that_dies_or_hangs_costs_one_call() {
         assert_eq!(error.code(), "poisoned");
         assert!(matches!(innocent.message(vec![0x42]).await, Err(DocumentError::Interrupted)));
         assert!(matches!(innocent.end().await, Err(DocumentError::Interrupted)));
-        // Everything else goes on, with what was stored.
+        // Everything else continues with the stored state.
         assert_eq!((side.count(ONE).await, side.count(TWO).await), (3, 2));
         side.write(ONE, &entries(1, 3..4)).await;
         assert_eq!(side.starts.load(Ordering::SeqCst), 2);

@@ -52,7 +52,7 @@ fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_reported() {
     git(&home.work(), &["add", "."]);
     home.run(["commit-check"]).ok();
 
-    // One that has begun is checked, one of another environment is not, and the count says so.
+    // A claim that has become valid is checked, one of another environment is not, and the count shows it.
     let limited = |statement: &str, limit: [&str; 2]| {
         let always = ["remember", statement, "--kind", "constraint", "--reason", "Agreed."];
         home.run(always.into_iter().chain(limit)).ok();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Output, TestHome, block_on, caller};
 
-/// Runs a hook with this on stdin.
+/// Runs a hook with `input` on stdin.
 fn hook(home: &TestHome, moment: &str, input: &str) -> Output {
     let mut child = home
         .command(["hook", moment])
@@ -17,14 +17,14 @@ fn hook(home: &TestHome, moment: &str, input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A hook that does not read what it is told ends before it is told.
+    // A hook may end before it has read its input.
     let _gone = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Output { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// What a hook adds to the context; nothing where it says nothing.
+/// Returns what a hook adds to the context; empty if it prints nothing.
 #[track_caller]
 fn context(home: &TestHome, moment: &str, input: &Value) -> String {
     let output = hook(home, moment, &input.to_string()).ok();
@@ -126,7 +126,7 @@ fn whatever_goes_wrong_a_hook_is_silent_and_succeeds() {
         let output = hook(home, moment, input);
         assert_eq!((output.code, &*output.stdout, &*output.stderr), (Some(0), "", ""), "{moment} {input:.40}");
     };
-    // No daemon runs, and only the beginning of a session starts one.
+    // No daemon runs, and only the hook at the beginning of a session starts one.
     for moment in ["user-prompt", "post-tool", "pre-compact", "stop"] {
         silent(&home, moment, r#"{"session_id": "s", "prompt": "What is the port?"}"#);
     }

@@ -1,4 +1,4 @@
-//! What coding agents run and are told: hooks, setup, the check before a commit.
+//! The commands for coding agents: hooks, setup, and the check before a commit.
 
 mod commit;
 mod hooks;

@@ -1,4 +1,4 @@
-//! Reads Rust source just far enough to see which modules it declares and which paths it names.
+//! Parses Rust source only as far as needed to find the modules it declares and the paths it names.
 
 /// A word, `::` or a single mark, with its line (from 1). Comments and literals are left out.
 #[derive(Debug, PartialEq)]
@@ -7,7 +7,7 @@ pub(crate) struct Token<'a> {
     pub(crate) line: usize,
 }
 
-/// Cuts source into tokens.
+/// Splits source into tokens.
 pub(crate) fn tokens(source: &str) -> Vec<Token<'_>> {
     let bytes = source.as_bytes();
     let (mut out, mut at, mut line) = (Vec::new(), 0, 1);
@@ -96,7 +96,7 @@ fn block_comment_end(bytes: &[u8], start: usize) -> usize {
     at.min(bytes.len())
 }
 
-/// What a file says about other modules.
+/// The references of a file to other modules.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Mentions {
     /// Paths from the crate's root, as segments, with the line: `crate::a::b`, `super::c` and groups resolved.
@@ -139,7 +139,8 @@ pub(super) fn mentions(module: &[String], source: &str) -> Mentions {
     found
 }
 
-/// Follows a path from its first word; groups fan out. Ends at the first token that is not part of it.
+/// Reads a path from its first word, with a result for each member of a group. Ends at the first token that is not part
+/// of it.
 fn path(tokens: &[Token<'_>], start: usize, here: &[String], out: &mut Vec<(Vec<String>, usize)>) -> usize {
     let text = |at: usize| tokens.get(at).map_or("", |token| token.text);
     let (mut at, mut segments) = (start, here.to_vec());

@@ -105,7 +105,7 @@ fn the_local_log_is_compacted_while_no_daemon_has_the_store_and_status_shows_wha
     assert!(home.run(["status", "--sizes"]).ok().stdout.contains("projections"), "people see it too");
     let status = home.run(["status"]).ok().stdout;
     assert!(status.contains("in use ") && !status.contains("projections"), "without reading the whole file: {status}");
-    // Looking needs no lock; removing does.
+    // Listing needs no lock; removing does.
     assert_eq!(home.run(["compact", "--dry-run", "--json"]).ok().json()["events"], 0);
     let refused = home.run(["compact"]);
     assert_eq!(refused.code, Some(3), "{refused:?}");

@@ -1,4 +1,4 @@
-//! What is generated from the arguments: reference, manual page, completions.
+//! The texts that are generated from the arguments: reference, manual page, completions.
 
 use std::path::Path;
 

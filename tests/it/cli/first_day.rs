@@ -1,11 +1,11 @@
-//! A project gets a story on its first day: from the history of a rule file, from decision records, from another tool's export. And a source line that
-//! no longer says so is named beside it.
+//! The story of a new project, from the history of a rule file, decision records, and the export of another tool. A
+//! source line that no longer supports its claim is reported beside the claim.
 
 use serde_json::Value;
 
 use super::super::support::{TestHome, git, until};
 
-/// The story once the background has read all of it.
+/// Waits until the background has read everything, and returns the story.
 fn story(home: &TestHome) -> Value {
     let mut story = Value::Null;
     until("the story is read", || {
@@ -136,7 +136,7 @@ fn decision_records_are_a_story_by_their_dates() {
     let _daemon = home.daemon();
     let folder = home.work().join("docs/adr");
     std::fs::create_dir_all(&folder).unwrap();
-    // By their numbers they have another order than by their dates.
+    // Their order by number differs from that by date.
     for (number, day, title) in [
         (1, "2025-06-20", "The API is REST-based"),
         (2, "2025-03-14", "We switched to GraphQL"),
@@ -165,7 +165,7 @@ fn decision_records_are_a_story_by_their_dates() {
 fn an_export_of_engram_is_a_story_by_its_dates() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    // The newest first, as a list of the latest facts has them; a fact that was retired is history.
+    // The newest come first, as in a list of the latest facts; a retired fact belongs to the history.
     let text = r#"{"facts": [
         {"fact_id": "4", "content": "The API is REST-based.", "scope": "api", "agent_id": "claude-2", "committed_at": "2025-06-20T10:00:00Z"},
         {"fact_id": "3", "content": "We switched to GraphQL.", "scope": "api", "agent_id": "claude-1", "committed_at": "2025-03-14T16:00:00Z"},
@@ -202,14 +202,14 @@ fn a_source_that_no_longer_says_so_is_named_on_the_device_that_has_the_file() {
         printed.lines().find_map(|line| line.strip_prefix("source  ")).map(str::to_owned)
     };
     assert_eq!(named(), None);
-    // A line that moved still says so.
+    // A line that moved still supports the claim.
     std::fs::write(&file, "# Rules\n\n\n\n\n\n\n\nBackups are copied to the second machine.\n").unwrap();
     assert_eq!(named(), None);
     std::fs::write(&file, "# Rules\n\nThe vault keeps a copy of each backup.\n").unwrap();
     assert_eq!(named().as_deref(), Some("docs/rules.md:3: no longer contains this statement"));
     let drifted = &story(&home)["drifted"];
     assert_eq!((drifted.as_array().map(Vec::len), drifted[0]["source"].as_str()), (Some(1), Some("docs/rules.md:3")));
-    // It follows from files of this device: no card, and nothing that the daemon knows.
+    // This depends on files of this device alone, so there is no card, and the daemon does not know it.
     assert_eq!(home.run(["conflicts", "--json"]).ok().json()["total"], 0);
     std::fs::remove_file(&file).unwrap();
     assert_eq!(named().as_deref(), Some("docs/rules.md:3: not found"));

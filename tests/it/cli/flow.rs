@@ -1,4 +1,4 @@
-//! The main flow on the command line: store, be refused, ask why, supersede, undo.
+//! The main flow on the command line: store, get a refusal, ask why, supersede, undo.
 
 use super::{super::support::TestHome, redacted, refused, remember, transcript};
 
@@ -91,7 +91,7 @@ fn retract_reinstate_and_undo_take_things_back() {
     let op = log["items"][0]["op_id"].as_str().unwrap().to_owned();
     home.run(["undo", &op[..8]]).ok();
     assert_eq!(home.run(["claims", "--json"]).json()["total"], 0);
-    // The id that a write printed names its act, too.
+    // The id that a write printed also identifies its act.
     let claim = remember(&home, "Builds run at noon.", "Nobody is there.");
     home.run(["undo", &claim]).ok();
     assert_eq!(home.run(["claims", "--json"]).json()["total"], 0);
@@ -152,7 +152,7 @@ fn what_a_person_declines_ends_with_1_and_nothing_is_changed() {
     ] {
         let output = super::run_with_stdin(&home, args, "n\n");
         assert!(output.code == Some(1) && output.stdout.contains(words), "{output:?}");
-        // Nobody is asked where the answer is for a program, which gets nothing but the error.
+        // No person is asked if the output is for a program, which only gets the error.
         let output = home.run(args.iter().chain(&["--json"]));
         assert!(output.code == Some(2) && output.stdout.is_empty(), "{output:?}");
         assert!(output.stderr.contains("with `--json` nobody is asked"), "{output:?}");

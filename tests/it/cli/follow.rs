@@ -1,4 +1,4 @@
-//! Rule files that are imported again: memory follows what changed in them.
+//! Rule files that are imported again: the stored claims follow the changes of the file.
 
 use super::{super::support::TestHome, remember};
 
@@ -17,7 +17,7 @@ fn import(home: &TestHome, text: &str) -> serde_json::Value {
     home.run(["import", "rules", "AGENTS.md", "--json"]).ok().json()
 }
 
-/// The claims in force: statement and id.
+/// The active claims: statement and id.
 fn active(home: &TestHome) -> Vec<(String, String)> {
     let page = home.run(["claims", "--json"]).ok().json();
     let mut found: Vec<_> = page["items"]
@@ -153,7 +153,7 @@ fn what_a_person_wrote_or_closed_is_left_alone() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     import(&home, FIRST);
-    // A claim of a person that names the same file, and one that a person took out of force.
+    // A person's claim that names the same file, and a claim that a person withdrew.
     home.run(["remember", "Review every change.", "--reason", "Bugs.", "--source", "AGENTS.md:3"]).ok();
     home.run(["retract", &id(&home, "Use tabs for indentation."), "--reason", "Nobody does."]).ok();
     remember(&home, "Ada leads.", "She asked.");

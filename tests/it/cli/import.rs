@@ -1,4 +1,4 @@
-//! Import and export on folders as real projects have them.
+//! Import and export with folders like those of real projects.
 
 use super::{super::support::TestHome, fixtures, remember, transcript};
 
@@ -72,7 +72,7 @@ fn a_record_whose_status_changes_is_superseded_or_retracted_by_the_next_import()
     let counts = || (count(&home, "active"), count(&home, "superseded"), count(&home, "retracted"));
     assert_eq!(counts(), (1, 1, 1), "{second}");
 
-    // Another reason leaves the claim as it is, and it is still known.
+    // A claim with another reason stays as it is, and counts as known.
     let path = home.work().join("adr/0003-orders.md");
     let text = std::fs::read_to_string(&path).unwrap().replace("must be kept", "must be kept for ten years");
     std::fs::write(&path, text.replace("Accepted", "Deprecated")).unwrap();
@@ -165,7 +165,7 @@ fn an_export_keeps_what_was_given_up_closed_and_its_exceptions_beside_their_rule
     let old = remember(&home, "Releases are cut on Mondays.", "People are there.");
     home.run(["supersede", &old, "Commits must be signed.", "--reason", "Audits."]).ok();
     home.run(["export", "jsonl", "dump.jsonl"]).ok();
-    // Where the successor is refused, its predecessor does not come back.
+    // If the successor is refused, its predecessor is not stored again.
     home.run(["remember", "Commits must not be signed.", "--reason", "No keys.", "--scope", "acme/copy"]).ok();
     home.run(["import", "jsonl", "dump.jsonl", "--scope", "acme/copy"]).ok();
     let copied = |scope: &str, what: &[&str]| {

@@ -1,11 +1,11 @@
-//! A disk that was copied to a second machine: two machines with one key, and both go on.
+//! A disk that was copied to a second machine: two machines with one key both continue.
 
 use std::{fs, time::Duration};
 
 use super::{assert_sound, copy};
 use crate::support::{TestHome, laptop::Laptop, until_within};
 
-/// The two take turns at one connection.
+/// The two machines take turns with one connection.
 const TURNS: Duration = Duration::from_mins(2);
 
 #[test]

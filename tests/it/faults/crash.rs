@@ -1,6 +1,6 @@
-//! kill -9 of either side while both write: at a step of the session or the store, or after so many writes. What was acknowledged is on both in
-//! the end, once. Which side dies, and where, follows from a seed that is printed: `ERGO_TEST_SEED` repeats it, `ERGO_KILLS=200` goes on for
-//! longer.
+//! kill -9 of either side while both write, at a step of the session or the store, or after a number of writes. In the
+//! end both have each acknowledged write once. The side and the point follow from a seed that is printed:
+//! `ERGO_TEST_SEED` repeats it, and `ERGO_KILLS=200` runs longer.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,20 +23,20 @@ use super::{
 };
 use crate::support::{PATIENCE, block_on, eventually, fact, laptop::Laptop, random::Random, until_within};
 
-/// Kills of a usual run.
+/// The number of kills in a usual run.
 const KILLS: usize = 16;
 
-/// What each side writes between two kills, unless it dies before.
+/// The number of writes of each side between two kills, unless it dies before.
 const WRITES: usize = 40;
 
 type Acknowledged = Arc<Mutex<BTreeMap<ClaimId, String>>>;
 
-/// Where one dies.
+/// The point at which a side dies.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// At this step, when it comes there for the nth time.
+    /// At the nth time that it reaches this step.
     Step(&'static str, usize),
-    /// After so many acknowledged writes of both, wherever it is then.
+    /// After this many acknowledged writes of both sides, at whatever step.
     Acknowledged(usize),
 }
 
@@ -50,7 +50,7 @@ impl Moment {
     }
 }
 
-/// Writes facts until it has written all or is told to stop; notes what was answered.
+/// Writes facts until all are written or it is told to stop. Records the acknowledged ones.
 async fn write(client: Client, who: &'static str, kill: usize, stop: Arc<AtomicBool>, acknowledged: Acknowledged) {
     for number in 0..WRITES {
         let key = format!("{who}k{kill}n{number}");
@@ -75,7 +75,7 @@ async fn write(client: Client, who: &'static str, kill: usize, stop: Arc<AtomicB
     }
 }
 
-/// What the killed one was about, as the other sees it.
+/// The state of the killed side, as the other side sees it.
 fn doing(other: &Laptop) -> &'static str {
     let status = other.status();
     let peer = &status["teams"][0]["peers"][0];
@@ -86,7 +86,7 @@ fn doing(other: &Laptop) -> &'static str {
     }
 }
 
-/// Whether both have the same and say so.
+/// Whether both have the same events and report it.
 fn is_level(pair: &[Laptop; 2]) -> bool {
     let [ours, theirs] = pair.each_ref().map(level);
     ours.is_some() && ours == theirs

@@ -1,4 +1,4 @@
-//! A disk that is full while a peer brings much.
+//! A disk that becomes full while a peer sends many events.
 
 use std::{fs, time::Duration};
 
@@ -33,7 +33,7 @@ fn a_full_disk_is_reported_and_what_did_not_fit_comes_once_there_is_room() {
     };
     until_within(Duration::from_mins(1), "bob says that his disk is full", || problems().contains("full"));
     println!("bob says: {}", problems());
-    // Both sides say what it is, and what to do.
+    // Both sides report the problem and what to do.
     let doctor = bob.run(&["doctor"]).stdout;
     assert!(doctor.contains("is full") && doctor.contains("free "), "{doctor}");
     let at_ada = || {

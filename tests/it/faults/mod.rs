@@ -1,4 +1,4 @@
-//! Real daemons that sync, and what machines do to them: kill -9, a copied disk, a full one, a second daemon.
+//! Syncing real daemons under faults of their machines: kill -9, a copied disk, a full disk, a second daemon.
 
 mod clone;
 mod crash;
@@ -22,13 +22,13 @@ fn store(laptop: &Laptop) -> Store {
     Store::open(&laptop.home.paths().store(), SigningKey::from_bytes(&seed), Arc::new(StructuralPairCheck)).unwrap()
 }
 
-/// Nothing is wrong with the file.
+/// Asserts that the store's file is sound.
 fn assert_sound(laptop: &Laptop) {
     let report = store(laptop).check().unwrap();
     assert!(report.problems.is_empty(), "{}: {report:?}", laptop.who);
 }
 
-/// Its doctor finds nothing wrong, but that there is no model.
+/// Asserts that `ergo doctor` finds no problem except the missing model.
 fn assert_well(laptop: &Laptop) {
     let report = laptop.run(&["doctor", "--json"]).json();
     let is_wrong = |finding: &&serde_json::Value| finding["health"] == "problem" && finding["what"] != "vectors";

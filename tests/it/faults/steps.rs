@@ -11,7 +11,7 @@ use ergo::{
 use super::{assert_sound, assert_well, facts_of};
 use crate::support::{Daemon, PATIENCE, block_on, fact, laptop::Laptop, until_within};
 
-/// What each side says and hears where both wrote something.
+/// The steps of a session in which both sides wrote a little.
 pub(super) const STEPS: [&str; 18] = [
     "send HELLO",
     "receive HELLO",
@@ -33,25 +33,25 @@ pub(super) const STEPS: [&str; 18] = [
     "receive NUDGE",
 ];
 
-/// What they say instead where both wrote much.
+/// The steps that replace some of these if both sides wrote much.
 const STEPS_OF_MUCH: [&str; 4] =
     ["send COMPACT", "receive COMPACT", "send FOLLOWING_BODIES", "receive FOLLOWING_BODIES"];
 
-/// More than are pushed one by one.
+/// More events than are pushed one by one.
 const MUCH: usize = 300;
 
-/// How often the other writes once both have the same, so that more is sent.
+/// The number of further writes of the other side once both are equal, so that more is sent.
 const FURTHER: usize = 3;
 
-/// How often a step may be missed: what was pushed, for one, need not be asked for.
+/// The number of attempts at a step, which may be skipped: pushed bodies, for instance, need not be requested.
 const TRIES: usize = 5;
 
-/// Two in a team, of which one dies again and again.
+/// Two laptops of a team, one of which (the victim) dies repeatedly.
 struct Pair {
     victim: Laptop,
     other: Laptop,
     acknowledged: Vec<(ClaimId, String)>,
-    /// Events that both must have.
+    /// The number of events that both must have.
     events: usize,
     turn: usize,
 }
@@ -69,7 +69,7 @@ fn mode(laptop: &Laptop, mode: SyncMode) {
     ask(laptop, async |client| client.sync_mode(mode).await).unwrap();
 }
 
-/// What a laptop has, where it says that its peer has the same.
+/// The events of a laptop, if it reports that its peer has the same.
 pub(super) fn level(laptop: &Laptop) -> Option<(usize, String)> {
     let status = ask(laptop, async |client| client.sync_status().await).ok()?;
     let team = status.teams.first().filter(|team| team.in_sync)?;
@@ -119,7 +119,8 @@ impl Pair {
         self.other.start_here();
     }
 
-    /// Both write apart and meet; the victim has orders to die at a step. Whether it came to that.
+    /// Both write while disconnected, then connect; the victim is to die at a step. Returns whether it reached the
+    /// step.
     fn dies_at(&mut self, step: &str, much: bool) -> bool {
         self.turn += 1;
         mode(&self.other, SyncMode::Off);
@@ -148,7 +149,7 @@ impl Pair {
         false
     }
 
-    /// Dies at a step, and comes back.
+    /// Kills the victim at a step, and restarts it.
     fn survives(&mut self, step: &str, much: bool) {
         let died = (0..TRIES).any(|_| {
             let died = self.dies_at(step, much);
@@ -161,7 +162,7 @@ impl Pair {
         assert!(died, "no session came to {step}");
     }
 
-    /// Nothing is lost, nothing is there twice, and both are well.
+    /// Asserts that nothing is lost or doubled and that both are healthy.
     fn judge(mut self) {
         for laptop in [&self.victim, &self.other] {
             for (id, statement) in &self.acknowledged {

@@ -6,7 +6,8 @@ use ergo::config::StoreLock;
 
 use crate::support::{Output, PATIENCE, SmallDisk, TestHome};
 
-/// A home on a small file system in memory, with a daemon that logs each request. `None` if this user may not mount one.
+/// Runs a test in a home on a small file system in memory, with a daemon that logs each request. Skips it if this user
+/// may not mount one.
 fn on_small_disk(test: impl FnOnce(&TestHome, &SmallDisk<'_>)) {
     let home = TestHome::new();
     let path = home.path().to_owned();
@@ -46,7 +47,7 @@ fn until_reported_full(home: &TestHome) -> usize {
     panic!("400 facts fit on a full disk");
 }
 
-/// Every line that is logged fails, too: the log is on the same disk. That once stopped the daemon for ever.
+/// Every log line fails, too, since the log is on the same disk. That once blocked the daemon permanently.
 #[test]
 fn a_full_disk_costs_the_writes_that_do_not_fit_and_nothing_else() {
     on_small_disk(|home, disk| {

@@ -1,5 +1,5 @@
-//! Escape bytes of others: every field of a claim, a name and a file holds sequences that a terminal acts on, and the bytes that come out
-//! of every verb and of the app are looked at.
+//! Foreign escape sequences: every field of a claim, a name and a file holds sequences that a terminal obeys, and the
+//! output of every command and of the app is checked.
 
 use std::{
     fs::{self, OpenOptions},
@@ -28,7 +28,7 @@ const OWN: [&str; 8] = [
     "\u{1b}[38;5;16;48;5;231m",
 ];
 
-/// What is wrong with bytes that go to a terminal; `colour` allows our own styles.
+/// The problem of bytes that go to a terminal, if any; `colour` allows ergo's own styles.
 fn wrong(text: &str, colour: bool) -> Option<String> {
     let mut rest = text.to_owned();
     if colour {
@@ -64,7 +64,7 @@ fn run(home: &TestHome, args: &[&str], input: &str) -> Output {
     }
 }
 
-/// Runs a verb in its forms, and looks at the bytes of each. Answers what the plain form printed.
+/// Runs a command in all its output forms, and checks the bytes of each. Returns the output of the plain form.
 fn tried(home: &TestHome, args: &[&str], input: &str, wrongs: &mut Vec<String>) -> String {
     let mut first = String::new();
     for form in [&["--color", "never"][..], &["--color", "always"], &["--json"]] {
@@ -80,7 +80,7 @@ fn tried(home: &TestHome, args: &[&str], input: &str, wrongs: &mut Vec<String>) 
     first
 }
 
-/// Verbs that are not tried, and why.
+/// Commands that are not tried, with the reason.
 const LEFT_OUT: [(&str, &str); 6] = [
     ("demo", "runs other verbs on ergo's own texts"),
     ("mcp", "speaks JSON-RPC to a program"),

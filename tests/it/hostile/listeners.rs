@@ -1,4 +1,4 @@
-//! Connections that others hold open: one listener's never cost another's, and streams leave room for calls.
+//! Connections that others hold open: those of one listener do not block another, and streams leave room for calls.
 
 use std::{
     fs,

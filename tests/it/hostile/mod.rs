@@ -1,5 +1,5 @@
-//! What broken machines, hostile files and strangers do to one daemon and its clients. `FAULTS.md` beside this names each with its
-//! test.
+//! Faults of broken machines, hostile files and strangers against one daemon and its clients. `FAULTS.md` in this
+//! folder lists each with its test.
 
 mod backup;
 mod diff;

@@ -10,7 +10,7 @@ use ergo::{
 
 use crate::support::{Output, TestHome, block_on, decision, fact};
 
-/// A home whose daemon does nothing by itself.
+/// A home whose daemon does nothing in the background.
 fn home() -> TestHome {
     TestHome::with_config(
         "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n[sync]\nmode = \"off\"\n",
@@ -34,7 +34,7 @@ fn statements(home: &TestHome) -> Vec<String> {
     listed.items.into_iter().map(|claim| claim.statement).collect()
 }
 
-/// What the doctor says of the store, where that is a problem.
+/// The doctor's report on the store, if there is a problem.
 fn doctor(home: &TestHome) -> (String, String) {
     let output = home.run(["doctor", "--json"]);
     assert_eq!(output.code, Some(4), "{output:?}");

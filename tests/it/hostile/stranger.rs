@@ -40,7 +40,7 @@ impl Stranger {
         format!("http://{}", self.address)
     }
 
-    /// All that it was sent until now.
+    /// Everything that it has received so far.
     pub(super) fn heard(&self) -> String {
         self.heard.lock().unwrap().clone()
     }

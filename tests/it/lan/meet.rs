@@ -9,7 +9,7 @@ use ergo::{
 
 use crate::support::{block_on, decision, laptop::Laptop, network::Network, until, until_within};
 
-/// How long finding each other may take on a machine that does other things too.
+/// The timeout for discovery, on a busy machine.
 const FINDING: Duration = Duration::from_mins(1);
 
 /// How long one who moved may take to be heard from again: about five seconds to give up the old connection, and a call; the rest is
@@ -28,7 +28,7 @@ fn cards(laptop: &Laptop) -> Vec<CardId> {
     ids
 }
 
-/// Laptops of one team that have never been told where another one is; their daemons do not run.
+/// Laptops of one team that do not know each other's addresses; their daemons do not run.
 fn team<const N: usize>(names: [&'static str; N]) -> [Laptop; N] {
     let mut laptops = names.map(Laptop::off);
     for laptop in &mut laptops {
@@ -46,7 +46,7 @@ fn team<const N: usize>(names: [&'static str; N]) -> [Laptop; N] {
     laptops
 }
 
-/// Waits until all have the same and say so; answers how long it took.
+/// Waits until all have the same events and report it. Returns the time that took.
 fn level(laptops: &[&Laptop]) -> Duration {
     let others = laptops.len() - 1;
     let took = until_within(FINDING, "all have the same", || {
@@ -59,7 +59,7 @@ fn level(laptops: &[&Laptop]) -> Duration {
     took
 }
 
-/// Whether it knows that it is connected with none of these.
+/// Whether it reports that it is connected with none of these.
 fn alone(laptop: &Laptop, from: &[&str]) -> bool {
     let status = laptop.status();
     let peers = status["teams"][0]["peers"].as_array().unwrap();

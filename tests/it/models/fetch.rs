@@ -16,7 +16,7 @@ use crate::support::{Output, SmallDisk, TestHome, signal, until};
 
 const LENGTH: usize = 600_000;
 
-/// Runs `ergo models pull tiny`, deaf to the tester's proxy.
+/// Runs `ergo models pull tiny` without the tester's proxy settings.
 fn pull(home: &TestHome, args: &[&str]) -> Output {
     let mut command = pulling(home, args);
     let output = command.output().unwrap();
@@ -201,7 +201,7 @@ fn a_full_disk_is_reported_and_the_part_makes_room() {
     let _disk = SmallDisk::new(&folder, 70 * 1_024).unwrap();
     let child = pulling(&home, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     until("300,000 bytes are in the part", || fs::metadata(part(&home)).is_ok_and(|meta| meta.len() == 300_000));
-    // Somebody else fills the disk meanwhile.
+    // Another program fills the disk in the meantime.
     let filled = fs::write(folder.join("other"), vec![1; 80_000_000]);
     assert!(filled.is_err(), "the disk is larger than it was to be");
     server.go_on();

@@ -1,4 +1,4 @@
-//! An HTTP server on this machine that does with each request what its script says.
+//! An HTTP server on this machine that treats each request as a script says.
 
 use std::{
     collections::VecDeque,
@@ -12,20 +12,20 @@ use std::{
     time::Duration,
 };
 
-/// What it does with one request.
+/// The treatment of one request.
 #[derive(Clone, Debug)]
 pub(super) enum Does {
-    /// Sends what was asked for, from the byte that was asked for.
+    /// Sends the requested range.
     Serve,
-    /// The same, and hangs up after so many bytes.
+    /// Sends the requested range, and closes the connection after this many bytes.
     Cut(usize),
-    /// The same, and says nothing more after so many bytes.
+    /// Sends the requested range, and stops sending after this many bytes.
     Stall(usize),
-    /// The same, and waits after so many bytes until [`Server::go_on`].
+    /// Sends the requested range, and waits after this many bytes until [`Server::go_on`].
     Wait(usize),
-    /// The same, in small pieces with pauses.
+    /// Sends the requested range in small pieces with pauses.
     Slow,
-    /// Sends the whole file, whatever was asked for, and no entity tag.
+    /// Sends the whole file whatever range was requested, without an entity tag.
     Whole,
     /// Sends these bytes instead.
     Other(Vec<u8>),
@@ -44,7 +44,7 @@ struct Shared {
     over: AtomicBool,
 }
 
-/// The server; it ends with this value.
+/// The server, which stops when this value is dropped.
 pub(super) struct Server {
     shared: Arc<Shared>,
     pub(super) address: String,
@@ -78,17 +78,17 @@ impl Server {
         self.shared.script.lock().unwrap().extend(does);
     }
 
-    /// The requests so far, each as its head.
+    /// The heads of the requests so far.
     pub(super) fn asked(&self) -> Vec<String> {
         self.shared.asked.lock().unwrap().clone()
     }
 
-    /// The byte from which each request asked, where it did not ask for all.
+    /// The first byte that each request asked for; `None` if it asked for the whole file.
     pub(super) fn ranges(&self) -> Vec<Option<usize>> {
         self.asked().iter().map(|head| from(head)).collect()
     }
 
-    /// Lets a request go on that waits.
+    /// Continues a waiting request.
     pub(super) fn go_on(&self) {
         *self.shared.going_on.lock().unwrap() = true;
         self.shared.signal.notify_all();
@@ -121,7 +121,7 @@ fn answer(mut stream: TcpStream, file: &[u8], shared: &Shared) {
     let head = String::from_utf8(head).unwrap();
     shared.asked.lock().unwrap().push(head.clone());
     let does = shared.script.lock().unwrap().pop_front().unwrap_or(Does::Status(500));
-    // A client that hangs up is part of the play.
+    // Some clients are expected to close the connection.
     let _gone = play(&mut stream, &head, file, &does, shared);
 }
 
@@ -167,7 +167,7 @@ fn play(stream: &mut TcpStream, head: &str, file: &[u8], does: &Does, shared: &S
         Does::Stall(bytes) => {
             stream.write_all(partial().as_bytes())?;
             stream.write_all(&body[..*bytes])?;
-            // Until the client hangs up.
+            // Until the client closes the connection.
             stream.read(&mut [0; 16]).map(drop)
         }
         Does::Wait(bytes) => {

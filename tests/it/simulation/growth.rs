@@ -1,7 +1,8 @@
-//! How a team grows: after how many rounds, and how many bytes, all its devices have the same.
+//! The growth of a team: the number of rounds and bytes until all its devices have the same events.
 //!
-//! In each round every device meets one other, chosen at random, by their documents, as a session over a connection does it. So news that one
-//! device has can be with twice as many after each round, and the rounds should grow with the logarithm of the team.
+//! In each round every device meets another at random by their documents, as in a session over a connection. So an
+//! event can be on twice as many devices after each round, and the rounds should grow with the logarithm of the team's
+//! size.
 
 use std::{fmt::Write as _, time::Instant};
 
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::support::random::Random;
 
-/// Devices of the largest team in a usual run.
+/// The size of the largest team in a usual run.
 const DEVICES: u64 = 4;
 
 /// The most devices of a team.
@@ -27,7 +28,7 @@ const MOST_DEVICES: u64 = 64;
 /// Claims that each device writes while nobody hears of them.
 const CLAIMS: usize = 10;
 
-/// Rounds after which a team that still differs never agrees.
+/// The number of rounds after which a team that still differs is taken to never agree.
 const ROUNDS: usize = 60;
 
 /// A team of devices that have written what no other has.
@@ -39,7 +40,7 @@ struct GrowingTeam {
     _home: tempfile::TempDir,
 }
 
-/// What it took until all had the same.
+/// The cost until all devices have the same events.
 #[derive(Clone, Copy, Debug, Default)]
 struct Convergence {
     rounds: usize,
@@ -48,7 +49,7 @@ struct Convergence {
     seconds: f64,
 }
 
-/// One size.
+/// The result for one team size.
 #[derive(Debug)]
 struct Row {
     devices: usize,

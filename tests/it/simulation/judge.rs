@@ -1,4 +1,4 @@
-//! What must be true at the end of a simulation.
+//! The checks at the end of a simulation.
 
 use std::collections::{BTreeMap, BTreeSet};
 

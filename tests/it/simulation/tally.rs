@@ -1,4 +1,4 @@
-//! Counts what happened: a simulation in which something never happens proves nothing about it.
+//! Counts the events of simulations. A simulation in which a kind of event never happens proves nothing about it.
 
 /// What happened, over all seeds.
 #[derive(Clone, Debug, Default)]

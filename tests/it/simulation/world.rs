@@ -19,10 +19,10 @@ use super::{
 };
 use crate::support::random::Random;
 
-/// How many things happen before all meet.
+/// The number of random steps before all devices meet.
 const STEPS: usize = 45;
 
-/// How often all may meet before they must agree.
+/// The most rounds of meetings before all devices must agree.
 const ROUNDS: usize = 12;
 
 /// Events by scope, each with its author.
@@ -35,7 +35,7 @@ pub(super) struct World {
     pub(super) peers: Vec<Peer>,
     /// Which part of the network each is in.
     parts: Vec<usize>,
-    /// Files that lie about.
+    /// Bundle files that were made and not imported yet.
     files: Vec<Vec<u8>>,
     /// Events whose bodies must be nowhere in the end, if the redaction counts.
     pub(super) redactions: BTreeSet<EventId>,
@@ -50,7 +50,7 @@ type Holding = (Vec<(Scope, usize, SetDigest)>, usize);
 impl World {
     pub(super) fn new(seed: u64, documents: bool) -> Self {
         let mut random = Random::new(seed);
-        // Memory where there is a file system in memory: the disk is not what is tried here.
+        // In memory if there is such a file system, since the disk is not under test here.
         let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let mut founder = Peer::new(1, home.path(), 0);
         // What was there before the team comes into it.

@@ -1,4 +1,4 @@
-//! How far checks, rebuilds and backups say they are.
+//! The progress reports of checks, rebuilds and backups.
 
 use ergo::store::StoreStep;
 

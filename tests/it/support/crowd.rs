@@ -14,7 +14,7 @@ use ergo::{
     domain::{ClaimId, ClaimKind, DeviceId, Flags, Qualifiers, Scope, Status},
 };
 
-/// How many claims there are.
+/// The number of claims.
 pub(crate) const CROWD: usize = 100_000;
 
 /// Starts it on a free port of this machine; it ends with the process. Returns its address for `ERGO_API_URL`.
@@ -47,7 +47,7 @@ fn answer(mut stream: TcpStream) -> Option<()> {
         let head =
             format!("HTTP/1.1 200 OK\r\n{version}\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n");
         write!(stream, "{head}event: hello\ndata: {hello}\n\n").ok()?;
-        // Silence, until the app is left.
+        // The stream stays silent until the app ends.
         let _left = reader.read(&mut [0]);
         return None;
     }

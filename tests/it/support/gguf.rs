@@ -162,7 +162,7 @@ fn write(path: &Path, seed: u32, metadata: &[(&str, Value<'_>)], tensors: &[(&st
     fs::write(path, file).unwrap();
 }
 
-/// A number between -0.5 and 0.5 that looks like chance.
+/// A pseudorandom number between -0.5 and 0.5.
 fn chance(seed: u32, at: u64) -> f32 {
     let mut state = (u64::from(seed) << 32) ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for _ in 0..3 {

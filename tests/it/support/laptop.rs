@@ -15,7 +15,7 @@ use super::{Daemon, Output, TestHome, block_on, network::Place};
 pub(crate) const CONFIG: &str =
     "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n[sync]\nloopback = true\n";
 
-/// No models; sync as it is where nobody set anything.
+/// No models, and the default settings of sync.
 const USUAL: &str = "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n[sync]\n";
 
 /// A person's machine with its daemon.
@@ -31,7 +31,7 @@ impl Laptop {
         Self::with(who, "")
     }
 
-    /// One that listens on a port of its own, so that it is found there again after a restart.
+    /// A laptop that listens on a fixed port of its own, so that it is found there again after a restart.
     pub(crate) fn at_a_port(who: &'static str) -> Self {
         let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         Self::with(who, &format!("port = {free}\n"))
@@ -78,7 +78,7 @@ impl Laptop {
         self.daemon = Some(self.home.daemon_that_dies_at(step));
     }
 
-    /// `kill -9`, or nothing where no daemon runs.
+    /// Kills the daemon with `kill -9`, if it runs.
     pub(crate) fn kill(&mut self) {
         if let Some(daemon) = self.daemon.take() {
             daemon.kill();
@@ -143,14 +143,14 @@ impl Laptop {
         self.json(&args)["ticket"].as_str().unwrap().to_owned()
     }
 
-    /// The other comes in, and nobody is asked.
+    /// Admits the other laptop without a question.
     pub(crate) fn takes_in(&self, other: &Laptop, more: &[&str]) {
         let ticket = self.ticket(&[&["--yes"], more].concat());
         let joined = other.json(&["sync", "join", &ticket, "--device", &other.name()]);
         assert_eq!(joined["state"], "joined", "{joined}");
     }
 
-    /// The other comes in by files: neither learns where the other is.
+    /// Admits the other laptop by files, so that neither learns the other's address.
     pub(crate) fn takes_in_by_file(&self, other: &Laptop) {
         let file = |name: &str| self.home.path().join(format!("{}.{name}", other.who)).to_str().unwrap().to_owned();
         let (request, grant) = (file("request"), file("grant"));
@@ -234,7 +234,7 @@ pub(crate) fn words(of: &Value) -> String {
     words.join(" ")
 }
 
-/// A program in front of another one.
+/// Prepends a command to a program.
 pub(crate) fn before(prefix: &[String], program: Command) -> Command {
     let mut command = Command::new(&prefix[0]);
     command.args(&prefix[1..]).arg(program.get_program()).args(program.get_args());

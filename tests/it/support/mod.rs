@@ -29,7 +29,7 @@ use ergo::{
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_ergo");
 
-/// How long anything may take before a test gives up on it.
+/// The timeout after which a test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A temporary home with its configuration. Whatever daemon runs in it ends with it.
@@ -37,17 +37,17 @@ pub(crate) struct TestHome {
     dir: tempfile::TempDir,
 }
 
-/// What a run of the program left.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// The exit code; `None` where a signal ended it.
+    /// The exit code; `None` if a signal ended the program.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
 impl Output {
-    /// The same, after checking that it went well.
+    /// Returns the same result, after checking that the program succeeded.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
         assert_eq!(self.code, Some(0), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
@@ -154,7 +154,8 @@ impl TestHome {
         Daemon { child: command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap() }
     }
 
-    /// Starts the daemon with orders to die at a step as `kill -9` ends it (`src/steps.rs`); `step #3` is the third time that it comes there.
+    /// Starts a daemon that dies at a step as by `kill -9` (`src/steps.rs`); `step #3` means the third time that it
+    /// reaches the step.
     pub(crate) fn daemon_that_dies_at(&self, step: &str) -> Daemon {
         self.daemon_starting(|mut program| {
             program.env("ERGO_STOP_AT", step);
@@ -168,7 +169,7 @@ impl TestHome {
         connect.lazy().unwrap()
     }
 
-    /// Where the running daemon says it is.
+    /// The record of the running daemon, with its address.
     pub(crate) fn record(&self) -> DaemonRecord {
         DaemonRecord::read(&self.paths().record()).expect("a daemon has recorded where it is")
     }
@@ -181,7 +182,7 @@ impl TestHome {
 
 impl Drop for TestHome {
     fn drop(&mut self) {
-        // A daemon that a command started is nobody's child: whoever holds this home's lock is it.
+        // A daemon that a command started is not a child of this process. It is the one that holds this home's lock.
         if let Some(owner) = StoreLock::owner(&self.paths()) {
             kill(owner.pid);
         }
@@ -237,7 +238,7 @@ impl Daemon {
         self.child.id()
     }
 
-    /// `kill -9`: what a crash is.
+    /// Kills the daemon with `kill -9`, as a crash would.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -250,7 +251,7 @@ impl Daemon {
         self.ended().and_then(|status| status.code())
     }
 
-    /// How it ended, where it did.
+    /// Its exit status, if it has ended.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
     }
@@ -286,19 +287,19 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
-/// Waits until something holds, looking often at first; gives up after [`PATIENCE`].
+/// Waits until a condition holds, checking often at first; fails after [`PATIENCE`].
 #[track_caller]
 pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
     until_within(PATIENCE, what, holds);
 }
 
-/// [`until`] with a patience of its own. Answers how long it took.
+/// [`until`] with a timeout of its own. Returns the time that it took.
 #[track_caller]
 pub(crate) fn until_within(patience: Duration, what: &str, holds: impl FnMut() -> bool) -> Duration {
     time_until(patience, holds).unwrap_or_else(|| panic!("waited in vain until {what}"))
 }
 
-/// How long it takes until something holds; `None` where it does not come to that.
+/// Returns the time until a condition holds; `None` after the timeout.
 fn time_until(patience: Duration, mut holds: impl FnMut() -> bool) -> Option<Duration> {
     let begin = Instant::now();
     while !holds() {
@@ -310,7 +311,7 @@ fn time_until(patience: Duration, mut holds: impl FnMut() -> bool) -> Option<Dur
     Some(begin.elapsed())
 }
 
-/// [`until`] for what is asked on a runtime.
+/// [`until`] for an asynchronous condition.
 pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let begin = Instant::now();
     while !holds().await {
@@ -319,7 +320,7 @@ pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool)
     }
 }
 
-/// The time between two looks. What takes long is looked at less often: looking takes time from what is waited for.
+/// The time between two checks. It grows with the time waited, since a check takes time from what is waited for.
 fn pause(waited: Duration) -> Duration {
     (waited / 20).clamp(Duration::from_millis(5), Duration::from_millis(100))
 }

@@ -119,7 +119,7 @@ impl Place {
         self.ip_tool("link set eth0 up");
     }
 
-    /// The cable is there, and nothing comes through; or it does again.
+    /// Cuts or restores the connection while the cable stays plugged in.
     pub(crate) fn cut(&self, cut: bool) {
         run(self.hub, &format!("ip link set {} {}", self.port(), if cut { "down" } else { "up" }));
     }

@@ -31,12 +31,12 @@ impl Random {
         (self.next() % limit as u64) as usize
     }
 
-    /// True so many times of a hundred.
+    /// Returns true with this chance in percent.
     pub(crate) fn percent(&mut self, chance: u64) -> bool {
         self.next() % 100 < chance
     }
 
-    /// One of them, where there is one.
+    /// Returns a random item; `None` if there is none.
     pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         if items.is_empty() { None } else { items.get(self.below(items.len())) }
     }

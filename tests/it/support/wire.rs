@@ -1,4 +1,4 @@
-//! HTTP by hand, so that requests can be as wrong as they like.
+//! Hand-written HTTP, so that requests can be invalid in any way.
 
 use std::{
     io::{Read, Write},
@@ -26,7 +26,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
 
-    /// Reads what a connection said: nothing at all is `None`.
+    /// Parses the received bytes; `None` if nothing was received.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
         let (head, body) = text.split_once("\r\n\r\n")?;

@@ -1,4 +1,4 @@
-//! A clock that is ten days off: what it dates waits, is told, and is not lost.
+//! A device whose clock is ten days wrong: its events wait, this is reported, and they are not lost.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! A member's device that breaks the rules: spoken for by hand, frame by frame.
+//! A member's device that breaks the rules; the test writes its frames by hand.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(super) struct Hand {
 }
 
 impl Hand {
-    /// Nothing said yet.
+    /// Opens the session and sends nothing.
     pub(super) fn new(good: &Node, bad: &Node, team: EventId) -> Self {
         Self::through(1024 * 1024, good, bad, team)
     }
@@ -41,7 +41,7 @@ impl Hand {
         Self { stream: one, good: good.session(SessionSide::Acceptor, bad, team, other) }
     }
 
-    /// Greeted, rosters exchanged.
+    /// Opens the session, and exchanges greetings and rosters.
     pub(super) async fn agreed(good: &Node, bad: &Node, team: EventId) -> Self {
         Self::new(good, bad, team).agree(team).await
     }
@@ -69,7 +69,7 @@ impl Hand {
         Some(frame::decode(&body).unwrap())
     }
 
-    /// The next message that is of the kind.
+    /// Returns the next message that satisfies `wanted`.
     pub(super) async fn hear(&mut self, wanted: impl Fn(&Message) -> bool) -> Message {
         let listen = async {
             loop {
@@ -90,7 +90,7 @@ impl Hand {
         }
     }
 
-    /// The session is refused with this code, and says so on both sides.
+    /// Asserts that the session is rejected with this code, and that both sides report it.
     pub(super) async fn refused(mut self, code: RejectCode, case: &str) {
         let rejection = self.refusal().await;
         assert_eq!((rejection.code, rejection.document), (code.clone(), None), "{case}");

@@ -1,4 +1,5 @@
-//! What a peer may bring before a person has to look, and what must come again when a redaction does not count.
+//! The limit of a peer's events in quarantine before a person must review them, and bodies that must be sent again
+//! after a redaction that does not count.
 
 use ergo::{
     api::{Caller, ErrorCode, QuarantineRequest, QuarantinedQuery},

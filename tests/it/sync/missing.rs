@@ -1,4 +1,4 @@
-//! What one of two devices lacks: how it is counted, reported and requested.
+//! Events that one of two devices lacks: how they are counted, reported and requested.
 
 use ergo::{
     domain::{SignedEvent, replica::Month, roster::Role},

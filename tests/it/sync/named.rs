@@ -8,7 +8,7 @@ fn named() -> Vec<&'static str> {
     tables.split('`').skip(1).step_by(2).filter(|name| name.matches("::").count() > 1).collect()
 }
 
-/// Whether a test of this name stands in the file of its module.
+/// Whether a test of this name is in the file of its module.
 fn stands(name: &str) -> bool {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (folder, path) = match name.strip_prefix("it::") {

@@ -27,7 +27,7 @@ use tokio::sync::Notify;
 use super::nodes::{Node, PATIENCE, scope, worker};
 use crate::support::eventually;
 
-/// Says when anything about a peer has changed.
+/// Notifies the test of every change of a peer.
 #[derive(Default)]
 struct Bell {
     rung: Notify,
@@ -75,7 +75,7 @@ impl Daemon {
                 if so(&status) {
                     return status;
                 }
-                // The bell rings before the board is written, now and then.
+                // The observer is sometimes notified before the status is written.
                 drop(tokio::time::timeout(Duration::from_millis(20), self.bell.rung.notified()).await);
             }
         };

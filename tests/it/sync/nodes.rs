@@ -65,7 +65,7 @@ impl DocumentStore for NodeDocuments {
     }
 }
 
-/// A device. Its store goes with it.
+/// A device with a store, which is deleted with this value.
 pub struct Node {
     dir: TempDir,
     pub key: SigningKey,
@@ -84,7 +84,7 @@ impl Node {
         Self::made(n, limits, None)
     }
 
-    /// One whose clock is so far from everybody's, in milliseconds; it can be set right.
+    /// A device whose clock is wrong by this many milliseconds; it can be corrected.
     pub fn with_clock(n: u8, away: &Arc<AtomicI64>) -> Self {
         Self::made(n, SessionLimits::default(), Some(Arc::clone(away)))
     }
@@ -121,7 +121,7 @@ impl Node {
         self
     }
 
-    /// Another worker on the same store, which knows nothing of what the first holds.
+    /// Another worker on the same store, with nothing loaded.
     pub fn beside(&self) -> SyncContext {
         let documents = Documents::new(worker(), Arc::new(NodeDocuments(Arc::clone(&self.engine))));
         SyncContext { documents, ..self.context.clone() }
@@ -148,7 +148,7 @@ impl Node {
         team
     }
 
-    /// Lets another device in, and hands it the roster.
+    /// Admits another device, and gives it the roster.
     pub fn admit(&self, team: EventId, other: &Self, role: Role, projects: Option<&[&str]>) {
         let scopes = projects.map_or(Granted::All, |all| Granted::Only(all.iter().map(|p| scope(p)).collect()));
         let device = other.device();
@@ -233,7 +233,7 @@ impl Node {
         })
     }
 
-    /// Nothing is wrong with the store.
+    /// Asserts that the store is sound.
     pub fn assert_sound(&self) {
         let problems = self.engine.with_store(|store| store.check()).unwrap().problems;
         assert_eq!(problems, Vec::<String>::new());
@@ -267,7 +267,7 @@ pub fn session(
     Running { commands, seen, ended }
 }
 
-/// One side of a session under way.
+/// One side of a running session.
 pub struct Running {
     pub commands: mpsc::UnboundedSender<SessionCommand>,
     pub seen: watch::Receiver<SessionView>,
@@ -275,7 +275,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Waits until what it shows is so.
+    /// Waits until the view satisfies `so`.
     pub async fn until(&mut self, so: impl FnMut(&SessionView) -> bool) -> SessionView {
         match tokio::time::timeout(PATIENCE, self.seen.wait_for(so)).await {
             Ok(Ok(view)) => return view.clone(),
@@ -300,7 +300,7 @@ pub fn connect(a: &Node, b: &Node, team: EventId) -> (Running, Running) {
     (a.session(SessionSide::Dialler, b, team, one), b.session(SessionSide::Acceptor, a, team, other))
 }
 
-/// Lets two devices sync until both say that they have the same.
+/// Lets two devices sync until both report that they have the same events.
 pub async fn meet(a: &Node, b: &Node, team: EventId) -> (SessionView, SessionView) {
     a.flush(team).await;
     b.flush(team).await;

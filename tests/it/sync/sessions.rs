@@ -158,7 +158,7 @@ async fn what_is_written_while_the_caller_waits_for_bodies_is_exchanged_at_once(
     assert_eq!(a.set(team, "api"), b.set(team, "api"));
 }
 
-/// Facts that the other lacks when the two meet.
+/// The number of facts that the other side lacks when the two connect.
 const BEFORE: usize = 40;
 
 /// Writes bursts of facts, and pushes each, as the service does.

@@ -1,4 +1,4 @@
-//! Files that earlier versions made are read for ever; and whatever is done to them, nothing else comes out of them.
+//! Files of earlier versions stay readable, and no modification of a file yields other events.
 
 use std::io;
 
@@ -10,7 +10,7 @@ const SEALED: &[u8] = include_bytes!("../golden/v1-sealed.ergo");
 const OPEN: &[u8] = include_bytes!("../golden/v1-open.ergo");
 const CARD: &[u8] = include_bytes!("../golden/v1.card");
 
-/// What the files hold; `make_golden_files` made them.
+/// The content of the files, which `make_golden_files` created.
 const GOLDEN: (&[u64], &[(u8, &[u32])]) = (&[2, 12, 1], &[(1, &[1, 2]), (2, &[1])]);
 
 #[test]
@@ -51,7 +51,7 @@ fn make_golden_files() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Whatever is done to the bytes of a file: no panic, and every event that comes out is one that went in.
+    /// No modification of a file causes a panic, and every event that is read is one that was written.
     #[test]
     fn no_change_to_a_file_makes_an_event(
         sealed: bool,
@@ -82,7 +82,7 @@ proptest! {
         }
     }
 
-    /// Nor do bytes that never were a file.
+    /// Random bytes cause no panic and yield no events.
     #[test]
     fn noise_is_no_bundle(noise in prop::collection::vec(any::<u8>(), 0..3_000), begins: bool) {
         let bytes = if begins { [&OPEN[..frames(OPEN)[0]], &noise].concat() } else { noise };

@@ -1,4 +1,5 @@
-//! What one bad or broken peer can do to a shared document: each is refused by name, and leaves the document as it was.
+//! Attacks of one malicious or broken peer on a shared document: each is rejected with its code and leaves the document
+//! unchanged.
 
 use automerge::{
     ActorId, Automerge, Change, ExpandedChange, ObjId, ObjType, ROOT, ReadDoc, ScalarValue,
@@ -19,7 +20,7 @@ fn victim() -> IndexDocument {
     holding(&entries(1, 0..10))
 }
 
-/// The attacker's copy of it, as automerge has it.
+/// The attacker's copy of the document, as automerge holds it.
 fn copy(victim: &IndexDocument) -> Automerge {
     victim.doc.fork()
 }
@@ -35,7 +36,8 @@ fn edit(doc: &mut Automerge, act: impl FnOnce(&mut Transaction<'_>)) {
     .unwrap();
 }
 
-/// The attacker's part of a session, as V1 messages: the first violation that the victim sees, or its end.
+/// Runs the attacker's side of a session with V1 messages. Returns the first violation that the victim finds, in a
+/// message or at the end.
 fn attack(victim: &IndexDocument, mut evil: Automerge) -> Violation {
     let before = (victim.summary(), ids(victim), victim.doc.save());
     let (mut exchange, first) = victim.begin_exchange(None, true);
@@ -60,7 +62,7 @@ fn attack(victim: &IndexDocument, mut evil: Automerge) -> Violation {
     violation
 }
 
-/// A message that brings these chunks.
+/// A message with these chunks.
 fn message(chunks: Vec<Vec<u8>>) -> Vec<u8> {
     let (heads, need, have) = (vec![], vec![], vec![]);
     let version = automerge::sync::MessageVersion::V1;
@@ -83,7 +85,7 @@ fn put(tx: &mut Transaction<'_>, entry: &DocumentEntry) {
     tx.put(entry_map(), entry.id.to_hex(), entry.value()).unwrap();
 }
 
-/// A change as an attacker would write it by hand, with one good entry unless it is changed.
+/// A change as an attacker would construct it, with one valid entry unless it is modified.
 fn by_hand(victim: &IndexDocument) -> ExpandedChange {
     let mut doc = copy(victim);
     edit(&mut doc, |tx| put(tx, &entries(6, [1])[0]));
@@ -129,7 +131,7 @@ fn an_overwritten_entry() {
 
 #[test]
 fn an_entry_with_a_forged_second_signature() {
-    // Not overwritten: put beside it, by one who says that he did not know it.
+    // The entry is not overwritten: the second value is put beside it by a peer that claims not to know the first.
     let victim = victim();
     let mut evil = IndexDocument::empty().doc;
     let mut entry = entries(1, [4]).remove(0);
@@ -204,7 +206,7 @@ fn lists_counters_and_other_maps() {
 
 #[test]
 fn two_changes_under_one_actor_and_number() {
-    // A restored backup, a cloned machine, or malice: the two copies never meet again in automerge itself.
+    // The cause is a restored backup, a cloned machine or malice. automerge itself can never merge the two copies.
     let actor = ActorId::from(&[5; 16]);
     let with = |seq| {
         let mut doc = IndexDocument::empty().doc.with_actor(actor.clone());
@@ -213,7 +215,7 @@ fn two_changes_under_one_actor_and_number() {
     };
     let victim = IndexDocument { doc: with(1), ..holding(&entries(6, [1])) };
     assert_eq!(attack(&victim, with(2)).code, ViolationCode::DuplicateSeq);
-    // Each in a session of its own, which alone are fine.
+    // Each is sent in a session of its own, in which it is valid.
     let main = IndexDocument::empty();
     let (one, other) = (
         IndexDocument { doc: with(1), ..holding(&entries(6, [1])) },
@@ -245,7 +247,7 @@ fn a_counter_near_its_end() {
         };
         assert_eq!(code, ViolationCode::Counter, "{first}");
     }
-    // And one that goes back, onto numbers that its actor has used.
+    // A counter that goes back to numbers that its actor has used.
     let change = ExpandedChange { start_op: 2.try_into().unwrap(), ..by_hand(&victim) };
     let (mut exchange, _) = victim.begin_exchange(None, true);
     let ended = exchange.receive(&bring(change)).and_then(|_| exchange.finish(&victim).map(|_| ()));
@@ -254,7 +256,7 @@ fn a_counter_near_its_end() {
 
 #[test]
 fn a_compressed_bomb() {
-    // 9 MiB of zeros are 9 KB here; what is refused is the form, before a byte of it is inflated.
+    // 9 MiB of zeros are 9 KB here. The form is rejected before a byte is decompressed.
     let victim = victim();
     let mut doc = copy(&victim);
     edit(&mut doc, |tx| tx.put(ROOT, "x", vec![0; 9 * 1024 * 1024]).unwrap());
@@ -275,7 +277,7 @@ fn whole_documents_and_newer_messages() {
     assert_eq!(refused(&message(vec![evil.save()])), ViolationCode::Chunk);
     let bundle = evil.bundle(evil.get_changes(&[]).iter().map(Change::hash)).unwrap();
     assert_eq!(refused(&message(vec![bundle.bytes().to_vec()])), ViolationCode::Chunk);
-    // A message that announces other forms, and one in another form.
+    // A message that announces other versions, and one of another version.
     let mut state = State::new();
     let offering = evil.generate_sync_message(&mut state).unwrap();
     assert!(offering.flags.is_some());
@@ -284,7 +286,7 @@ fn whole_documents_and_newer_messages() {
     assert_eq!(refused(&newer.encode()), ViolationCode::Version);
 }
 
-/// A chunk with its mark, checksum and length around a body.
+/// A chunk with its magic bytes, checksum and length around a body.
 fn sealed(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut length = Vec::new();
     number(&mut length, body.len() as u64);
@@ -303,7 +305,7 @@ fn number(to: &mut Vec<u8>, mut number: u64) {
 /// A change of `count` operations of one kind on the map of entries or on a list, in a few bytes.
 fn bomb(count: u64, action: u64, key: Option<&str>) -> Vec<u8> {
     let mut columns: Vec<(u64, Vec<u8>)> = Vec::new();
-    // A run: its length, and the value.
+    // A run is its length and the value.
     let run = |value: &[u8]| {
         let mut run = Vec::new();
         number(&mut run, count);
@@ -344,7 +346,7 @@ fn bomb(count: u64, action: u64, key: Option<&str>) -> Vec<u8> {
 #[test]
 fn a_million_operations_in_a_hundred_bytes() {
     let key = "k".repeat(64);
-    // The form is right: automerge itself reads such a change, and would count as long as it says.
+    // The form is valid: automerge itself reads such a change, and would loop as often as it declares.
     let small = bomb(1000, 1, Some(&key));
     assert_eq!(Change::try_from(&small[..]).unwrap().len(), 1000);
     for count in [257, 1_000_000, 1_000_000_000_000] {
@@ -353,7 +355,7 @@ fn a_million_operations_in_a_hundred_bytes() {
             assert_eq!(refused(&message(vec![chunk])), ViolationCode::OpBomb, "{count}");
         }
     }
-    // A run of nothing in place of actions, and a change with no operation at all.
+    // A run of nulls instead of actions, and a change without operations.
     let empty = Change::from(ExpandedChange { operations: vec![], ..by_hand(&victim()) });
     assert_eq!(refused(&message(vec![empty.raw_bytes().to_vec()])), ViolationCode::OpBomb);
 }
@@ -398,7 +400,7 @@ fn texts_times_and_authors_on_changes() {
     for change in changes {
         assert_eq!(refused(&bring(change)), ViolationCode::Metadata);
     }
-    // An operation in a list of which another actor is said to be the maker.
+    // An operation on a list that is attributed to another actor.
     let stranger = Id::new(7, &ActorId::from(&[8; 16]));
     let mut change = by_hand(&victim);
     change.operations[0].obj = ObjectId::Id(stranger);

@@ -1,4 +1,4 @@
-//! Messages that were changed on the way, and any bytes at all.
+//! Modified messages, and random bytes.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 
-/// What the honest side says in a whole session that brings the other one 12 events.
+/// The messages of the honest side in a session that brings the other side 12 events.
 static SESSION: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let a = holding(&entries(1, 0..12));
     let ((mut from_a, mut message), (mut from_b, _)) =
@@ -26,7 +26,7 @@ fn victim() -> IndexDocument {
     VICTIM.clone()
 }
 
-/// Gives a message to a session; what the document would be afterwards holds honest entries alone.
+/// Passes messages to a session. The resulting document must hold only honest entries.
 fn give(messages: &[Vec<u8>]) {
     let victim = victim();
     let before = victim.summary();

@@ -1,4 +1,4 @@
-//! What honest peers do.
+//! Exchanges of honest peers.
 
 use automerge::{Automerge, ReadDoc};
 
@@ -17,7 +17,7 @@ fn chunk_of(next: &NextDocument) -> Vec<u8> {
 #[test]
 fn every_document_begins_with_the_same_bytes() {
     let heads: Vec<String> = genesis().get_heads().iter().map(ToString::to_string).collect();
-    // Documents that begin otherwise never meet: this may change only together with the protocol's number.
+    // Documents with other first bytes cannot be merged: they may change only together with the protocol's number.
     assert_eq!(heads, ["c08fdfbe83b58e3629a07f15dbfa7b2f6340864d485400ebcea19e2c0ad05e7a"]);
     assert_eq!(genesis().save(), genesis().save());
     let (_, map) = genesis().get(automerge::ROOT, "e").unwrap().unwrap();
@@ -34,7 +34,7 @@ fn two_documents_merge() {
     assert_eq!(ids(&next_a.document), ids(&next_b.document));
     assert_eq!(next_a.document.summary().heads, next_b.document.summary().heads);
     assert_eq!(next_a.document.summary().entries, 307);
-    // Meeting again brings nothing and stores nothing.
+    // A second exchange brings nothing and stores nothing.
     let (again, _) = exchange_once(&next_a.document, &next_b.document);
     assert_eq!((again.chunk, again.new), (None, vec![]));
 }
@@ -70,7 +70,7 @@ fn a_kept_state_makes_the_next_meeting_shorter() {
         (a.begin_exchange(Some(&state_a), true), b.document.begin_exchange(Some(&state_b), false));
     talk(&mut from_a, &mut from_b, [first, None]).unwrap();
     assert_eq!(from_b.finish(&b.document).unwrap().0.new, [event(1, 200).id]);
-    // A state of another document, or none at all, is no harm.
+    // A state of another document, or an invalid one, does no harm.
     let stranger = holding(&entries(3, 0..5));
     for state in [&state_a[..], b"nonsense"] {
         let ((mut from_a, first), (mut from_b, _)) =
@@ -93,7 +93,7 @@ fn what_is_stored_is_loaded_again() {
     let third = whole.document.with_entries(&entries(3, 0..1)).unwrap();
     assert_eq!(IndexDocument::load(&[chunk_of(&whole), chunk_of(&third)]).unwrap().summary(), third.document.summary());
     assert_eq!(IndexDocument::load(&[]).unwrap().summary(), IndexDocument::empty().summary());
-    // A part that is missing, cut or foreign is said, not passed over.
+    // A missing, truncated or foreign chunk is an error and is not skipped.
     for bad in [&chunks[1..], &[chunks[0][..900].to_vec()], &[b"text".to_vec()], &[Automerge::new().save()]] {
         assert!(IndexDocument::load(bad).is_err());
     }
@@ -113,7 +113,7 @@ fn many_increments_become_a_snapshot() {
 
 #[test]
 fn an_event_that_arrived_by_two_ways_is_one_entry() {
-    // Both had it from a bundle and put it in themselves; one of them was rebuilt besides.
+    // Both sides added it from a bundle, and one of them was rebuilt besides.
     let shared = entries(1, 0..40);
     let (a, b) = (holding(&shared), IndexDocument::rebuild(shared.clone()).unwrap().document);
     let a = a.with_entries(&entries(2, 0..1)).unwrap().document;
@@ -140,7 +140,7 @@ fn a_rebuild_depends_on_the_events_alone() {
     assert_ne!(other.document.summary().heads, one.document.summary().heads);
     let (merged, _) = exchange_once(&one.document, &other.document);
     assert_eq!(ids(&merged.document), ids(&one.document));
-    // What is written to it afterwards is written by another actor, or two such documents could not meet.
+    // Later writes have another actor, or two such documents could not be merged.
     let (left, right) =
         (one.document.with_entries(&entries(2, 0..1)).unwrap(), two.document.with_entries(&entries(3, 0..1)).unwrap());
     assert_eq!(exchange_once(&left.document, &right.document).0.document.summary().entries, 702);
@@ -169,7 +169,7 @@ fn a_session_of_more_than_the_document_has_brings_all_of_it() {
     let ((mut ours, first), (mut theirs, _)) =
         (main.begin_exchange(None, true), holding(&entries(2, 0..3)).begin_exchange(None, false));
     talk(&mut ours, &mut theirs, [first, None]).unwrap();
-    // Meanwhile the document was read anew, and there was less of it.
+    // In the meantime the document was loaded again, with fewer entries.
     let next = ours.finish(&holding(&entries(3, 0..1))).unwrap().0;
     assert_eq!((next.new.len(), next.document.summary().entries), (23, 24));
 }

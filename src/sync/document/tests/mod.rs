@@ -1,4 +1,4 @@
-//! The index against what peers do: honest ones, those that were cut off, and those that mean harm.
+//! Tests of documents with honest, interrupted and malicious peers.
 
 mod attacks;
 mod fuzz;
@@ -56,7 +56,7 @@ fn ids(document: &IndexDocument) -> BTreeSet<EventId> {
     document.ids().collect()
 }
 
-/// Two sides talk until both have converged; how many messages that took.
+/// Exchanges messages until both sides have converged. Returns the number of messages.
 fn talk(a: &mut DocumentExchange, b: &mut DocumentExchange, first: [Option<Vec<u8>>; 2]) -> Result<usize, Violation> {
     let [mut to_b, mut to_a] = first;
     let (mut a_done, mut b_done, mut messages) = (false, false, 0);
@@ -77,7 +77,7 @@ fn talk(a: &mut DocumentExchange, b: &mut DocumentExchange, first: [Option<Vec<u
     Ok(messages)
 }
 
-/// A whole meeting in which `a` speaks first: what each document becomes.
+/// Runs a whole exchange that `a` begins. Returns the next state of each document.
 fn exchange_once(a: &IndexDocument, b: &IndexDocument) -> (NextDocument, NextDocument) {
     let ((mut from_a, first), (mut from_b, _)) = (a.begin_exchange(None, true), b.begin_exchange(None, false));
     talk(&mut from_a, &mut from_b, [first, None]).unwrap();

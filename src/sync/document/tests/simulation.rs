@@ -1,12 +1,12 @@
-//! Replicas that write, meet, are cut off, restart and are rebuilt, in random order from a seed: in the end all hold the same,
-//! and nothing that was written is lost.
+//! Replicas that write, exchange, are disconnected, restart and are rebuilt, in random order from a seed. In the end
+//! all are equal, and no written event is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::sync::document::ChunkUpdate;
 
-/// How many replicas there are, and how many things happen.
+/// The number of replicas, and of random steps.
 const REPLICAS: usize = 5;
 const STEPS: usize = 60;
 
@@ -38,7 +38,7 @@ impl Replica {
         Self { document: IndexDocument::empty(), chunks, events, states, written: 0 }
     }
 
-    /// What one transaction of the store would do.
+    /// Applies what one transaction of the store would do.
     fn store(&mut self, next: NextDocument, received: &[DocumentEntry]) {
         for entry in received {
             self.events.insert(entry.id, entry.clone());
@@ -53,7 +53,7 @@ impl Replica {
         assert_eq!(ids(&self.document), self.events.keys().copied().collect::<BTreeSet<_>>());
     }
 
-    /// Puts entries in that did not come through the document.
+    /// Adds entries that did not arrive by an exchange.
     fn take(&mut self, entries: &[DocumentEntry]) {
         let next = self.document.with_entries(entries).unwrap();
         self.store(next, entries);
@@ -71,7 +71,8 @@ impl Replica {
     }
 }
 
-/// Two replicas meet; after `cut` messages the line is dead. Whoever had converged by then takes what came.
+/// Two replicas exchange; after `cut` messages the connection is lost. A side that has converged by then keeps the
+/// result.
 fn meeting(replicas: &mut [Replica], from: usize, to: usize, cut: usize) {
     let begin = |at: usize, with: usize, initiates| {
         let replica = &replicas[at];
@@ -125,7 +126,7 @@ fn run(seed: u64) {
             15 => partition = (0..REPLICAS).map(|_| dice.roll(2)).collect(),
             16 => replicas[at].restart(),
             17 => {
-                // A bundle: events that come by another way, some of them known.
+                // A bundle: events that arrive another way, some of them known.
                 let from = dice.roll(REPLICAS);
                 let bundle: Vec<DocumentEntry> = replicas[from].events.values().cloned().collect();
                 replicas[at].take(&bundle[..dice.roll(bundle.len() + 1)]);
@@ -136,7 +137,7 @@ fn run(seed: u64) {
                 }
             }
             _ => {
-                // The store failed after the document was ready, or the program was killed before it was told.
+                // The store failed after the document was staged, or the program was killed before the commit.
                 let lost = replicas[at].document.with_entries(&entries(at as u8 + 1, [900])).unwrap();
                 drop(lost);
                 replicas[at].states.clear();
@@ -167,7 +168,7 @@ fn replica_heads(chunks: &[Vec<u8>]) -> [u8; 32] {
     IndexDocument::load(chunks).unwrap().summary().heads
 }
 
-/// `ERGO_SEEDS=from..to` runs others.
+/// `ERGO_SEEDS=from..to` runs other seeds.
 #[test]
 fn replicas_converge_whatever_happens_between_them() {
     let range = std::env::var("ERGO_SEEDS").ok();
