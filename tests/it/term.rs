@@ -1,4 +1,4 @@
-//! A terminal for the app under test: everything about the emulator is here, so that it can be replaced.
+//! A terminal for the app under test. All use of the emulator is in this file, so that it can be replaced.
 
 use termlens::{Key, MouseButton, Screen, Scroll, Terminal, TerminalBuilder};
 
@@ -36,7 +36,7 @@ impl App {
         Self { terminal: prepared(home, (500, 100), &[]).args(args).spawn(PROGRAM).unwrap() }
     }
 
-    /// Opens the app from a shell, which says how it finds the terminal afterwards.
+    /// Opens the app from a shell, which reports the state of the terminal afterwards.
     pub(crate) fn within_shell(home: &TestHome, env: &[(&str, &str)]) -> Self {
         const SCRIPT: &str = "sh -c 'echo $$ > \"$ERGO_HOME/app.pid\"; exec \"$PROGRAM\" tui --no-spawn'; stty -a; echo left the app; read line";
         let builder = prepared(home, (100, 30), env).env("PROGRAM", PROGRAM).args(["-c", SCRIPT]);
@@ -72,7 +72,7 @@ impl App {
         self.until(|screen| screen.contains(text))
     }
 
-    /// Waits until the screen is as asked.
+    /// Waits until the screen satisfies a condition.
     #[track_caller]
     pub(crate) fn until(&mut self, is: impl Fn(&Screen) -> bool) -> Screen {
         self.terminal.wait_until(|screen| is(screen)).unwrap_or_else(|error| panic!("{error}"));

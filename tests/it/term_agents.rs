@@ -39,7 +39,7 @@ fn an_agent_comes_writes_is_refused_and_goes() {
 fn setup_is_read_as_a_page_and_written_after_a_question() {
     let (home, _daemon) = home();
     fs::create_dir(home.path().join(".claude")).unwrap();
-    // Nothing but what has a folder here is installed.
+    // Only the agents that have a folder here are installed.
     let mut app = App::open(&home, &[], USUAL, &[("PATH", "/nowhere")]);
     app.sees("live");
     app.keys("7i");

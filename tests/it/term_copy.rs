@@ -1,4 +1,5 @@
-//! What is copied reaches the clipboard by the way that works here, and the app says which; the keys never wait for it.
+//! Copied text reaches the clipboard by a way that works on this machine, which the app names; the keys never wait for
+//! it.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
@@ -10,7 +11,7 @@ use crate::{
 
 const SENT: &str = "Sent to the terminal: ergo tui --conflict ";
 
-/// A folder before the others on `PATH`, with programs of these names and bodies. What they are given is in `$ERGO_HOME/clipboard`.
+/// A first folder of `PATH` with programs of these names and bodies. Their input is written to `$ERGO_HOME/clipboard`.
 fn tools(home: &TestHome, programs: &[(&str, &str)]) -> String {
     let folder: PathBuf = home.path().join("tools");
     fs::create_dir_all(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! The app beside 100,000 claims, and in a window that does not stay still.
+//! The app with 100,000 claims, and in a window that changes its size.
 
 use termlens::Key;
 
@@ -30,7 +30,7 @@ fn a_hundred_thousand_claims_are_searched_and_scrolled_to_their_end() {
     app.sees("1 found");
     app.sees("Service 99999 keeps");
     app.key(Key::Esc);
-    // A key that comes with it would be read as one with Alt.
+    // A key that arrives together with Esc would be read as Alt and that key.
     app.until(|screen| screen.contains("of 100,000") && !screen.contains("99999"));
     app.keys("/777");
     app.enter();

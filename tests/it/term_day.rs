@@ -56,7 +56,7 @@ fn a_claim_is_added_found_with_a_slip_and_undone() {
     app.keys("Y");
     app.sees("the text");
     app.key(Key::Esc);
-    // Until it is heard, a letter after it would be taken for one with alt.
+    // Until Esc is handled, a letter after it would be read as Alt and that letter.
     app.until(|screen| !screen.contains("bakcups"));
     app.keys("u");
     app.sees("Undid: remembered");

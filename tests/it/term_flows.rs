@@ -34,7 +34,7 @@ pub(crate) fn home() -> (TestHome, Daemon) {
     (home, daemon)
 }
 
-/// The ids of the cards that wait, the newest first.
+/// The ids of the open cards, the newest first.
 fn open_cards(home: &TestHome) -> Vec<String> {
     let page = block_on(async { home.client().conflicts(&ConflictsQuery::default()).await }).unwrap();
     page.items.iter().map(|card| card.id.to_hex()).collect()
@@ -136,7 +136,7 @@ fn a_card_settled_elsewhere_says_so_and_by_whom() {
 #[test]
 fn every_way_out_leaves_a_clean_terminal() {
     let home = TestHome::new();
-    // Leaving, a defect, a signal: `stty` afterwards says whether lines and echo are back.
+    // After a normal exit, a panic and a signal, `stty` shows whether line mode and echo are restored.
     for (way, env) in [("quit", None), ("defect", Some(("ERGO_TEST_PANIC", "1"))), ("signal", None)] {
         let mut app = App::within_shell(&home, env.as_slice());
         match way {

@@ -6,7 +6,7 @@ use crate::{
     term_flows::{USUAL, WIDE, home},
 };
 
-/// A home where a claim rests on another, which was then superseded.
+/// A home in which a claim depends on another, which was then superseded.
 fn reviewed_home() -> (TestHome, crate::support::Daemon) {
     let home = TestHome::new();
     let daemon = home.daemon();

@@ -1,4 +1,4 @@
-//! Every act of the app has a command line with the same effect: the one that the app's own log names.
+//! Every act of the app has a command line with the same effect, which the app's own log shows.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use crate::{
     term::App,
 };
 
-/// The rows and columns of a terminal in which no command line is cut.
+/// The size of a terminal in which no command line is truncated.
 const HUGE: (u16, u16) = (250, 60);
 
-/// What there is to act on, the newest card first.
+/// The subjects of the cards and claims, the newest card first.
 const THINGS: [&str; 11] =
     ["theme", "label", "stripe", "header", "icon", "badge", "lamp", "banner", "page", "arrow", "frame"];
 
-/// What is done in the app to the cards in their order: by which key, what the form says, and what is typed into it.
+/// The acts on the cards, in their order: action, key, text of the form, and typed text.
 const ON_CARDS: [(Action, &str, &str, &str); 9] = [
     (Action::KeepNew, "a", "The new claim is stored", "⏎"),
     (Action::KeepExisting, "b", "the new claim is discarded", "⏎"),
@@ -33,7 +33,7 @@ const ON_CARDS: [(Action, &str, &str, &str); 9] = [
     (Action::Merge, "m", "One claim replaces", "⏎⏎"),
 ];
 
-/// The same for claims, which a search finds.
+/// The acts on claims, which are found by a search.
 const ON_CLAIMS: [(Action, &str, &str, &str, &str); 5] = [
     (Action::ClaimSupersede, "Tabs", "e", "The new claim replaces it", "!⇥why⏎"),
     (Action::ClaimRetract, "Spaces", "r", "It was never right: it", "why⏎"),
@@ -42,12 +42,11 @@ const ON_CLAIMS: [(Action, &str, &str, &str, &str); 5] = [
     (Action::ClaimReinstate, "Premises", "i", "becomes active again", "why⏎"),
 ];
 
-/// Acts that the flow does besides.
-/// Taking back an act of the log is undo by its id.
+/// Further acts of the flow. Undoing an act from the log is undo by its id.
 const BESIDES: [Action; 6] =
     [Action::KeepSource, Action::Undo, Action::Redo, Action::Audit, Action::UndoSelected, Action::AddClaim];
 
-/// Acts on teams that change something, each with its verb; what the verbs do is proved in `tests/it/sync_flows.rs`.
+/// Acts that change teams, each with its command, which `tests/it/sync_flows.rs` tests.
 const ON_TEAMS: [(Action, [&str; 2]); 4] = [
     (Action::AdmitDevice, ["sync", "admit"]),
     (Action::RejectDevice, ["sync", "deny"]),
@@ -55,10 +54,10 @@ const ON_TEAMS: [(Action, [&str; 2]); 4] = [
     (Action::RejectPending, ["sync", "deny"]),
 ];
 
-/// Acts on what projects say alike, each with its verb; what the verb does is proved in `tests/it/engine/levels.rs`.
+/// Acts on insights, each with its command, which `tests/it/engine/levels.rs` tests.
 const ON_NOTES: [(Action, [&str; 1]); 1] = [(Action::NotesPromote, ["promote"])];
 
-/// What is shown, or done to this machine, beside the memory, each with its verb.
+/// Acts that only show something or change this machine, not the memory, each with its command.
 const BESIDE_MEMORY: [(Action, &[&str]); 8] = [
     (Action::Search, &["claims"]),
     (Action::Search, &["recall"]),
@@ -83,7 +82,8 @@ fn every_act_on_memory_is_in_the_tables_of_this_file() {
         .collect();
     let acts: BTreeSet<String> =
         ACTIONS.iter().filter(|spec| spec.danger != Danger::None).map(|spec| spec.id.name()).collect();
-    // Answers to questions: `ergo judge`, `ergo resolve --yes|--no` and the terminal's own question, which flows of their own try.
+    // Answers to questions have flows of their own: `ergo judge`, `ergo resolve --yes|--no` and the question at the
+    // terminal.
     let answers =
         "answer_later answer_never answer_no answer_yes compatible contradicts judging_undo replaces same withdraw";
     let answers = answers.split(' ');
@@ -131,7 +131,7 @@ fn prepared() -> TestHome {
 fn copy(home: &TestHome) -> TestHome {
     let other = TestHome::new();
     for entry in std::fs::read_dir(home.path()).unwrap().flatten() {
-        // Where a daemon ran says nothing about another home.
+        // The record of a daemon does not apply to another home.
         let name = entry.file_name().to_string_lossy().into_owned();
         if entry.file_type().unwrap().is_file()
             && name != "daemon.json"
@@ -155,7 +155,7 @@ fn press(app: &mut App, keys: &str) {
     }
 }
 
-/// What the memory says, without what is by chance: the claims and the cards in words.
+/// The claims and cards as text, without parts that differ by chance.
 fn memory(home: &TestHome) -> (BTreeSet<String>, BTreeSet<String>) {
     block_on(async {
         let client = home.client();
@@ -177,10 +177,10 @@ fn memory(home: &TestHome) -> (BTreeSet<String>, BTreeSet<String>) {
     })
 }
 
-/// The command lines that the log over the screen names, the oldest first.
+/// The command lines in the app's log, the oldest first.
 fn lines(app: &mut App) -> Vec<String> {
     app.keys("@");
-    // Painted to its lower edge: the line of the last act is on it.
+    // The screen is drawn to its lower edge, so the line of the last act is on it.
     let screen = app.until(|screen| screen.contains("$ ergo audit") && screen.contains("esc closes"));
     let mut out = Vec::new();
     for line in screen.text().lines() {
@@ -205,7 +205,7 @@ fn the_inbox_of_the_command_line_is_that_of_the_app() {
         app.sees(&format!("{title} {total}"));
         assert!(lines.contains(&format!("{title}: {total}")), "{lines}");
     }
-    // What is under the cursor first is what the command line says is next.
+    // The item that is selected first is the next one of the command line.
     let first = &inbox["groups"][0]["items"][0];
     let id = &first["id"].as_str().unwrap()[..10];
     assert!(inbox["next"]["command"].as_str().unwrap().contains(id), "{inbox}");
@@ -220,7 +220,7 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
     let mut app = App::open(&home, &[], HUGE, &[]);
     app.sees("live");
     for (at, (thing, (_, act, says, rest))) in THINGS.iter().zip(ON_CARDS).enumerate() {
-        // One claim waits besides, for a review.
+        // One more claim waits for a review.
         app.sees(&format!("1 of {}", THINGS.len() + 1 - at));
         app.until(|screen| {
             screen.contains(&format!("The {thing} is always red")) && screen.contains("What you can do")
@@ -253,7 +253,8 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
         }
         app.keys("/");
         app.keys(word);
-        // Of the whole word: what its beginning finds is searched anew with each letter, and until then there is nothing to act on.
+        // Wait for the result of the whole word: each letter starts a new search, and until it ends there is nothing to
+        // act on.
         app.until(|screen| {
             let text = screen.text();
             text.lines().any(|line| ["Search", word, "1 found"].iter().all(|part| line.contains(part)))
@@ -268,10 +269,10 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
             app.keys("y");
             app.sees("edacted");
         }
-        // What the form is about stays on it to the end; its keys are painted anew from field to field.
+        // The subject of the form stays on it to the end; its keys are redrawn for each field.
         app.until(|screen| !["keep as a draft", "Sending", "y Redact", says].iter().any(|word| screen.contains(word)));
         app.key(Key::Esc);
-        // Until it is heard, a letter after it would be taken for one with alt.
+        // Until Esc is handled, a letter after it would be read as Alt and that letter.
         app.until(|screen| !screen.contains("1 of 1, ") && !screen.contains(&format!("/ {word}")));
     }
     app.keys("u");
@@ -288,7 +289,7 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
     let _beside = other.daemon();
     let mut undone = None;
     for line in &lines {
-        // An act that is taken back has another key there: it is the last one, and then what took it back.
+        // Undoing an act has another key there: the act is the last one, and then its undo is.
         let line = match (line.starts_with("undo "), &undone) {
             (true, None) => LAST.to_owned(),
             (true, Some(op)) => format!("undo {op}"),

@@ -1,4 +1,4 @@
-//! A long session of the app in a real terminal: it goes away and comes back, and so does its daemon.
+//! A long session of the app in a real terminal: it is suspended and resumed, and its daemon restarts.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -21,7 +21,8 @@ fn editor(home: &TestHome, script: &str) -> String {
 #[test]
 fn a_reason_is_written_in_the_persons_own_editor() {
     let (home, _daemon) = home();
-    // It sees the text so far, has a terminal as a shell would give it, and an interrupt typed at it is not the app's.
+    // The editor sees the text so far and has a terminal as from a shell, and an interrupt typed in it does not reach
+    // the app.
     let script = "cp \"$1\" \"$ERGO_HOME/before\"; stty -a > \"$ERGO_HOME/stty\"; trap '' INT; kill -INT 0
         echo 'Written at leisure' > \"$1\"";
     let mut app = App::open(&home, &[], WIDE, &[("EDITOR", &editor(&home, script))]);
@@ -109,7 +110,7 @@ fn a_daemon_that_dies_in_mid_session_is_noticed_and_started_again() {
 
 /// Whether a process runs.
 fn runs(process: u32) -> bool {
-    // One that nobody has waited for is gone, too.
+    // A zombie process counts as ended.
     fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 

@@ -1,4 +1,4 @@
-//! Ten cards settled one by one: by keys, by the mouse, by one act; and while the daemon dies.
+//! Ten cards settled by keys, by the mouse and by one act, and while the daemon dies.
 
 use ergo::{
     api::{CardStatus, ClaimsQuery, ConflictsQuery},
@@ -13,7 +13,7 @@ use crate::{
     term_flows::WIDE,
 };
 
-/// What the ten cards are about, the newest first.
+/// The subjects of the ten cards, the newest first.
 const THINGS: [&str; 10] = [
     "night theme",
     "backup label",
@@ -148,7 +148,7 @@ fn marked_cards_are_settled_by_one_act_after_a_preview_and_come_back_by_one_undo
     app.enter();
     let whole = ["Would settle 10 cards", "One undo reverts all of it", "y Settle"];
     app.until(|screen| whole.iter().all(|text| screen.contains(text)));
-    // The key that led here does not answer.
+    // The key that opened the question does not answer it.
     app.enter();
     app.enter();
     app.keys("y");
@@ -175,7 +175,7 @@ fn a_daemon_killed_in_the_middle_of_an_act_loses_nothing_and_does_nothing_twice(
     app.keys("a");
     app.sees("The new claim is stored");
     app.keys(", by far");
-    // It hears the act and does not answer any more.
+    // The daemon receives the act and does not answer any more.
     signal(daemon.pid(), Signal::STOP);
     app.enter();
     app.sees("Sending");
@@ -210,7 +210,7 @@ fn a_card_settled_elsewhere_while_its_form_is_open_keeps_what_was_written() {
     let card = page.items.iter().find(|card| card.status == CardStatus::Open).unwrap().id.short();
     let mut other = home.command(["resolve", card.as_str(), "--discard", "--reason", "a slip"]);
     assert!(other.env("USER", "max").status().unwrap().success());
-    // The form gives way to what happened, and is kept.
+    // The form is replaced by the error, and its text is kept.
     app.until(|screen| {
         screen.contains("Already settled by max") && screen.contains("a slip") && !screen.contains("written in vain")
     });

@@ -1,4 +1,4 @@
-//! `ergo tour` in a repository: on a terminal step by step, without one all at once, and undone.
+//! `ergo tour` in a repository: step by step on a terminal, otherwise all at once; and its undo.
 
 use std::{fs, path::PathBuf};
 

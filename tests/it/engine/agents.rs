@@ -1,4 +1,4 @@
-//! Agents, by what they wrote: the same whether it is counted at once or as it is written.
+//! Agents and the counts of their writes, which are the same whether they are counted at once or incrementally.
 
 use ergo::api::{AgentView, AgentsQuery, Caller, LogQuery, RememberRequest, UndoRequest};
 

@@ -1,4 +1,4 @@
-//! audit: what is active is compared with itself.
+//! audit: the active claims are compared with each other.
 
 use ergo::{
     api::{AuditOutcome, AuditRequest, CardKind},
@@ -17,7 +17,7 @@ fn a_store_without_contradictions_stays_as_it_is() {
     fixture.acts();
     let outcome = fixture.engine.audit(AuditRequest { caller: caller(), dry_run: false }).unwrap();
     assert_eq!((outcome.claims, outcome.opened.len()), (5, 0));
-    // By words alone some are in doubt, which writes nothing to the log.
+    // Compared by words alone, some are in doubt, which writes nothing to the log.
     assert_eq!(fixture.acts(), ["doubts"]);
 }
 
@@ -31,7 +31,7 @@ fn an_exception_is_known_and_opens_no_card() {
     assert_eq!((outcome.known, outcome.opened.len(), fixture.open_cards()), (1, 0, 0));
 }
 
-/// A normaliser that understands nothing: what an older version of ergo may have been.
+/// A normaliser that understands nothing, like an older version of ergo.
 struct Blind;
 
 impl Normaliser for Blind {

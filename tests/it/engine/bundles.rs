@@ -1,4 +1,4 @@
-//! Laptops that share no network: what travels as files, and what is made of files that are not as they should be.
+//! Laptops that share no network: exchange by files, and damaged or unexpected files.
 
 use ergo::{
     api::{AdoptRequest, ApiError, CreateTeamRequest, ExportOutcome, ExportRequest, ImportOutcome, RevokeRequest},
@@ -61,7 +61,7 @@ fn create(fixture: &Fixture, name: &str) -> EventId {
     fixture.engine.create_team(&request).unwrap().id
 }
 
-/// The other is let in and joins, by a file alone.
+/// Admits the other device, which joins by a file alone.
 pub(super) fn let_in(admin: &Fixture, other: &Fixture, name: &str, grant: Grant) {
     admin.engine.add_member(&caller(), None, other.engine.device(), "bob", name, &grant).unwrap();
     let (file, _) = export(admin, &ExportRequest { roster_only: true, ..to(name) }).unwrap();
@@ -108,7 +108,7 @@ fn a_team_lives_by_files_alone() {
     assert_eq!(back.new_authors.iter().map(|author| author.name.as_str()).collect::<Vec<_>>(), ["bob-laptop"]);
     assert!(back.scopes[0].in_step);
     assert_alike(&a, &b);
-    // Settled on one, and with the next file on the other.
+    // The card is settled on one device, and with the next file on the other.
     let mut order = order(CardAct::Supersede, "ada is right");
     order.winner = Some(yes.to_hex());
     super::done(a.resolve(done.cards[0].id, order));
@@ -148,7 +148,7 @@ fn network_and_files_mix() {
     let (a, b, team) = pair();
     a.remember(KAFKA, "we know it");
     let file = all(&a);
-    // What the file holds arrives over the network first, in part.
+    // Some events of the file arrive over the network first.
     let page = a.engine.with_reader(|reader| reader.events_after(&team, &scope("api"), &[], None, 1)).unwrap();
     let (now, from) = (b.engine.now(), Some(a.engine.device()));
     let take = SyncImport { team, from, events: page.events, document: None, peer: None, now };
@@ -176,9 +176,9 @@ fn a_bundle_opens_for_those_it_is_for_and_no_others() {
     assert!(error.field.as_deref() == Some("scopes") && error.hint.unwrap().contains("grant"), "{}", error.message);
     let (_, only) = export(&a, &to("cy-laptop")).unwrap();
     assert_eq!((only.scopes.len(), only.left_out), (0, vec![scope("api")]));
-    // The maker can look into his own.
+    // The maker can read its own bundle.
     assert_eq!(import(&a, &file).stored, 0);
-    // Who is in no team of that id is told so, even where the bundle is open.
+    // A device that does not belong to the team gets that error even if the bundle is not encrypted.
     let d = Fixture::of(4, AgentPolicy::Force);
     create(&d, "other");
     let (open, exported) = export(&a, &ExportRequest { open: true, ..ExportRequest::default() }).unwrap();
@@ -207,7 +207,8 @@ fn a_revoked_device_gets_no_events_and_its_later_ones_are_listed() {
     assert!(error.message.contains("revoked"), "{error}");
     let error = transfer::import(&b.engine, all(&a).as_slice()).unwrap_err();
     assert!(error.message.contains("not for this device"), "{error}");
-    // A file that it made before it knew: what counts is who wrote what, and when the cut was.
+    // A file that the device made before it knew of its revocation: the authors of the events and the time of the
+    // revocation count.
     let done = import(&a, &file);
     assert_eq!((done.from_state.as_str(), done.stored, done.quarantined_total), ("revoked", 0, 1));
     let event = &done.quarantined[0];
@@ -275,7 +276,7 @@ fn a_dry_run_says_what_would_be_and_does_nothing() {
 fn receipts_tell_what_need_not_travel_again() {
     let (a, b, _) = pair();
     a.remember(KAFKA, "we know it");
-    // Nothing is known of bob yet: sticks get lost.
+    // Nothing is known about bob's events yet, since files may get lost.
     assert_eq!(events(&export(&a, &since("bob-laptop")).unwrap().1), 2);
     let (file, _) = export(&a, &to("bob-laptop")).unwrap();
     assert_eq!(events(&export(&a, &since("bob-laptop")).unwrap().1), 2, "sent is not arrived");
@@ -288,10 +289,10 @@ fn receipts_tell_what_need_not_travel_again() {
     let (next, exported) = export(&a, &since("bob-laptop")).unwrap();
     assert_eq!((events(&exported), exported.since.as_str()), (1, "what bob-laptop has"));
     assert_eq!(import(&b, &next).stored, 1);
-    // The same by the file itself, without remembering anything.
+    // The same with the file itself, without stored progress.
     assert_eq!(events(&export(&a, &since_file(&receipt)).unwrap().1), 1);
     assert_eq!(events(&export(&a, &since_file(&file)).unwrap().1), 1);
-    // A bundle tells as much as a receipt does.
+    // A bundle shows the maker's progress as a receipt does.
     import(&a, &all(&b));
     assert_eq!(events(&export(&a, &since("bob-laptop")).unwrap().1), 0);
     // By date.

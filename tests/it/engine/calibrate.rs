@@ -61,7 +61,7 @@ fn what_comes_together_is_asked_with_once_it_is_kept() {
     assert!(bridge(&calibrate(&fixture, false)));
     let (method, hits) = found(&fixture, "trinket");
     assert_eq!((method.as_str(), hits.len()), ("decompose_1_v", 4), "the one that does not say so is found too");
-    // It outlives the process.
+    // The result survives a restart.
     let fixture = fixture.reopen();
     assert_eq!(found(&fixture, "trinket").0, "decompose_1_v");
 }
@@ -98,7 +98,7 @@ fn the_language_model_says_of_pairs_that_are_only_hinted_at() {
         answer.bridges.iter().filter(|one| one.confirmed).map(|one| (&*one.from, &*one.to)).collect();
     assert_eq!((confirmed, answer.note), (vec![("erase", "vaporise")], None));
     assert_eq!(found(&fixture, "erase what?").0, "decompose_1_v");
-    // One that fails costs what it would have said.
+    // A failed request only loses its own result.
     let failing = FakeModels::new().embedding(half).answering(|_, _| Err(InferError::Refused("too hot".into())));
     let fixture = fixture.reopen_with_models(Guard::default(), Arc::new(failing));
     let answer = calibrate(&fixture, true);

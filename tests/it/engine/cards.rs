@@ -270,7 +270,7 @@ fn a_reason_is_required_and_a_side_must_be_on_the_card() {
 #[test]
 fn the_guard_looks_again_at_what_a_card_stores() {
     let (fixture, blue, card) = refused_fixture();
-    // Meanwhile blue was replaced by yet another colour, which the card does not know.
+    // In the meantime blue was replaced by another colour, which the card does not know.
     let green = stored(fixture.supersede(blue, "Deployments must use a green canary", "new fleet")).claim_id;
     let view = fixture.card(card);
     assert!(view.advice.contains("no longer active"), "{}", view.advice);

@@ -1,4 +1,5 @@
-//! The queue of doubts: what nobody was asked about waits for a judge, and a verdict does what its judge may do.
+//! The queue of doubts: pairs that nobody was asked about wait for a judge, and each verdict does only what its judge
+//! may do.
 
 use ergo::{
     api::{
@@ -24,7 +25,7 @@ fn fixture() -> Fixture {
     Fixture::new().reopen_with(doubting())
 }
 
-/// Two claims that nobody was asked about, the older one first, once the background has looked at both.
+/// Two claims that nobody was asked about, the older one first, after the background pass has read both.
 fn pair(fixture: &Fixture) -> (ClaimId, ClaimId) {
     let old = fixture.remember(OLD, "they plan by it");
     let new = fixture.remember(NEW, "they asked for it");
@@ -80,7 +81,7 @@ fn doubts_without_a_writer_wait_and_the_inbox_counts_them() {
     let fixture = fixture.reopen_with(doubting());
     work(&fixture);
     assert_eq!(waiting(&fixture).total, 1);
-    // While one side is not in force it does not wait.
+    // The pair does not wait while one of its claims is not active.
     let retracted = fixture.retract(new, "not yet");
     assert_eq!(waiting(&fixture).total, 0);
     undo(&fixture, retracted.op_id);
@@ -197,7 +198,7 @@ fn a_claim_that_gives_way_is_in_no_further_pair_of_the_same_order() {
     let all: Vec<_> = queue.items.iter().map(|pair| (pair.id, PairVerdict::Replaces)).collect();
     let judged = fixture.engine.judge_pairs(&order(caller(), &all)).unwrap();
     let effects: Vec<_> = judged.pairs.iter().map(|pair| pair.effect).collect();
-    // The newest replaces both others, which are no longer in force when their own pair comes.
+    // The newest claim replaces both others, which are no longer active when their own pair is judged.
     assert_eq!(effects, [PairEffect::Replaced, PairEffect::Replaced, PairEffect::Stale]);
     assert_eq!((judged.left, fixture.open_cards()), (0, 0));
 }

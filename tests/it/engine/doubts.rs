@@ -1,4 +1,5 @@
-//! Doubts: a write that may contradict others is held, its writer's verdicts decide, and what was judged is not asked again.
+//! Doubts: a write that may contradict others is held, its writer's verdicts decide, and a judged pair is not asked
+//! about again.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use ergo::{
 
 use super::*;
 
-/// A gate that has every claim in doubt of which the words are compared.
+/// A gate that doubts every claim whose words are compared.
 pub(super) fn doubting() -> Guard {
     let weights = [("intercept".to_owned(), 3.0)].into();
     let words = GateRegression { ask: 0.5, mention: 0.2, weights };
@@ -103,7 +104,7 @@ fn a_write_in_doubt_waits_and_one_that_cannot_wait_is_warned() {
     let again = ask(&fixture, NEW);
     assert_eq!((again.token, again.replayed), (question.token, true));
     assert_eq!(questions(&fixture), 1);
-    // Whoever does not wait stores it, and the question is gone.
+    // A writer that does not wait stores the claim, and the question is gone.
     let stored = stored(fixture.try_remember(NEW, "they asked for it"));
     assert_eq!((stored.doubts.len(), questions(&fixture)), (1, 0));
 }
@@ -120,7 +121,7 @@ fn compatible_is_stored_and_not_asked_again() {
     let judged = history.events.iter().find(|event| event.kind == "judgement.compatible").expect("a judgement");
     assert_eq!((judged.reason.as_deref(), judged.agent.as_deref()), (Some("read both"), Some("claude")));
     assert_eq!(judged.targets, [new.claim_id, old]);
-    // The same words are in doubt no more, once the claim is gone.
+    // The same words are not in doubt any more once the claim is gone.
     fixture.retract(new.claim_id, "not yet");
     assert!(stored(fixture.engine.remember(asking(NEW)).unwrap()).doubts.is_empty());
 }
@@ -327,7 +328,7 @@ fn an_answer_that_is_undone_leaves_the_question_to_a_person() {
     assert_eq!(fixture.card(question.card_id).summary.status, CardStatus::Open);
     fixture.clock.store(question.until, Ordering::Relaxed);
     assert!(!fixture.engine.store_unanswered().unwrap());
-    // What was judged is not on the record any more: the question comes again.
+    // The judgement is no longer on the record, so the question comes again.
     assert_eq!(ask(&fixture, NEW).token, question.token);
 }
 
@@ -395,7 +396,7 @@ fn settling_the_card_replaces_only_what_was_asked_about() {
     assert_eq!((fixture.claim(old).status, fixture.claim(near).status), (Status::Superseded, Status::Active));
 }
 
-/// A gate whose every doubt is a question until five answers were in vain.
+/// A gate that asks about every doubt until five answers were in vain.
 fn barely_doubting() -> Fixture {
     let weights = [("intercept".to_owned(), 0.45)].into();
     let words = GateRegression { ask: 0.5, mention: 0.2, weights };

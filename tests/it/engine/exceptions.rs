@@ -1,4 +1,5 @@
-//! Claims that stand beside what they contradict: which is the rule, which the exception, and why; and what a change leaves standing.
+//! Claims that stand beside what they contradict: which is the rule, which the exception, and why; and the relations
+//! that survive a change.
 
 use ergo::{
     api::{Beside, BesideRelation, CardStatus, ErrorCode, RecallRequest, Warning, WhyRequest},
@@ -10,7 +11,7 @@ use super::*;
 const RULE: &str = "Deployments must use a blue canary";
 const ODD: &str = "Deployments must use a red canary";
 
-/// A rule, and a statement of which the guard does not see that it opposes it.
+/// A rule, and a statement that opposes it without the guard noticing.
 const STORE: &str = "Every service keeps its data in PostgreSQL";
 const LOCAL: &str = "The kiosk keeps a small SQLite file on its disk";
 
@@ -70,7 +71,7 @@ fn recall_why_and_history_say_which_is_the_rule_and_why() {
     assert_eq!(answer.answer.as_ref().map(|claim| claim.id), Some(rule));
     assert_eq!(beside(&answer.answer.unwrap()), (BesideRelation::Exception, odd, Some("one week only")));
     assert!(answer.others.iter().chain(&answer.may_disagree).all(|claim| claim.id != odd), "named once");
-    // Where the rule gives way there is nothing to be an exception to.
+    // If the rule is not in force, there is nothing to be an exception to.
     fixture.retract(rule, "a typo");
     assert_eq!(fixture.claim(odd).beside, []);
 }

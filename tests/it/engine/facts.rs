@@ -1,4 +1,4 @@
-//! Facts: cheap, upserted by key, their history kept.
+//! Facts, which are replaced by key and keep their history.
 
 use ergo::{
     api::{AddRequest, RememberRequest, WriteOutcome},
@@ -21,7 +21,7 @@ fn a_fact_replaces_the_fact_under_its_key_and_keeps_it_in_history() {
     let history = fixture.engine.history(&second.claim_id.to_hex()).unwrap();
     assert_eq!(history.chain.len(), 2);
     assert_eq!(history.chain[1].claim.statement, "Postgres 15");
-    // Taking the second back brings the first one back.
+    // Undoing the second one restores the first one.
     fixture.undo();
     assert_eq!(fixture.claim(first.claim_id).status, Status::Active);
 }

@@ -1,4 +1,4 @@
-//! A write that waits for verdicts and is said again by others: what was said last is stored.
+//! A held write that other callers repeat: the latest version is stored.
 
 use ergo::{
     api::{Consider, JudgeRequest},

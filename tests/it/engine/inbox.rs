@@ -1,4 +1,4 @@
-//! The inbox: what needs attention, why, and how it leaves; and the lists that are narrowed by what was said, by source and by age.
+//! The inbox: the items, their reasons, and how they leave; and the lists that are filtered by text, source and age.
 
 use ergo::{
     api::{ClaimsQuery, Inbox, InboxItem, InboxKind, InboxQuery, LogQuery, NoticeItem, NoticeKind, RememberRequest},
@@ -11,7 +11,7 @@ const EARLY: &str = "Reviews are asked for early, while the change is small";
 const LATE: &str = "Reviews are asked for once the whole change is done";
 
 fn inbox(fixture: &Fixture) -> Inbox {
-    // What is kept of the notices is what the log says of them.
+    // The stored notices follow from the log.
     assert_eq!(fixture.engine.check_store().unwrap().problems, Vec::<String>::new());
     fixture.engine.inbox(&InboxQuery::default()).unwrap()
 }
@@ -56,7 +56,7 @@ fn a_warned_write_waits_in_the_inbox_until_somebody_looked_at_it() {
     assert_eq!(groups(&fixture), []);
     fixture.undo();
     assert_eq!(groups(&fixture), [(InboxKind::Warned, 1)], "looking is an act, and can be taken back: {}", seen.op_id);
-    // What becomes of the claim settles it, too.
+    // A change of the claim settles the item, too.
     fixture.retract(late, "no");
     assert_eq!(groups(&fixture), []);
     let nothing = stale(fixture.engine.reviewed(on(early, "fine")).unwrap());

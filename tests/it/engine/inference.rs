@@ -1,4 +1,5 @@
-//! Writes with models: what they say decides, what they cannot say costs no write, and nobody waits for them under the lock.
+//! Writes with models: their answers decide, a failure of theirs costs no write, and nothing waits for them under the
+//! lock.
 
 use std::{
     sync::{OnceLock, Weak},
@@ -17,7 +18,7 @@ use ergo::{
 
 use super::*;
 
-/// A judge that goes by the cross-encoder alone, and lets every pair that shares words come to it.
+/// A judge that trusts the cross-encoder alone, and passes it every pair with common words.
 pub(super) fn trusting() -> Guard {
     let thresholds = Thresholds { block: 0.9, warn: 0.6, ..Thresholds::default() };
     let mut weights = JudgeWeights { thresholds, rules: built_in().rules.clone(), ..JudgeWeights::default() };
@@ -26,7 +27,7 @@ pub(super) fn trusting() -> Guard {
     Guard::default().with_weights(weights)
 }
 
-/// A cross-encoder that finds a contradiction wherever one says early and the other late, by as much as it is told.
+/// A cross-encoder that finds a contradiction, by this margin, if one side says early and the other late.
 pub(super) fn early_or_late(margin: f32) -> FakeModels {
     FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).classifying(move |a, b| {
         let opposed = a.contains("early") != b.contains("early");
@@ -109,7 +110,7 @@ fn a_model_that_fails_costs_a_warning_and_no_write() {
     assert_eq!(fixture.engine.counts().unwrap().guard.skipped, 1);
 }
 
-/// Many write at once: nobody queues for long, and what was left out is made up for.
+/// Many writers at once: none waits long, and skipped checks are made up for.
 #[test]
 fn where_the_models_are_busy_rules_compare_and_the_background_compares_again() {
     let busy = Arc::new(std::sync::atomic::AtomicBool::new(true));
@@ -318,7 +319,7 @@ fn what_comes_back_is_judged_with_models_too() {
 
 #[test]
 fn meaning_alone_finds_a_new_claim() {
-    // Everything is near everything, whatever the words.
+    // All vectors are near each other, whatever the words.
     let models =
         FakeModels::new().embedding(|_| Ok(FakeModels::bag_of_words("same"))).classifying(|_, _| Ok([0.0, 0.0, 4.0]));
     let fixture = fixture(Arc::new(models));
@@ -342,7 +343,7 @@ fn vectors_of_another_model_cost_a_warning_and_are_left_alone() {
     assert_eq!(fixture.engine.fill_vectors().unwrap(), 0);
 }
 
-/// A judge that asks the language model about whatever the cross-encoder half believes, and believes the language model.
+/// A judge that asks the language model about every pair of which the cross-encoder is unsure, and trusts its answer.
 pub(super) fn deepening() -> Guard {
     let mut weights = trusting().weights().clone();
     weights.deep = ergo::guard::weights::DeepWeights {
@@ -357,7 +358,7 @@ pub(super) fn deepening() -> Guard {
     Guard::default().with_weights(weights)
 }
 
-/// A cross-encoder that is not sure, and a language model that answers first, or second.
+/// An unsure cross-encoder, and a language model that prefers the first answer, or else the second.
 pub(super) fn unsure(first: bool) -> FakeModels {
     early_or_late(0.8).answering(move |_, answers| {
         Ok(answers.iter().enumerate().map(|(at, _)| if (at == 0) == first { -0.05 } else { -4.0 }).collect())

@@ -77,7 +77,7 @@ fn a_piece_is_found_with_its_line_and_is_no_answer_to_why() {
     let why = fixture.engine.why(&why).unwrap();
     assert!(why.answer.is_none() && why.others.is_empty(), "{why:?}");
     assert!(found(&fixture, "how do vans refuel").is_empty(), "a stranger is not shown");
-    // Nothing of it is a claim, a card, or an act to be undone by chance.
+    // The ingested file creates no claim, no card, and no act that could be undone by accident.
     let counts = fixture.engine.counts().unwrap();
     assert_eq!((counts.claims, counts.open_cards), (0, 0));
     assert!(fixture.engine.undo(UndoRequest { caller: caller(), target_op: None }).is_err());
@@ -96,7 +96,7 @@ fn ingesting_again_duplicates_nothing_and_removes_deleted_text() {
     assert_eq!(counts(&take_in(&fixture, "docs/guide.md", Some(&changed))), (2, 1, 1, 1));
     assert!(found(&fixture, "nightly backup vault")[0].2.contains("Mainz"));
     assert!(found(&fixture, "Bonn").is_empty());
-    // What only moved keeps its vector.
+    // A chunk that only moved keeps its vector.
     let moved = format!("Intro.\n\n{changed}");
     assert_eq!(counts(&take_in(&fixture, "docs/guide.md", Some(&moved))), (3, 3, 0, 2));
     let waiting = fixture.engine.counts().unwrap().unembedded;
@@ -204,7 +204,7 @@ fn without_an_embedder_words_find_and_what_waits_is_reported_and_caught_up() {
 proptest! {
     #![proptest_config(Config { cases: 16, failure_persistence: None, ..Config::default() })]
 
-    /// Whatever a file says, and said before: what is in force is what it says now, byte for byte.
+    /// For any earlier and current content of a file, exactly the current content is stored.
     #[test]
     fn what_is_in_force_is_what_the_file_says(versions in prop::collection::vec("([a-d# ]{1,12}\n{1,3}){0,12}", 1..4)) {
         let fixture = fixture();

@@ -205,7 +205,7 @@ fn an_unobserved_insight_is_pruned_and_returns_when_observed_again() {
     assert_eq!(fixture.engine.observe(&caller("a"), &[claim, claim]).unwrap(), 1);
     assert_eq!(status(&fixture), Lifecycle::Active);
     assert_eq!(insights(&fixture)[0].sightings, 2);
-    // Taken back, it was not seen.
+    // After the undo, the insight is not seen.
     fixture.engine.undo(UndoRequest { caller: caller("a"), ..UndoRequest::default() }).unwrap();
     assert_eq!(status(&fixture), Lifecycle::Pruned);
 }
@@ -246,7 +246,7 @@ fn projects_that_agree_in_other_words_are_proposed_promoted_and_listed_with_what
     let principles = fixture.engine.insights(&query).unwrap().items;
     assert_eq!(principles[0].derivations.iter().filter(|one| !one.promoted).count(), 1);
     assert_eq!(principles[0].projects, 4);
-    // Demoted, nobody is asked again.
+    // After the demotion, no person is asked again.
     done(fixture.engine.demote(super::on(promoted.claim_id, "they differ")).unwrap());
     assert_eq!((proposed(&fixture).len(), counted(&fixture)), (0, 0));
     assert!(insights(&fixture).iter().all(|one| !one.candidate));
@@ -296,7 +296,7 @@ fn what_two_projects_leave_in_doubt_waits_for_a_judge_whose_verdict_changes_neit
         assert_eq!(insights(&fixture).len(), if verdict == PairVerdict::Same { 1 } else { 2 }, "{verdict}");
         let active = ergo::domain::Status::Active;
         assert_eq!((fixture.claim(old).status, fixture.claim(new).status), (active, active), "{verdict}");
-        // The other project's events do not know of it.
+        // The other project's events do not mention it.
         let kinds = |id: ClaimId| -> Vec<String> {
             let events = fixture.engine.history(&id.to_hex()).unwrap().events;
             events.into_iter().map(|event| event.kind).filter(|kind| kind.starts_with("judgement")).collect()

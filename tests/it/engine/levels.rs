@@ -123,7 +123,7 @@ fn a_project_cannot_contradict_its_organisation_unnoticed_and_may_except_it_for_
     assert_eq!(card.summary.scope.to_string(), "acme/api");
     assert!(card.summary.members.contains(&rule));
 
-    // From a project the rule of all is neither replaced nor retracted.
+    // A project can neither replace nor retract the organisation's rule.
     let winner = card.summary.members.iter().find(|member| **member != rule).map(|new_claim| new_claim.to_hex());
     let supersede = ergo::api::ResolveRequest { winner, ..order(CardAct::Supersede, "we changed our mind") };
     let error = fixture.engine.resolve(&card.summary.id.to_hex(), supersede).unwrap_err();
@@ -192,7 +192,7 @@ fn a_project_narrows_a_rule_of_the_organisation_for_itself() {
     // Lists of the level leave it out for that project alone.
     assert_eq!(rules_in(&fixture, "api"), []);
     assert_eq!(rules_in(&fixture, "web"), [(rule, 0)]);
-    // Compared is what the project made of it.
+    // The project's own version of the rule is compared.
     let staging = RememberRequest { qualifiers: in_env("staging"), ..write("api", "Releases must never be signed.") };
     assert!(matches!(fixture.engine.remember(staging).unwrap(), WriteOutcome::Stored(_)));
     assert_eq!(open_card(&fixture, "api"), []);
@@ -226,7 +226,7 @@ fn a_rule_of_the_organisation_refuses_nothing_of_its_projects_and_gives_cards() 
     fixture.resolve(open_card(&fixture, "web")[0], narrow);
     assert_eq!((open_card(&fixture, "api"), open_card(&fixture, "web")), (vec![], vec![]));
     assert_eq!(fixture.claim(outcome.claim_id).status, Status::Active);
-    // Where the rule falls, nothing is opposed, and taking that back opens no card that was settled.
+    // If the rule is withdrawn, nothing is opposed, and undoing that opens no card that was settled.
     let fallen = fixture.retract(outcome.claim_id, "nobody asked").op_id;
     assert!(!fixture.claim(claims[0]).flags.excepted);
     fixture.engine.undo(UndoRequest { caller: at("*"), target_op: Some(fallen) }).unwrap();

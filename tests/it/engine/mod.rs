@@ -1,4 +1,4 @@
-//! The engine on a real file: each act, each refusal, the documented examples.
+//! The engine with a store on disk: each act, each refusal, the documented examples.
 
 mod acts;
 mod agents;
@@ -59,7 +59,7 @@ use tempfile::TempDir;
 /// 2026-03-01T12:00:00Z.
 pub(crate) const NOON: u64 = 1_772_366_400_000;
 
-/// An engine on a file of its own, with a clock that moves one second with each look.
+/// An engine with a store of its own, and a clock that advances one second with each reading.
 pub(crate) struct Fixture {
     pub(crate) dir: TempDir,
     pub(crate) engine: Engine,
@@ -189,7 +189,7 @@ impl Fixture {
         self.engine.undo(UndoRequest { caller: caller(), target_op: None }).unwrap()
     }
 
-    /// The words of the event stream since the last call.
+    /// The acts in the event stream since the last call.
     pub(crate) fn acts(&self) -> Vec<String> {
         self.changes.lock().unwrap().drain(..).map(|change| change.act).collect()
     }
@@ -200,7 +200,7 @@ fn config(path: &Path, agents_may: AgentPolicy, clock: &Arc<AtomicU64>) -> Engin
     let mut config = EngineConfig::new(path, SigningKey::from_bytes(&[7; 32]));
     config.clock = Arc::new(move || clock.fetch_add(1000, Ordering::Relaxed));
     config.agents_may = agents_may;
-    // Whether the disk was waited for cannot be seen here.
+    // Tests cannot see whether writes were flushed to disk.
     config.durable = false;
     config
 }

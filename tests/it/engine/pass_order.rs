@@ -1,4 +1,4 @@
-//! The background pass over stored claims reads the newest first, and goes on after a restart where it was.
+//! The background pass over stored claims reads the newest first, and continues after a restart.
 
 use ergo::{
     api::DoubtsQuery,
@@ -17,7 +17,7 @@ const PAIRS: [[&str; 2]; 2] = [
     ["The monthly invoice goes to the sales team first", "The monthly invoice goes to the sales team as a draft"],
 ];
 
-/// Subjects of claims that have nothing to do with each other.
+/// Subjects of unrelated claims.
 const SUBJECTS: [&str; 20] = [
     "Invoices",
     "Backups",

@@ -112,9 +112,9 @@ fn take(fixture: &Fixture, step: &Step, ids: &mut Vec<ClaimId>) {
     }
 }
 
-/// Everything that can be asked as of a time, in answers without what counts changes in the file.
+/// The answers to every query as of a time, without the counters of changes in the file.
 fn ask(fixture: &Fixture, ids: &[ClaimId], as_of: Option<u64>, now: u64) -> Vec<Value> {
-    // Asked at the same moment, whatever the clock says meanwhile.
+    // All queries are asked as of the same moment, whatever the clock shows.
     let kept = fixture.clock.swap(now, Ordering::Relaxed);
     let (org_id, project) = ("acme".to_owned(), "api".to_owned());
     let mut all = Vec::new();

@@ -118,7 +118,7 @@ fn why_shows_two_claims_in_force_that_may_disagree_together() {
     assert!(both.len() == 2 && both.contains(&older) && both.contains(&newer), "{answer:?}");
     assert!(answer.note.as_deref().is_some_and(|note| note.contains("dates")), "{answer:?}");
     assert!(answer.others.iter().all(|other| !both.contains(&other.id)), "no claim twice: {answer:?}");
-    // What somebody has replaced is no question any more.
+    // A replaced claim raises no question any more.
     fixture.retract(older, "it was never so");
     assert!(why(&fixture, "when do releases leave?").may_disagree.is_empty());
 }
@@ -205,7 +205,7 @@ fn a_claim_past_its_window_is_shown_as_expired() {
     };
     let id = stored(fixture.engine.remember(past).unwrap()).claim_id;
     assert!(fixture.claim(id).flags.expired);
-    // What has expired opposes nothing.
+    // An expired claim opposes nothing.
     fixture.remember("Deployments must use a red canary", "spring");
 }
 

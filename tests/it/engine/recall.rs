@@ -1,4 +1,4 @@
-//! Recall: what is known about a question, in the words in which it was written.
+//! Recall: the answers to a question, in the words in which they were stored.
 
 use std::collections::BTreeSet;
 
@@ -274,7 +274,7 @@ fn what_is_not_used_is_no_first_answer_to_what_is() {
     assert_eq!(first("Which message broker do we use?"), "Events go through Kafka");
     assert_eq!(first("Why do we not use RabbitMQ?"), "We do not use RabbitMQ");
     assert_eq!(first("Do we use RabbitMQ?"), "We do not use RabbitMQ");
-    // Where nothing else is near it is the best that there is.
+    // If no other claim is near, it is the best answer.
     reject("We do not use mainframes");
     assert_eq!(first("Which mainframes do we use?"), "We do not use mainframes");
 }
@@ -294,7 +294,7 @@ fn a_probability_comes_with_each_answer_and_says_the_same_as_the_verdict() {
 proptest! {
     #![proptest_config(Config { cases: 24, ..Config::default() })]
 
-    /// Whatever is stored and asked: what comes back is, byte for byte, what was stored.
+    /// For any stored claims and any question, the answers are byte for byte what was stored.
     #[test]
     fn every_returned_text_is_one_that_was_stored(
         texts in prop::collection::vec(("[a-e \"*()\\PC]{1,60}", "[a-e\\PC]{1,40}"), 1..8),

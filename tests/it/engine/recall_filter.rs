@@ -1,4 +1,4 @@
-//! The second stage of recall: a language model that chooses among what was found.
+//! The second stage of recall: a language model that chooses among the candidates.
 
 use std::{
     collections::BTreeSet,
@@ -35,7 +35,7 @@ fn fixture() -> Fixture {
     fixture
 }
 
-/// Recalls with a language model that expects a question after a note so much.
+/// Recalls with a language model that returns this score for a question after a note.
 fn filtered(
     expects: impl Fn(&str) -> Result<f32, InferError> + Send + Sync + 'static,
 ) -> (RecallAnswer, Arc<FakeModels>) {
@@ -179,7 +179,7 @@ fn a_model_behind_an_address_chooses_too_and_every_way_to_fail_has_its_name() {
 proptest! {
     #![proptest_config(Config { cases: 24, ..Config::default() })]
 
-    /// Whatever is stored, asked and answered by the model: what comes back is, byte for byte, what was stored.
+    /// For any stored claims, question and answer of the model, the results are byte for byte what was stored.
     #[test]
     fn every_text_that_is_chosen_is_one_that_was_stored(
         texts in prop::collection::vec("[a-c \\[\\]0-9\n\\PC]{1,60}", 1..8),

@@ -1,4 +1,4 @@
-//! Another embedder: the store holds to the first one until all vectors are made anew.
+//! A change of the embedder: the store keeps the first one until all vectors were recomputed.
 
 use ergo::{
     api::{IngestRequest, RecallAnswer, RecallRequest},

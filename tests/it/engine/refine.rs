@@ -1,4 +1,4 @@
-//! The language model as a normaliser: before the write where it may be waited for, else after it; and what it can break.
+//! The language model as a normaliser: before the write if there is time to wait, else after it; and its failures.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::*;
 const VEGA: &str = "We draw our charts with vega";
 const PLOTLY: &str = "We draw our charts with plotly";
 
-/// What a good language model says of the statements here.
+/// The norm that a good language model returns for each statement.
 fn norm_of(statement: &str) -> String {
     let tool = if statement.contains("vega") { "vega" } else { "plotly" };
     format!(r#"{{"modality": "must", "subject": "charts", "object": null, "value": "{tool}"}}"#)
@@ -31,7 +31,7 @@ fn asked(models: &FakeModels) -> usize {
     models.asked().iter().filter(|(role, _)| *role == ModelRole::Llm).count()
 }
 
-/// The guard's word on a write that stores nothing.
+/// The guard's result for a dry run.
 fn dry(fixture: &Fixture, statement: &str) -> Stored {
     let request = RememberRequest { dry_run: true, ..request(statement, "measured") };
     stored(fixture.engine.remember(request).unwrap())

@@ -34,7 +34,7 @@ pub(super) fn exchange(a: &Fixture, b: &Fixture) {
     import(b, &all(a));
 }
 
-/// What does not depend on the second in which it is asked.
+/// The insights without parts that depend on the time of the query.
 fn seen(fixture: &Fixture) -> Vec<String> {
     let one = |one: ergo::api::InsightView| {
         format!(
@@ -89,7 +89,7 @@ fn a_card_between_projects_that_was_dismissed_on_one_device_is_settled_on_all() 
     let settled = b.engine.card(&id).unwrap().settled.unwrap();
     assert_eq!((settled.act.as_str(), settled.reason.as_deref()), ("dismiss", Some("each holds in its project")));
     assert_eq!(reconcile(&b).cards, 0, "and is not found again");
-    // Taken back, it waits on both again.
+    // After the undo, it waits on both again.
     let undo = UndoRequest { caller: caller("api"), target_op: Some(dismissed.op_id) };
     a.engine.undo(undo).unwrap();
     exchange(&a, &b);
@@ -123,7 +123,7 @@ fn a_claim_of_the_organisation_reaches_a_device_that_shares_its_level_alone() {
     // It holds in a project of that device, which refuses what contradicts it.
     let against = rule("mobile", "Releases must not be signed.");
     assert!(matches!(c.engine.remember(against).unwrap(), WriteOutcome::Conflict(_)));
-    // Demoted at home, it is demoted there.
+    // Demoted here, it is demoted on the other device, too.
     done(a.engine.demote(super::on(promoted, "they differ")).unwrap());
     import(&c, &export(&a, &ExportRequest { scopes: vec!["acme/*".into()], ..to("cy-laptop") }).unwrap().0);
     assert!(principles(&c).is_empty());

@@ -1,4 +1,5 @@
-//! The story of a scope: what it leaves open becomes a card, the same on every device, which a person answers with yes or no.
+//! The story of a scope: its open questions become cards, the same on every device, which a person answers with yes or
+//! no.
 
 use ergo::{
     api::{CardKind, CardStatus, CardSummary, ConflictsQuery, RememberRequest, StoryQuery},
@@ -244,7 +245,7 @@ fn what_people_dismiss_raises_the_bar_for_its_like_in_that_scope() {
     let fresh = Fixture::new();
     limits(&fresh, "stock");
     assert_eq!(open_cards(&fresh).len(), 1);
-    // An answer that is taken back counts no more.
+    // An undone answer does not count any more.
     let before = open_cards(&fixture).len();
     for _ in 0..asked {
         fixture.engine.undo(UndoRequest { caller: caller(), target_op: last_dismissal(&fixture) }).unwrap();

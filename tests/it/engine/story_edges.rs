@@ -1,4 +1,4 @@
-//! Days, the past, levels and damage: what the story of a scope does at its edges.
+//! The story of a scope in edge cases: days, the past, levels and damage.
 
 use ergo::{
     api::{CardKind, ErrorCode, StoryQuery},

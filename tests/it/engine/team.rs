@@ -1,4 +1,4 @@
-//! Two devices write apart and sync: both have all claims, and the same cards.
+//! Two devices write while disconnected and sync: both have all claims, and the same cards.
 
 use ergo::{
     api::{
@@ -38,7 +38,7 @@ pub(super) fn add(to: &Fixture, other: &Fixture, name: &str, grant: &Grant) -> V
     to.engine.add_member(&caller(), None, other.engine.device(), "bob", name, grant).unwrap().1
 }
 
-/// Takes in what another laptop has and this one lacks.
+/// Imports the events that another laptop has and this one lacks.
 pub(super) fn pull(fixture: &Fixture, from: &Fixture, team: EventId) -> SyncImported {
     let mut events = Vec::new();
     let scopes = from.engine.with_reader(|reader| reader.team_scopes(&team)).unwrap();
@@ -154,7 +154,7 @@ fn a_third_who_decided_the_same_late_opens_a_new_card_the_same_on_all() {
     order.winner = Some(yes.to_hex());
     done(a.resolve(card.id, order));
     pull(&b, &a, team);
-    // Away while it was decided and settled.
+    // This device was away while the card was decided and settled.
     let c = Fixture::of(3, AgentPolicy::Force);
     let roster = add(&a, &c, "cyd-laptop", &all());
     c.engine.join_team(&caller(), team, &roster, None, &[], &[]).unwrap();
@@ -342,7 +342,7 @@ fn a_team_is_run_by_its_admins() {
         ..GrantRequest::default()
     };
     a.engine.grant_in_team(&narrow).unwrap();
-    // What a reader writes is put aside, and let in when it is wanted.
+    // A reader's events go into quarantine, and are accepted once a person wants them.
     let claim = b.remember(KAFKA, "we know it");
     let mut events = b.engine.with_reader(|reader| reader.signed_events(0, 99)).unwrap();
     events.retain(|(_, event)| event.id == claim);

@@ -170,7 +170,7 @@ fn after_a_redaction_nothing_else_is_undone_in_its_place() {
         assert!(error.message.contains("a redaction cannot be undone"), "{error:?}");
     }
     assert_eq!([kept, pasted].map(|id| fixture.claim(id).status), [Status::Active; 2]);
-    // What was done since is the last change.
+    // The act done since then is the last change.
     fixture.retract(kept, "junk");
     fixture.undo();
     assert_eq!(fixture.claim(kept).status, Status::Active);

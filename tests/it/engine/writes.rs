@@ -1,4 +1,4 @@
-//! remember, learn, supersede: what is stored, what is refused, and the answers.
+//! remember, learn, supersede: stored and refused writes, and their answers.
 
 use ergo::{
     api::{ErrorCode, RememberRequest, SupersedeRequest, WriteOutcome},
@@ -33,7 +33,7 @@ fn blue_and_red_canaries_block_and_the_refused_write_waits_on_one_card() {
     assert!(!first.ways_on.is_empty());
     assert_eq!(fixture.acts(), ["refused"]);
 
-    // The same pair never makes a second card, however the white space falls.
+    // The same pair never creates a second card, however its white space differs.
     let again = refused(fixture.try_remember("Deployments must  use a red canary", "it looks better"));
     assert_eq!(again.card_id, first.card_id);
     assert_eq!(fixture.open_cards(), 1);
@@ -98,7 +98,7 @@ fn an_exception_goes_past_the_block_and_is_on_the_record() {
     assert!(claim.flags.excepted && fixture.claim(blue).flags.excepted);
     assert_eq!(claim.closing_reason, None, "it is in force");
     assert_eq!(claim.beside[0].reason.as_deref(), Some("one week only"));
-    // What waited on the card is stored now.
+    // The claim that was kept on the card is stored now.
     assert_eq!(fixture.card(card).summary.status, ergo::api::CardStatus::Settled);
     assert_eq!(fixture.open_cards(), 0);
     assert_eq!(fixture.engine.counts().unwrap().guard.exception, 1);

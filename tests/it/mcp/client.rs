@@ -1,4 +1,4 @@
-//! A scripted MCP client: the real program at the other end of real pipes. Every line that it says must be JSON-RPC.
+//! A scripted MCP client of the real program over real pipes. Every line of output must be JSON-RPC.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -24,7 +24,7 @@ pub(crate) struct McpClient {
 }
 
 impl McpClient {
-    /// Starts the bridge; nothing is said yet.
+    /// Starts the bridge, and sends nothing yet.
     pub(crate) fn start(home: &TestHome, args: &[&str]) -> Self {
         Self::by(home.command([&["mcp"], args].concat()))
     }
@@ -62,7 +62,7 @@ impl McpClient {
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     }
 
-    /// A session of the last protocol with a handshake, of a client that can nothing besides.
+    /// A session of the last protocol with a handshake, by a client without optional capabilities.
     pub(crate) fn usual(home: &TestHome) -> Self {
         Self::greeted(home, &[], BEFORE[0], json!({}))
     }
@@ -85,7 +85,7 @@ impl McpClient {
         input.write_all(bytes).and_then(|()| input.flush()).unwrap();
     }
 
-    /// The next thing that it says.
+    /// Returns the next message.
     #[track_caller]
     pub(crate) fn hear(&mut self) -> Value {
         match self.lines.recv_timeout(PATIENCE) {
@@ -129,7 +129,7 @@ impl McpClient {
         answer["result"].clone()
     }
 
-    /// Calls a tool that does what it is asked, and gives its data, after checking that text and structure are the same.
+    /// Calls a tool that must succeed. Returns its data, after checking that text and structured content are equal.
     #[track_caller]
     pub(crate) fn tool(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.result(tool, arguments);
@@ -139,7 +139,7 @@ impl McpClient {
         text
     }
 
-    /// Calls a tool that cannot do it, and gives what it says.
+    /// Calls a tool that must fail. Returns its message.
     #[track_caller]
     pub(crate) fn refusal(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.result(tool, arguments);

@@ -1,4 +1,4 @@
-//! What an agent does all day: recall, remember, meet a conflict, go on, ask why.
+//! The usual calls of an agent: recall, remember, meet a conflict, continue, ask why.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Handshakes, and what is offered after them.
+//! Handshakes, and the capabilities offered after them.
 
 use serde_json::{Value, json};
 

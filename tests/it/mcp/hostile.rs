@@ -1,4 +1,4 @@
-//! What no agent should send gets a clear error, and the session goes on.
+//! Invalid messages get a clear error, and the session continues.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Who judges over MCP: the client's own model in the one call, an agent the pairs that wait, and of two agents the first.
+//! Judges over MCP: the client's own model within a call, an agent for waiting pairs, and the first of two agents.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,8 @@ fn sampled(text: &str) -> Value {
     json!({"model": "the-clients-model", "role": "assistant", "content": {"type": "text", "text": text}})
 }
 
-/// Writes what may contradict, answers the prompt so, and gives the call's result and the prompt.
+/// Writes a claim that may contradict another, and answers the prompt with `answer`. Returns the call's result and the
+/// prompt.
 fn lent(client: &mut McpClient, answer: &str) -> (Value, Value) {
     client.tool("ergo_remember", old());
     let call = client.post("tools/call", json!({"name": "ergo_remember", "arguments": new()}));

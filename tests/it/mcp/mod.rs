@@ -1,4 +1,4 @@
-//! `ergo mcp` as an agent meets it.
+//! `ergo mcp` as agents use it.
 
 mod acts;
 mod beside;

@@ -1,4 +1,4 @@
-//! A client that can ask its person is asked to; what they decide happens.
+//! A client that can ask its person (elicitation) is asked to, and the decision takes effect.
 
 use serde_json::{Value, json};
 

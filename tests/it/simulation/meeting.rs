@@ -27,13 +27,13 @@ use tokio::{
 use super::peer::Peer;
 use crate::{support::eventually, sync::nodes};
 
-/// How long two who do not come to have the same are listened to: somebody's events wait in quarantine.
+/// How long two devices that do not become equal are waited for: some of their events may be in quarantine.
 const QUIET: Duration = Duration::from_millis(250);
 
-/// How long a session may take in all.
+/// The longest duration of a session.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// What the sessions of one device work with.
+/// The resources of one device's sessions.
 struct Station {
     context: SyncContext,
 }

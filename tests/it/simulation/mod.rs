@@ -19,11 +19,11 @@ mod world;
 use seeds::Seeds;
 use world::World;
 
-/// Seeds of a usual run.
+/// The number of seeds in a usual run.
 const SEEDS: u64 = 200;
 
-/// Of so many worlds there is one in which devices meet as in life: by their documents, over a pipe, each with a worker. It takes half a
-/// second.
+/// In one of this many worlds, devices sync as in reality: by their documents, over a pipe, each with a worker. It
+/// takes half a second.
 const DOCUMENTS: u64 = 10;
 
 fn number(name: &str) -> Option<u64> {

@@ -27,7 +27,7 @@ use ergo::{
 /// The time at which every simulation begins, in milliseconds since the Unix epoch.
 const BEGIN: u64 = 1_790_000_000_000;
 
-/// Events of a page: small, so that exchanges have many places to be cut at.
+/// The events of a page: few, so that an exchange can be cut in many places.
 const PAGE: usize = 7;
 
 pub(super) fn scope(name: &str) -> Scope {
@@ -41,7 +41,7 @@ pub(super) struct Peer {
     engine: Option<Arc<Engine>>,
     clock: Arc<AtomicU64>,
     ops: u64,
-    /// It has an old copy of its store.
+    /// Whether it has an old copy of its store.
     pub(super) copied: bool,
     /// It was a reader for a while: what it wrote then stays with it.
     pub(super) demoted: bool,
@@ -94,7 +94,7 @@ impl Peer {
         self.engine.as_ref().is_some_and(|engine| Arc::strong_count(engine) > 1)
     }
 
-    /// Time goes on for this device.
+    /// Advances the clock of this device.
     pub(super) fn pass(&self, millis: u64) -> u64 {
         self.clock.fetch_add(millis, Ordering::Relaxed) + millis
     }
@@ -172,7 +172,7 @@ impl Peer {
         self.read(|reader| reader.vector(&team, scope))
     }
 
-    /// What whoever has this vector lacks, in pages.
+    /// The events beyond this vector, in pages.
     pub(super) fn pages(&self, team: EventId, scope: &Scope, vector: &[ChainEnd]) -> Vec<Vec<SignedEvent>> {
         self.read(|reader| {
             let (mut pages, mut cursor) = (Vec::new(), None);
@@ -209,7 +209,7 @@ impl Peer {
         self.engine().with_store(|store| store.join_team(team, &events, Some(from.device()), now)).unwrap();
     }
 
-    /// What it shares, as a file.
+    /// Exports its shared events as a file.
     pub(super) fn export(&self, request: &ExportRequest) -> Vec<u8> {
         let mut file = Vec::new();
         transfer::export(self.engine(), request, &mut file).unwrap();

@@ -1,4 +1,4 @@
-//! Runs many seeds at once, and says of each that failed how to run it alone.
+//! Runs many seeds in parallel, and prints for each failed seed how to run it alone.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -10,16 +10,16 @@ use std::{
 
 use super::tally::Tally;
 
-/// Seeds after which a long run says how far it is.
+/// The number of seeds after which a long run reports its progress.
 const TOLD_EVERY: u64 = 100;
 
 /// The seeds to run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seeds {
     pub(super) first: u64,
-    /// The one after the last.
+    /// The seed after the last one.
     pub(super) end: u64,
-    /// Of so many worlds there is one in which devices meet by their documents; 0 for none.
+    /// In one of this many worlds, devices sync by their documents; 0 for none.
     pub(super) documents: u64,
 }
 

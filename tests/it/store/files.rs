@@ -1,4 +1,4 @@
-//! The file: what is refused, what survives, what is gone.
+//! The store's file: what it refuses, what survives, and what is removed.
 
 use std::{collections::BTreeSet, fs, os::unix::fs::MetadataExt, sync::Arc};
 
@@ -103,7 +103,7 @@ fn a_copy_goes_on_in_a_chain_of_its_own() {
     assert_eq!(other.reader().projection().unwrap(), f.store.reader().projection().unwrap());
     other.commit(act(101, vec![supersede(&[a], decision("port", "81"))])).unwrap();
     f.act(vec![supersede(&[a], decision("port", "82"))]);
-    // Both went on from one event with one key: nothing forks, and they meet again.
+    // Both copies continued from one event with one key. Nothing forks, and the two can sync again.
     let theirs: Vec<_> = other.reader().signed_events(0, 100).unwrap().into_iter().map(|(_, event)| event).collect();
     f.store.import(&theirs, 1).unwrap();
     other.import(&f.events(), 1).unwrap();

@@ -1,4 +1,4 @@
-//! Forged events: where they stop.
+//! Forged events, and the checks that reject them.
 
 use std::sync::{Arc, Mutex};
 

@@ -11,8 +11,8 @@ use proptest::prelude::*;
 
 use super::support::{Fixture, Plain, body, claim, fact, local_kind, on, supersede, undo};
 
-/// One act of a random history. Numbers pick among what exists by then, whatever its state: acts that nobody would make
-/// in this order arrive all the same from others who had not seen each other.
+/// One act of a random history. Numbers select among the existing things, whatever their state: even acts that nobody
+/// would do in this order can arrive from devices that had not synced.
 #[derive(Clone, Debug)]
 enum Step {
     Assert(u8, u8, bool),

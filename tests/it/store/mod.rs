@@ -1,4 +1,4 @@
-//! The store: the log, its projections, and what they survive.
+//! The store: the log and its projections, and their recovery.
 
 mod compact_log;
 mod doubts;

@@ -1,4 +1,5 @@
-//! What language models answered about statements: kept by statement and normaliser, and gone with the words.
+//! The stored answers of language models about statements: kept by statement and normaliser, and removed with the
+//! statement.
 
 use ergo::domain::EventKind;
 

@@ -1,4 +1,4 @@
-//! A store on its own, with a comparison that reads norms in the plainest way.
+//! A store without an engine, with the simplest comparison of norms.
 
 use std::{path::Path, sync::Arc};
 

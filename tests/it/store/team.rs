@@ -1,4 +1,4 @@
-//! Teams: what is shared, what is refused, and that two stores with the same events say the same.
+//! Teams: which events are shared or refused, and that two stores with the same events have the same projection.
 
 use ergo::{
     domain::{
@@ -13,7 +13,7 @@ use ergo::{
 
 use super::support::*;
 
-/// What devices of a team do to each other.
+/// Exchange between devices of a team.
 pub trait Peer {
     fn device(&self) -> DeviceId;
     fn change(&mut self, team: Option<EventId>, change: RosterChange) -> (EventId, SyncImported);
@@ -299,7 +299,7 @@ fn what_a_revoked_device_wrote_after_the_cut_leaves_whatever_the_order() {
     assert_eq!(c.store.reader().claim(&late).unwrap(), None);
     assert_alike(&a, &c, team);
     assert_eq!(a.shared(team, "api").0, 2);
-    // Whoever was taken out keeps everything, and shares nothing from then on.
+    // A revoked device keeps everything, and shares nothing from then on.
     let done = b.pull(team, &a);
     assert!(done.roster_changed && b.store.reader().teams().unwrap()[0].left_at.is_some());
     let after = b.add(decision("x", "1"));

@@ -16,7 +16,7 @@ use super::{
     team::{Peer, all_after},
 };
 
-/// Who does something, what, and to whom.
+/// One random step: who does something, what, and to whom.
 #[derive(Clone, Debug)]
 struct Step {
     by: usize,
@@ -120,7 +120,7 @@ fn on_(kind: EventKind, id: EventId) -> ergo::store::EventDraft {
     on(kind, &[id], "since")
 }
 
-/// Tells a store everything, in an order and in batches that follow from `seed`.
+/// Imports everything into a store, in an order and in batches that follow from `seed`.
 fn tell(observer: &mut Fixture, world: &World, mut events: Vec<SignedEvent>, seed: u64) {
     observer.store.join_team(world.team, &world.start, None, 1).unwrap();
     let mut state = seed | 1;

@@ -1,4 +1,4 @@
-//! Vectors: what is found by meaning follows what is active, and nothing of it outlives a redaction.
+//! Vectors: the search by meaning follows the active claims, and no vector outlives a redaction.
 
 use std::{collections::BTreeMap, fs};
 
@@ -94,7 +94,7 @@ fn the_nearest_other_claim_of_each_of_a_sample_is_found() {
     }
     assert!(all[3] > 0.99 && all[40] > 0.99 && all[4] < 0.5, "{all:?}");
     assert_eq!(f.store.reader().nearest_others(&scope("api"), 10).unwrap().len(), 10);
-    // What is not in force is nobody's neighbour.
+    // A claim that is not active is no neighbour of any other.
     f.act(vec![on(EventKind::Retract, &[ids[3]], "wrong")]);
     let rest = f.store.reader().nearest_others(&scope("api"), 100).unwrap();
     assert_eq!((rest.len(), rest[39] < 0.5), (40, true));

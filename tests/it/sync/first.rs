@@ -112,10 +112,10 @@ async fn a_first_sync_costs_no_more_than_its_events_deflated() {
     println!("{wire} bytes on the wire for {events} of events deflated");
     assert!(wire as f64 <= 1.2 * events as f64, "{wire} for {events}");
     b.assert_sound();
-    // Whoever called does not matter, and what came lean is given on.
+    // The side that dialled does not matter, and events received in the compact encoding are passed on.
     meet_tapped(&late, &b, team, |hello| hello).await;
     assert_eq!(late.set(team, "api"), a.set(team, "api"));
-    // One more claim goes as ever.
+    // A single further claim is sent in the usual way.
     a.fact("api", "news", "one more");
     let frames = meet_tapped(&a, &b, team, |hello| hello).await;
     assert_eq!((of(&frames, 13), b.set(team, "api").0), (0, 701));
@@ -128,7 +128,7 @@ async fn a_peer_that_does_not_know_these_messages_gets_everything_as_before() {
     a.admit(team, &b, Role::Writer, None);
     a.facts("api", "mine", 400);
     b.facts("api", "theirs", 300);
-    // Each takes the other for the first version, which says nothing of what it can.
+    // Each takes the other for the first version, which announces no features.
     let frames = meet_tapped(&b, &a, team, |hello| match hello {
         Message::Hello(hello) => Message::Hello(frame::SessionHello { minor: 0, features: vec![], ..hello }),
         other => other,
@@ -179,7 +179,7 @@ fn row(node: &Node, team: EventId) -> DocumentRow {
     node.engine.with_reader(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0)
 }
 
-/// Speaks for `bad` until it has said all of its document lean; the entries, in their order.
+/// Acts for `bad` until it has sent all of its document in the compact encoding. Returns the entries, in order.
 async fn send_compact(
     hand: &mut Hand,
     mut fork: worker::DocumentSession,
@@ -233,7 +233,7 @@ fn bodies(node: &Node, team: EventId, ids: &[EventId]) -> Vec<Option<WireBody>> 
     found.iter().map(|(_, body)| body.as_ref().map(WireBody::from)).collect()
 }
 
-/// `bad` has three facts in its document, and is about to say them.
+/// `bad` has three facts in its document, and is about to send them.
 async fn about_to_say(good: &Node, bad: &Node, team: EventId) -> (Hand, DocumentRow, CompactDocument, Vec<EventId>) {
     bad.flush(team).await;
     let row = row(bad, team);
@@ -248,7 +248,7 @@ async fn a_correct_compact_turn_is_accepted() {
     let (good, bad, team) = two(160);
     bad.facts("api", "theirs", 3);
     let (mut hand, row, compact, ids) = about_to_say(&good, &bad, team).await;
-    // Of an exchange that there is not: passed over.
+    // The bodies of an exchange that does not exist are ignored.
     let Message::FollowingBodies(mut other) = following(&row, vec![None]) else { unreachable!() };
     other.exchange = 98;
     hand.say(&Message::FollowingBodies(other)).await;
@@ -390,7 +390,7 @@ async fn an_event_of_another_team_is_quarantined_and_both_sides_are_notified() {
     })
     .await;
     hand.good.until(|view| view.quarantined == 1).await;
-    // Once it is known what the other has.
+    // After the offer of the other side arrived.
     hand.say(&Message::Offer(frame::Offer::default())).await;
     let offer_message = hand.hear(|message| matches!(message, Message::Offer(offer) if offer.waiting.is_some())).await;
     assert!(matches!(offer_message, Message::Offer(offer) if offer.waiting == Some(1)));
