@@ -8,12 +8,12 @@ use std::{
 use futures_util::StreamExt;
 use tokio::time::timeout;
 
-use crate::support::{PATIENCE, TestHome, block_on};
+use crate::support::{TEST_TIMEOUT, TestHome, block_on};
 
 async fn next(
     stream: &mut (impl StreamExt<Item = Result<ergo::api::Change, ergo::client::ClientError>> + Unpin),
 ) -> ergo::api::Change {
-    timeout(PATIENCE, stream.next()).await.expect("in time").expect("not the end").expect("a change")
+    timeout(TEST_TIMEOUT, stream.next()).await.expect("in time").expect("not the end").expect("a change")
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn it_ends_when_the_daemon_does() {
         let mut stream = home.client().changes();
         assert_eq!(next(&mut stream).await.event, "hello");
         assert_eq!(daemon.terminate(), Some(0), "an open stream does not keep it");
-        assert!(timeout(PATIENCE, stream.next()).await.expect("in time").is_none());
+        assert!(timeout(TEST_TIMEOUT, stream.next()).await.expect("in time").is_none());
     });
 }
 
@@ -34,7 +34,7 @@ fn silence_is_silent_unless_comments_are_asked_for() {
     let _daemon = home.daemon();
     let open = |path: &str| {
         let mut stream = UnixStream::connect(home.paths().socket).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes()).unwrap();
         stream
     };

@@ -19,7 +19,7 @@ use ergo::{
 use futures_util::StreamExt;
 use tokio::time::timeout;
 
-use crate::support::{PATIENCE, TestHome, block_on, decision, eventually, fact, until};
+use crate::support::{TEST_TIMEOUT, TestHome, block_on, decision, eventually, fact, until};
 
 fn stored(outcome: WriteOutcome) -> Stored {
     match outcome {
@@ -207,7 +207,7 @@ fn the_stream_tells_of_each_act_in_order() {
     let client = home.client();
     block_on(async {
         let mut stream = client.changes();
-        let mut next = async || timeout(PATIENCE, stream.next()).await.expect("in time").expect("no end").unwrap();
+        let mut next = async || timeout(TEST_TIMEOUT, stream.next()).await.expect("in time").expect("no end").unwrap();
         assert_eq!(next().await.event, "hello");
         for number in 1..=3 {
             client.remember(&fact(&format!("fact {number}"), &format!("key {number}"))).await.unwrap();

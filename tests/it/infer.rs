@@ -135,7 +135,7 @@ fn the_cross_encoder_tells_contradiction_from_agreement_and_strangers() {
     let strange = [(long.clone(), long.clone()), (String::new(), long), ("\0".into(), String::new())];
     let logits = pool.classify(&strange, LONG).unwrap();
     assert!(logits.iter().all(|of| of.logits.iter().chain(&of.gate).all(|logit| logit.is_finite())));
-    // What the process holds with both models: files that are mapped, and little more.
+    // The memory of the process with both models: mapped files, and little more.
     pool.embed(&texts(&["Backups are encrypted."]), LONG).unwrap();
     let rss = pool.workers()[0].rss_bytes;
     eprintln!("the worker holds {} MB with both models", rss / 1_000_000);

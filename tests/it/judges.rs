@@ -264,7 +264,7 @@ fn the_doctor_names_an_agent_that_calls_every_pair_compatible() {
     assert!(!doctor().contains("parrot called every pair"), "one other verdict shows that it reads");
 }
 
-/// A command that asks about the first and the last claim of a story, and keeps what it was given beside it.
+/// A command that asks about the first and the last claim of a story, and writes its prompt to the file `kept`.
 fn story_command(kept: &std::path::Path) -> String {
     let kept = kept.display();
     let script = format!(

@@ -62,14 +62,14 @@ fn left(home: &TestHome) -> Vec<String> {
     names
 }
 
-/// A model as `ergo models list --json` tells it.
+/// A model, from `ergo models list --json`.
 fn listed(home: &TestHome, name: &str) -> Value {
     let value = home.run(["models", "list", "--json"]).ok().json();
     let models = value["models"].as_array().unwrap();
     models.iter().find(|model| model["name"] == name).unwrap_or_else(|| panic!("{name} is not listed: {value}")).clone()
 }
 
-/// What serves a role, as `ergo models list --json` tells it.
+/// The model that serves a role, from `ergo models list --json`.
 fn serves(home: &TestHome, role: &str) -> Value {
     let value = home.run(["models", "list", "--json"]).ok().json();
     value["roles"].as_array().unwrap().iter().find(|item| item["role"] == role).unwrap().clone()

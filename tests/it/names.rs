@@ -1,4 +1,4 @@
-//! No two public types and no two files share a name, unless a list here says why.
+//! Checks that no two public types and no two files share a name, unless a list here gives the reason.
 
 use std::collections::BTreeMap;
 

@@ -286,7 +286,7 @@ fn a_file_that_was_imported_before_it_is_followed_owns_its_claims() {
     home.run(["notes", "add", &path]).ok();
     let run = scan(&home);
     assert_eq!((number(&run, "stored"), number(&run, "known"), active(&home)), (0, 2, 2), "{run}");
-    // What is removed and added again is read anew.
+    // A file that is removed and added again is read again.
     home.run(["notes", "remove", &path]).ok();
     home.run(["notes", "add", &path]).ok();
     assert_eq!(number(&scan(&home), "known"), 2);

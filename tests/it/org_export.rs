@@ -6,7 +6,7 @@ fn home() -> TestHome {
     TestHome::with_config("[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n")
 }
 
-/// What does not depend on the device: words, reason and state of each claim of the organisation, the oldest first.
+/// The device-independent parts (statement, reason and state) of each claim of the organisation, the oldest first.
 fn rules(home: &TestHome) -> Vec<String> {
     let listed = home.run(["claims", "--scope", "acme/*", "--status", "all", "--json"]).ok().json();
     let one = |claim: &serde_json::Value| {

@@ -194,7 +194,7 @@ async fn a_worker_that_is_killed_in_the_middle_costs_that_call() {
     signal(pid, Signal::KILL);
     let error = call.await.unwrap().unwrap_err();
     assert!(matches!(error, DocumentError::Poisoned { .. }), "{error}");
-    // Another session of that worker is over too, and says that it is not its peer's fault.
+    // Another session of that worker is over too, with an error that does not blame its peer.
     let reply = theirs.message(first.unwrap()).await.unwrap().reply;
     let error = waiting.message(reply.unwrap()).await.unwrap_err();
     assert!(matches!(error, DocumentError::Interrupted), "{error}");

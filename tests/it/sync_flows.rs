@@ -11,7 +11,7 @@ fn two_laptops_meet_compare_words_and_share_what_was_there_before() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
     let before = ada.remember("Deploys run only on green CI.");
     assert_eq!(ada.status()["mode"], "off", "nothing listens before there is a team");
-    ada.found();
+    ada.create_team();
     let ticket = ada.ticket(&[]);
 
     let join = bob.start(&["sync", "join", &ticket, "--device", "bob-laptop", "--json"]);
@@ -52,8 +52,8 @@ fn two_laptops_meet_compare_words_and_share_what_was_there_before() {
 fn files_travel_where_that_was_asked_and_stay_pieces_of_files() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.remember("Deploys run only on green CI.");
-    ada.found();
-    ada.takes_in(&bob, &[]);
+    ada.create_team();
+    ada.admit(&bob, &[]);
     let file = |name: &str, text: &str| {
         let path = ada.home.path().join(name);
         std::fs::write(&path, text).unwrap();
@@ -63,7 +63,7 @@ fn files_travel_where_that_was_asked_and_stay_pieces_of_files() {
     let guide = file("guide.md", "# Backups\n\nThe nightly backup goes to the vault in Bonn.\n");
     ada.run(&["ingest", &own]).ok();
     ada.run(&["ingest", "--sync", &guide]).ok();
-    // Where nothing is found, the command says so by its exit code.
+    // If nothing is found, the command shows it by its exit code.
     let found = |query: &str| bob.run(&["recall", query, "--json"]).json()["references"].clone();
     until("bob finds the shared file", || found("where does the nightly backup go").is_array());
     let piece = found("where does the nightly backup go")[0].clone();
@@ -72,7 +72,7 @@ fn files_travel_where_that_was_asked_and_stay_pieces_of_files() {
     let why = bob.run(&["why", "why does the nightly backup go to the vault in Bonn", "--json"]).json();
     assert!(why["answer"].is_null(), "a piece of a file is no answer: {why}");
     assert_eq!(bob.json(&["claims"])["total"], 1, "and no claim");
-    // What the file no longer says leaves both machines.
+    // Claims that are no longer in the file leave both machines.
     file("guide.md", "# Backups\n\nThe nightly backup goes to the vault in Mainz.\n");
     ada.run(&["ingest", "--sync", &guide]).ok();
     until("bob has the new text alone", || {
@@ -84,10 +84,10 @@ fn files_travel_where_that_was_asked_and_stay_pieces_of_files() {
 #[test]
 fn now_waits_until_it_is_done_and_says_what_came_of_it() {
     let (ada, mut bob) = (Laptop::of("ada"), Laptop::of("bob"));
-    ada.found();
+    ada.create_team();
     let alone = ada.run(&["sync", "now"]).ok().stdout;
     assert!(alone.contains("The team has no other device yet"), "{alone}");
-    ada.takes_in(&bob, &[]);
+    ada.admit(&bob, &[]);
     until("they are connected", || ada.status()["teams"][0]["peers"][0]["connected"] == true);
     ada.remember("Deploys run only on green CI.");
     let round = ada.json(&["sync", "now", "bob-laptop"]);
@@ -111,7 +111,7 @@ fn now_waits_until_it_is_done_and_says_what_came_of_it() {
 #[test]
 fn a_ticket_admits_one_device_once_and_no_is_no() {
     let (ada, bob, eve) = (Laptop::of("ada"), Laptop::of("bob"), Laptop::of("eve"));
-    ada.found();
+    ada.create_team();
     let ticket = ada.ticket(&[]);
     let join = bob.start(&["sync", "join", &ticket]);
     let pending = || ada.json(&["sync", "pending"])["items"].as_array().unwrap().clone();
@@ -145,8 +145,8 @@ fn a_ticket_admits_one_device_once_and_no_is_no() {
 fn a_revoked_laptop_keeps_what_it_has_and_is_heard_no_more() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.remember("Deploys run only on green CI.");
-    ada.found();
-    ada.takes_in(&bob, &[]);
+    ada.create_team();
+    ada.admit(&bob, &[]);
     until("bob has it", || bob.knows("Deploys run only on green CI."));
     bob.remember("Logs are kept for thirty days.");
     until("ada has it", || ada.knows("Logs are kept for thirty days."));
@@ -181,9 +181,9 @@ fn a_revoked_laptop_keeps_what_it_has_and_is_heard_no_more() {
 #[test]
 fn a_revocation_in_a_bundle_ends_the_session_with_the_revoked_device() {
     let (ada, bob, eve) = (Laptop::of("ada"), Laptop::of("bob"), Laptop::of("eve"));
-    ada.found();
+    ada.create_team();
     for other in [&bob, &eve] {
-        ada.takes_in(other, &[]);
+        ada.admit(other, &[]);
     }
     let address = eve.status()["addresses"][0].as_str().unwrap().to_owned();
     until("bob knows the team", || bob.status()["teams"][0]["peers"].as_array().unwrap().len() == 2);
@@ -224,8 +224,8 @@ fn an_export_holds_the_scopes_that_the_flags_name() {
 fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.remember("Deploys run only on green CI.");
-    ada.found();
-    ada.takes_in(&bob, &["--role", "reader"]);
+    ada.create_team();
+    ada.admit(&bob, &["--role", "reader"]);
     until("bob has it", || bob.knows("Deploys run only on green CI."));
     let not_his = bob.run(&["sync", "invite", "--no-wait"]);
     assert_eq!(not_his.code, Some(2), "{not_his:?}");
@@ -253,8 +253,8 @@ fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
 #[test]
 fn who_leaves_unconnected_is_told_to_ask_for_a_revocation() {
     let (mut ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
-    ada.found();
-    ada.takes_in(&bob, &[]);
+    ada.create_team();
+    ada.admit(&bob, &[]);
     ada.stop();
     until("nobody is connected", || bob.status()["teams"][0]["peers"][0]["connected"] == false);
     let left = bob.json(&["sync", "leave", "--yes"]);
@@ -270,8 +270,8 @@ fn who_leaves_unconnected_is_told_to_ask_for_a_revocation() {
 fn a_readers_changes_are_reported_as_not_accepted() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.remember("Deploys run only on green CI.");
-    ada.found();
-    ada.takes_in(&bob, &["--role", "reader"]);
+    ada.create_team();
+    ada.admit(&bob, &["--role", "reader"]);
     until("bob has it", || bob.knows("Deploys run only on green CI."));
     assert_eq!(bob.status()["teams"][0]["kept"], serde_json::json!([]));
     bob.remember("Logs are kept for thirty days.");
@@ -300,7 +300,7 @@ fn a_readers_changes_are_reported_as_not_accepted() {
 fn a_restart_changes_nothing_for_a_ticket_or_a_team() {
     let (mut ada, bob) = (Laptop::at_a_port("ada"), Laptop::of("bob"));
     ada.remember("Deploys run only on green CI.");
-    ada.found();
+    ada.create_team();
     let ticket = ada.ticket(&[]);
     ada.daemon.take().unwrap().kill();
     ada.daemon = Some(ada.home.daemon());
@@ -320,7 +320,7 @@ fn a_restart_changes_nothing_for_a_ticket_or_a_team() {
 #[test]
 fn the_mode_is_chosen_once_and_the_settings_go_before() {
     let ada = Laptop::of("ada");
-    ada.found();
+    ada.create_team();
     assert!(ada.run(&["sync", "mode", "off"]).ok().stdout.contains("nothing is sent or received"));
     let closed = ada.run(&["sync", "invite", "--no-wait"]);
     assert!(closed.code != Some(0) && closed.stderr.contains("Hint:"), "{closed:?}");
@@ -338,7 +338,7 @@ fn the_mode_is_chosen_once_and_the_settings_go_before() {
 fn two_laptops_without_a_network_pair_by_files() {
     let (ada, bob, eve) = (Laptop::of("ada"), Laptop::of("bob"), Laptop::of("eve"));
     ada.remember("Deploys run only on green CI.");
-    ada.found();
+    ada.create_team();
     let (request, grant) = (ada.home.path().join("bob.request"), ada.home.path().join("grant.ergo"));
     let (request, grant) = (request.to_str().unwrap(), grant.to_str().unwrap());
     let made = bob.json(&["sync", "request", "--out", request, "--device", "bob-laptop"]);

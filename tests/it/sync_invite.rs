@@ -31,8 +31,8 @@ fn invite(ada: &Laptop, bob: &Laptop, answer: &str) -> (bool, String, crate::sup
 #[test]
 fn yes_admits_and_anything_else_does_not() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
-    ada.found();
-    // Only enter: the answer is no unless a person says yes.
+    ada.create_team();
+    // Enter alone means no.
     let (well, screen, joined) = invite(&ada, &bob, "");
     assert!(!well && screen.contains("Not admitted. The ticket cannot be used again"), "{screen}");
     assert_eq!(joined.code, Some(1), "{joined:?}");
@@ -46,7 +46,7 @@ fn yes_admits_and_anything_else_does_not() {
 #[test]
 fn too_many_attempts_are_throttled_and_a_valid_ticket_still_works() {
     let (ada, eve, bob) = (Laptop::of("ada"), Laptop::of("eve"), Laptop::of("bob"));
-    ada.found();
+    ada.create_team();
     let right = ada.ticket(&["--yes"]);
     let wrong = Ticket { secret: InviteSecret([7; 16]), ..Ticket::parse(&right, 0).unwrap() }.to_text();
     for knock in 1..=6 {
@@ -63,7 +63,7 @@ fn too_many_attempts_are_throttled_and_a_valid_ticket_still_works() {
 #[test]
 fn a_ticket_works_again_once_the_port_that_was_taken_at_the_start_is_free() {
     let (mut ada, bob) = (Laptop::at_a_port("ada"), Laptop::of("bob"));
-    ada.found();
+    ada.create_team();
     let ticket = ada.ticket(&["--ttl", "2h"]);
     let address = ada.status()["addresses"][0].as_str().unwrap().to_owned();
     ada.stop();
@@ -83,7 +83,7 @@ fn a_ticket_works_again_once_the_port_that_was_taken_at_the_start_is_free() {
 #[test]
 fn the_device_that_made_a_ticket_decides_whether_it_has_expired() {
     let (ada, bob, eve) = (Laptop::of("ada"), Laptop::of("bob"), Laptop::of("eve"));
-    ada.found();
+    ada.create_team();
     let late = ada.ticket(&["--yes", "--ttl", "1s"]);
     let valid = ada.ticket(&["--yes"]);
     let open = || block_on(async { ada.home.client().sync_invites().await }).unwrap().items.len();
@@ -97,7 +97,7 @@ fn the_device_that_made_a_ticket_decides_whether_it_has_expired() {
     assert!(too_late.code == Some(2) && too_late.stderr.contains("expired 2 days ago"), "{too_late:?}");
     let joined = bob.json(&["sync", "join", &expired(20 * 60), "--device", "bob-laptop"]);
     assert_eq!(joined["state"], "joined", "{joined}");
-    // Nobody answers: then the clock of this device has to do.
+    // Without an answer, the clock of this device counts.
     let nowhere = Ticket { addresses: Vec::new(), expires: read.expires - 20 * 60, ..read.clone() }.to_text();
     let unanswered = eve.run(&["sync", "join", &nowhere]);
     assert!(unanswered.code == Some(2) && unanswered.stderr.contains("this ticket expired"), "{unanswered:?}");
@@ -106,7 +106,7 @@ fn the_device_that_made_a_ticket_decides_whether_it_has_expired() {
 #[test]
 fn an_invitation_holds_after_the_sync_mode_was_changed() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
-    ada.found();
+    ada.create_team();
     // The device is open to who is invited, then listens elsewhere.
     ada.ticket(&["--yes"]);
     for mode in ["off", "lan"] {

@@ -2,7 +2,7 @@
 
 use termlens::{Key, MouseButton, Screen, Scroll, Terminal, TerminalBuilder};
 
-use crate::support::{PATIENCE, PROGRAM, TestHome};
+use crate::support::{PROGRAM, TEST_TIMEOUT, TestHome};
 
 /// The app in a terminal.
 pub(crate) struct App {
@@ -16,7 +16,7 @@ impl App {
         Self { terminal: prepared(home, size, env).args(args).spawn(PROGRAM).unwrap() }
     }
 
-    /// Opens `ergo tui` as on a machine where it never ran.
+    /// Opens `ergo tui` as on a machine where it has never run.
     pub(crate) fn first(home: &TestHome, args: &[&str], size: (u16, u16)) -> Self {
         let builder = prepared(home, size, &[]);
         std::fs::remove_file(kept(home)).unwrap();
@@ -153,7 +153,7 @@ fn prepared(home: &TestHome, size: (u16, u16), env: &[(&str, &str)]) -> Terminal
         .env("HOME", home.path())
         .env("ERGO_HOME", home.path())
         .current_dir(home.work())
-        .timeout(PATIENCE);
+        .timeout(TEST_TIMEOUT);
     env.iter().fold(builder, |builder, (name, value)| builder.env(name, value))
 }
 

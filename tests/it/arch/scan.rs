@@ -40,7 +40,7 @@ fn is_word(byte: u8) -> bool {
     byte == b'_' || byte.is_ascii_alphanumeric()
 }
 
-/// The end of a word; of the literal, where the word is its prefix (`b"…"`, `r#"…"#`, `b'x'`).
+/// Returns the end of a word, or of the literal whose prefix the word is (`b"…"`, `r#"…"#`, `b'x'`).
 fn word_end(bytes: &[u8], start: usize) -> usize {
     let word = start + bytes[start..].iter().take_while(|b| is_word(**b)).count();
     let prefix = &bytes[start..word];
@@ -66,7 +66,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     (at + 1).min(bytes.len())
 }
 
-/// The end of a character literal, or of the quote alone where it begins a lifetime.
+/// Returns the end of a character literal, or of the quote alone if it begins a lifetime.
 fn quote_end(source: &str, start: usize) -> usize {
     let mut rest = source[start + 1..].chars();
     let first = rest.next().unwrap_or('\'');

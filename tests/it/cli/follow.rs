@@ -75,7 +75,7 @@ fn a_line_that_is_gone_retires_its_claim_and_a_moved_one_keeps_its_id() {
     let closed = home.run(["history", &gone, "--json"]).ok().json();
     assert_eq!(closed["claim"]["status"], "retracted");
     assert_eq!(closed["claim"]["closing_reason"], "No longer in AGENTS.md.");
-    // What comes back is stored again.
+    // A line that comes back is stored again.
     assert_eq!(many(&import(&home, FIRST), "stored"), 1);
     assert!(statements(&home).contains(&"Never commit secrets.".to_owned()));
 }

@@ -101,7 +101,7 @@ fn what_an_agent_may_only_propose_waits_for_a_person() {
     let card = home.run(["conflicts", "--json"]).json()["items"][0]["id"].as_str().unwrap().to_owned();
     let (code, printed) = by_agent(&["resolve", &card, "--retract", "1"]);
     assert!(code == Some(1) && printed.contains("a person"), "{code:?} {printed}");
-    // The agent's own reason is taken where the person gives none.
+    // The agent's own reason is used if the person gives none.
     home.run(["resolve", &card, "--retract", "1"]).ok();
     assert!(statements(&home).is_empty());
     let gone = home.run(["history", &claim, "--json"]).json();

@@ -62,7 +62,7 @@ fn create(fixture: &Fixture, name: &str) -> EventId {
 }
 
 /// Admits the other device, which joins by a file alone.
-pub(super) fn let_in(admin: &Fixture, other: &Fixture, name: &str, grant: Grant) {
+pub(super) fn admit_by_file(admin: &Fixture, other: &Fixture, name: &str, grant: Grant) {
     admin.engine.add_member(&caller(), None, other.engine.device(), "bob", name, &grant).unwrap();
     let (file, _) = export(admin, &ExportRequest { roster_only: true, ..to(name) }).unwrap();
     let RosterFile { team, from, events, whole } =
@@ -80,7 +80,7 @@ fn pair() -> (Fixture, Fixture, EventId) {
     let (a, b) = (Fixture::of(1, AgentPolicy::Force), Fixture::of(2, AgentPolicy::Force));
     a.remember("We must use Postgres for the ledger", "it was there");
     let team = create(&a, "core");
-    let_in(&a, &b, "bob-laptop", everything());
+    admit_by_file(&a, &b, "bob-laptop", everything());
     (a, b, team)
 }
 
@@ -167,9 +167,9 @@ fn a_bundle_opens_for_those_it_is_for_and_no_others() {
     // A stranger, and a member that the bundle is not for.
     let error = refused(&c, &file);
     assert!(error.message.contains("is encrypted for") && error.message.contains("not for this device"), "{error}");
-    let_in(&a, &c, "cy-laptop", Grant { role: Role::Reader, scopes: Granted::Only([].into()) });
+    admit_by_file(&a, &c, "cy-laptop", Grant { role: Role::Reader, scopes: Granted::Only([].into()) });
     assert!(refused(&c, &export(&a, &to("bob-laptop")).unwrap().0).message.contains("not for this device"));
-    // A member opens what it was granted: here, nothing but the roster.
+    // A member can read what it was granted: here, only the roster.
     let done = import(&c, &all(&a));
     assert_eq!((done.closed_scopes, done.stored, done.scopes.len(), done.whole), (1, 0, 0, true));
     let error = export(&a, &ExportRequest { scopes: vec!["acme/api".into()], ..to("cy-laptop") }).unwrap_err();
@@ -322,7 +322,7 @@ fn one_file_serves_members_with_different_grants() {
     let adopt = AdoptRequest { caller: caller(), scope: Some(scope("web")), ..AdoptRequest::default() };
     a.engine.adopt_into_team(&adopt).unwrap();
     let c = Fixture::of(3, AgentPolicy::Force);
-    let_in(&a, &c, "cy-laptop", Grant { role: Role::Writer, scopes: Granted::Only([scope("web")].into()) });
+    admit_by_file(&a, &c, "cy-laptop", Grant { role: Role::Writer, scopes: Granted::Only([scope("web")].into()) });
     let file = all(&a);
     let at_b = import(&b, &file);
     assert_eq!((at_b.closed_scopes, at_b.scopes.len(), at_b.stored), (0, 2, 4), "two claims, two acts of the roster");
@@ -357,7 +357,7 @@ fn devices_that_read_different_projects_agree_on_what_these_say_alike() {
         scopes: vec![scope("api"), scope("web")],
     };
     a.engine.create_team(&request).unwrap();
-    let_in(&a, &b, "bob-laptop", everything());
+    admit_by_file(&a, &b, "bob-laptop", everything());
     import(&b, &all(&a));
     stored(b.engine.remember_by_rules(&rule("web", "Use tabs for indentation of code.")).unwrap());
     stored(b.engine.remember_by_rules(&rule("api", "Never commit secrets.")).unwrap());

@@ -27,7 +27,7 @@ fn warned<'a>(stored: &'a Stored, code: &str) -> Option<&'a Warning> {
     stored.warnings.iter().find(|warning| warning.code == code)
 }
 
-/// What a claim says of the one other beside which it stands.
+/// The relation of a claim to the only claim that it stands beside.
 fn beside(claim: &ClaimView) -> (BesideRelation, ClaimId, Option<&str>) {
     let [Beside { relation, claim, reason, .. }] = claim.beside.as_slice() else { panic!("not one: {claim:#?}") };
     (*relation, *claim, reason.as_deref())

@@ -136,7 +136,7 @@ fn where_the_models_are_busy_rules_compare_and_the_background_compares_again() {
     assert_eq!(fixture.open_cards(), 1, "the background found what the write could not");
 }
 
-/// A cross-encoder during whose answer somebody else writes: only possible where nobody holds the lock.
+/// Another writer writes during the cross-encoder's answer, which is possible only if the lock is not held.
 #[test]
 fn no_lock_is_held_during_inference_and_concurrent_writes_are_listed() {
     let engine: Arc<OnceLock<Weak<Engine>>> = Arc::default();
@@ -161,7 +161,7 @@ fn no_lock_is_held_during_inference_and_concurrent_writes_are_listed() {
     drop((owned, dir));
 }
 
-/// Remembers that hooks do not run the linter while, during the models' answer, somebody else does something.
+/// Remembers that hooks do not run the linter while `meanwhile` runs during the models' answer.
 fn remember_while(fixture: Fixture, meanwhile: impl Fn(&Engine) + Send + Sync + 'static) -> WriteOutcome {
     let engine: Arc<OnceLock<Weak<Engine>>> = Arc::default();
     let (seen, done) = (Arc::clone(&engine), std::sync::atomic::AtomicBool::new(false));
@@ -180,7 +180,7 @@ fn remember_while(fixture: Fixture, meanwhile: impl Fn(&Engine) + Send + Sync + 
 }
 
 const HOOK: &str = "The linter must run as a hook";
-/// What the models are asked about in any case.
+/// A claim about which the models are always asked.
 const NEIGHBOUR: &str = "The linter of the website never runs on generated files";
 
 #[test]
@@ -232,7 +232,7 @@ fn a_successor_and_a_text_that_settles_a_card_pass_the_models_too() {
     };
     let side = fixture.card(card).sides.iter().find(|side| side.new_claim).unwrap().claim.id;
     let outcome = fixture.resolve(card, ResolveRequest { target: Some(side.to_hex()), ..merged });
-    // What stands on the card is set aside by the person's word; nothing else opposes it.
+    // The person's decision overrides the claim on the card; nothing else opposes it.
     assert!(matches!(outcome, WriteOutcome::Done(_)), "{outcome:?}");
 }
 

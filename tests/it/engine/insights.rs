@@ -241,7 +241,7 @@ fn projects_that_agree_in_other_words_are_proposed_promoted_and_listed_with_what
     assert_eq!(principles[0].statement, "Indent code with tabs.");
     let supports = &principles[0].derivations;
     assert!(supports.len() == 3 && supports.iter().all(|one| one.promoted && (one.weight - 1.0 / 3.0).abs() < 0.01));
-    // What is seen later supports it, too, and was not promoted.
+    // A claim that is seen later supports it, too, but was not promoted.
     stored(fixture.engine.remember_by_rules(&rule("d", "Use tabs for indentation in code.")).unwrap());
     let principles = fixture.engine.insights(&query).unwrap().items;
     assert_eq!(principles[0].derivations.iter().filter(|one| !one.promoted).count(), 1);

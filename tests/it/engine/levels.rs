@@ -351,7 +351,7 @@ fn only_what_fits_the_organisation_is_promoted() {
     let foreign = stored(fixture.engine.remember(foreign).unwrap()).claim_id;
     assert!(error(vec![claim.to_hex(), foreign.to_hex()]).contains("other/api"));
     assert!(error(Vec::new()).contains("empty"));
-    // What was never promoted is withdrawn by its own name.
+    // A claim that was never promoted is withdrawn by its own id.
     assert!(fixture.engine.demote(super::on(level, "no")).unwrap_err().hint.unwrap().contains("ergo retract"));
 }
 

@@ -8,7 +8,8 @@ use ergo::{
 
 use super::*;
 
-/// An engine where agents may only propose, a person's claim, and the card on which an agent's wish to retract it waits.
+/// An engine where agents may only propose, a person's claim, and the card on which an agent's proposal to retract it
+/// waits.
 fn proposal() -> (Fixture, ClaimId, Proposed) {
     let fixture = Fixture::with(AgentPolicy::Propose);
     let claim = fixture.remember("We ship on Fridays", "habit");
@@ -82,7 +83,7 @@ fn the_agent_may_withdraw_its_proposal_and_decide_nothing() {
     let withdrawn = fixture.engine.undo(UndoRequest { caller: agent(), target_op: None }).unwrap();
     assert!(withdrawn.summary.contains("proposed to retract"), "{}", withdrawn.summary);
     assert_eq!((fixture.open_cards(), fixture.claim(claim).status), (0, Status::Active));
-    // What a person did is not an agent's to undo.
+    // An agent cannot undo a person's act.
     let persons = fixture.engine.log(&ergo::api::LogQuery::default()).unwrap().items;
     let remembered = persons.iter().find(|event| event.kind == "assert").unwrap().op_id;
     let undo = UndoRequest { caller: agent(), target_op: Some(remembered) };

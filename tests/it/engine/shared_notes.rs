@@ -3,7 +3,7 @@
 use ergo::domain::roster::{Grant, Granted, Role};
 
 use super::{
-    bundles::{all, export, import, let_in, scope, to},
+    bundles::{admit_by_file, all, export, import, scope, to},
     insights::{caller, fixture_of, insights, reconcile, rule},
     *,
 };
@@ -24,7 +24,7 @@ pub(super) fn pair_of(fixture_of: impl Fn(u8) -> Fixture) -> (Fixture, Fixture) 
         scopes: vec![scope("api"), scope("web"), scope("*")],
     };
     a.engine.create_team(&request).unwrap();
-    let_in(&a, &b, "bob-laptop", Grant { role: Role::Writer, scopes: Granted::All });
+    admit_by_file(&a, &b, "bob-laptop", Grant { role: Role::Writer, scopes: Granted::All });
     (a, b)
 }
 
@@ -108,7 +108,7 @@ fn a_claim_of_the_organisation_reaches_a_device_that_shares_its_level_alone() {
 
     let c = fixture_of(3);
     let only = Granted::Only([scope("*")].into());
-    let_in(&a, &c, "cy-laptop", Grant { role: Role::Reader, scopes: only });
+    admit_by_file(&a, &c, "cy-laptop", Grant { role: Role::Reader, scopes: only });
     let file = export(&a, &ExportRequest { scopes: vec!["acme/*".into()], ..to("cy-laptop") }).unwrap().0;
     import(&c, &file);
     import(&b, &all(&a));

@@ -99,7 +99,7 @@ fn a_language_model_says_which_claims_come_first_and_no_page_waits_for_it() {
     assert_eq!(fixture.engine.lead_snapshot(&scope()).unwrap(), 1);
     let page = snapshot(&fixture, |_| ());
     assert_eq!((lines(&page), page.led, page.stale), (vec![rust, logs, port], 1, false));
-    // What is known is not asked again; what has changed is.
+    // The model is asked again only about changed claims.
     snapshot(&fixture, |query| query.rebuild = true);
     assert_eq!(fixture.engine.lead_snapshot(&scope()).unwrap(), 0);
     assert!(!fixture.engine.snapshot_waits(&scope()));

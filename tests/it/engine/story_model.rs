@@ -17,7 +17,7 @@ const DAY: u64 = 24 * 60 * 60 * 1000;
 const THOUSAND: &str = "The cache holds a thousand pages.";
 const FOR_GOOD: &str = "Pages stay in the cache for good.";
 
-/// Prompts of a model, and what it does with one.
+/// The prompts that a model received.
 type Prompts = Arc<Mutex<Vec<String>>>;
 
 /// A local model that answers by the ids of a prompt.
@@ -57,7 +57,7 @@ fn tell(fixture: &Fixture, days: u64, who: &str, statement: &str) -> ClaimId {
     stored(fixture.engine.remember(request).unwrap()).claim_id
 }
 
-/// Lets the rules read, then the model. Returns how often the model was at work.
+/// Lets the rules read, then the model. Returns how many times the model worked.
 fn work(fixture: &Fixture) -> usize {
     while fixture.engine.read_stories().unwrap() {}
     let mut times = 0;

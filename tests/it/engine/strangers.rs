@@ -11,7 +11,7 @@ fn bags() -> Arc<FakeModels> {
     Arc::new(FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))))
 }
 
-/// A scope of so many claims that are all made after one pattern.
+/// A scope of `claims` claims that all follow one pattern.
 fn crowded(claims: usize) -> Fixture {
     let fixture = Fixture::new().reopen_with_models(Guard::default(), bags());
     add(&fixture, 0..claims);

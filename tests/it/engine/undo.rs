@@ -1,4 +1,4 @@
-//! undo: whole acts, refused where later ones build on them, itself undone.
+//! undo of whole acts: refused if later acts depend on them, and itself undoable.
 
 use ergo::{
     api::{ErrorCode, LogQuery, RememberRequest, WhyRequest},

@@ -12,8 +12,8 @@ const TURNS: Duration = Duration::from_mins(2);
 fn a_store_cloned_to_a_second_machine_loses_nothing_and_stops_nobody() {
     let (mut ada, mut bob) = (Laptop::at_a_port("ada"), Laptop::at_a_port("bob"));
     ada.remember("Deploys run only on green CI.");
-    ada.found();
-    ada.takes_in(&bob, &[]);
+    ada.create_team();
+    ada.admit(&bob, &[]);
     until_within(TURNS, "bob has it", || bob.knows("Deploys run only on green CI."));
     bob.remember("Written by bob before the copy.");
     until_within(TURNS, "ada has it", || ada.knows("Written by bob before the copy."));

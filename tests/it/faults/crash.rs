@@ -21,7 +21,7 @@ use super::{
     assert_sound,
     steps::{STEPS, level},
 };
-use crate::support::{PATIENCE, block_on, eventually, fact, laptop::Laptop, random::Random, until_within};
+use crate::support::{TEST_TIMEOUT, block_on, eventually, fact, laptop::Laptop, random::Random, until_within};
 
 /// The number of kills in a usual run.
 const KILLS: usize = 16;
@@ -95,8 +95,8 @@ fn is_level(pair: &[Laptop; 2]) -> bool {
 #[test]
 fn kill_nine_of_either_side_at_any_moment_loses_nothing_and_doubles_nothing() {
     let mut pair = [Laptop::at_a_port("ada"), Laptop::at_a_port("bob")];
-    pair[0].found();
-    pair[0].takes_in(&pair[1], &[]);
+    pair[0].create_team();
+    pair[0].admit(&pair[1], &[]);
     let acknowledged = Acknowledged::default();
     let mut moments: BTreeMap<&str, usize> = BTreeMap::new();
     let kills = std::env::var("ERGO_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
@@ -118,7 +118,7 @@ fn kill_nine_of_either_side_at_any_moment_loses_nothing_and_doubles_nothing() {
             })
             .collect();
         let mut died = false;
-        until_within(PATIENCE, &format!("kill {kill} at {moment:?}, or all is said"), || {
+        until_within(TEST_TIMEOUT, &format!("kill {kill} at {moment:?}, or all is said"), || {
             died = pair[victim].daemon.as_mut().is_some_and(|daemon| !daemon.alive());
             let is_enough = match moment {
                 Moment::Step(..) => writers.iter().all(JoinHandle::is_finished) && is_level(&pair),
@@ -135,7 +135,7 @@ fn kill_nine_of_either_side_at_any_moment_loses_nothing_and_doubles_nothing() {
         }
         pair[victim].start_here();
     }
-    let took = until_within(PATIENCE, "both have the same", || is_level(&pair));
+    let took = until_within(TEST_TIMEOUT, "both have the same", || is_level(&pair));
     let acknowledged = acknowledged.lock().unwrap().clone();
     for laptop in &pair {
         let client = laptop.home.client();
@@ -149,7 +149,7 @@ fn kill_nine_of_either_side_at_any_moment_loses_nothing_and_doubles_nothing() {
     let (events, _) = pair[0].set();
     let statements: BTreeSet<&String> = acknowledged.values().collect();
     assert_eq!(statements.len(), acknowledged.len(), "nothing was written twice");
-    // What was written and not answered in time may be there, too: one a writer and kill.
+    // A write that was not acknowledged in time may be stored, too: one for each writer and kill.
     assert!(events as usize >= acknowledged.len() && events as usize <= acknowledged.len() + 2 * kills, "{events}");
     println!(
         "{kills} kills, {} claims acknowledged, {events} there, one again after {took:?}; {moments:?}",

@@ -21,11 +21,11 @@ fn a_full_disk_is_reported_and_what_did_not_fit_comes_once_there_is_room() {
     drop(at_a_port);
     let (mut ada, mut bob) = (Laptop::at_a_port("ada"), Laptop { home, daemon: None, who: "bob" });
     bob.start_here();
-    ada.found();
+    ada.create_team();
     ada.stop();
     facts(&ada, FACTS);
     ada.start_here();
-    ada.takes_in(&bob, &[]);
+    ada.admit(&bob, &[]);
     let problems = || {
         let status = bob.status();
         let peer = &status["teams"][0]["peers"][0]["last_error"];
@@ -56,7 +56,7 @@ fn a_full_disk_is_reported_and_what_did_not_fit_comes_once_there_is_room() {
     // Reads work, and nobody else is held up.
     bob.run(&["claims"]).ok();
     let eve = Laptop::of("eve");
-    ada.takes_in(&eve, &[]);
+    ada.admit(&eve, &[]);
     until_within(Duration::from_mins(1), "eve has everything", || eve.set().0 as usize == FACTS);
     disk.grow(200_000);
     until_within(Duration::from_secs(90), "bob has everything", || bob.set().0 as usize == FACTS);

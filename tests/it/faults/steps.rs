@@ -9,7 +9,7 @@ use ergo::{
 };
 
 use super::{assert_sound, assert_well, facts_of};
-use crate::support::{Daemon, PATIENCE, block_on, fact, laptop::Laptop, until_within};
+use crate::support::{Daemon, TEST_TIMEOUT, block_on, fact, laptop::Laptop, until_within};
 
 /// The steps of a session in which both sides wrote a little.
 pub(super) const STEPS: [&str; 18] = [
@@ -80,8 +80,8 @@ impl Pair {
     /// The victim is the one that calls the other, or the one that is called: the smaller id calls at once, the other waits for that.
     fn new(calls: bool) -> Self {
         let (ada, bob) = (Laptop::at_a_port("ada"), Laptop::at_a_port("bob"));
-        ada.found();
-        ada.takes_in(&bob, &[]);
+        ada.create_team();
+        ada.admit(&bob, &[]);
         let (caller, called) = if device(&ada) < device(&bob) { (ada, bob) } else { (bob, ada) };
         let (victim, other) = if calls { (caller, called) } else { (called, caller) };
         Self { victim, other, acknowledged: Vec::new(), events: 0, turn: 0 }
@@ -133,7 +133,7 @@ impl Pair {
         self.victim.start_to_die_at(step);
         for _ in 0..=FURTHER {
             let mut ended = None;
-            until_within(PATIENCE, &format!("one dies at {step}, or both have the same"), || {
+            until_within(TEST_TIMEOUT, &format!("one dies at {step}, or both have the same"), || {
                 ended = self.victim.daemon.as_mut().and_then(Daemon::ended);
                 ended.is_some() || self.is_level()
             });
@@ -156,7 +156,7 @@ impl Pair {
             self.victim.start_here();
             // Not later than it must be.
             drop(ask(&self.other, async |client| client.sync_now(&SyncNowRequest::default()).await));
-            until_within(PATIENCE, &format!("both have the same after {step}"), || self.is_level());
+            until_within(TEST_TIMEOUT, &format!("both have the same after {step}"), || self.is_level());
             died
         });
         assert!(died, "no session came to {step}");

@@ -3,7 +3,7 @@
 use ergo::{api::ConflictsQuery, domain::CardId};
 
 use super::{assert_sound, assert_well};
-use crate::support::{PATIENCE, block_on, laptop::Laptop, until_within};
+use crate::support::{TEST_TIMEOUT, block_on, laptop::Laptop, until_within};
 
 const KAFKA: &str = "We must use Kafka as the message broker";
 const NO_KAFKA: &str = "We must not use Kafka as the message broker";
@@ -17,9 +17,9 @@ fn cards(laptop: &Laptop) -> Vec<CardId> {
     ids
 }
 
-/// Waits until all have so many events, and the same.
+/// Waits until all have this number of events, and the same ones.
 fn level(laptops: &[&Laptop], events: u64) {
-    until_within(PATIENCE, &format!("all have the same {events} events"), || {
+    until_within(TEST_TIMEOUT, &format!("all have the same {events} events"), || {
         let sets: Vec<_> = laptops.iter().map(|laptop| laptop.set()).collect();
         sets.iter().all(|set| set.0 == events && *set == sets[0])
     });
@@ -29,10 +29,10 @@ fn level(laptops: &[&Laptop], events: u64) {
 fn three_daemons_on_loopback_agree_though_the_one_between_the_others_dies() {
     let [mut ada, mut bob, mut eve] = ["ada", "bob", "eve"].map(Laptop::at_a_port);
     ada.remember("Deploys run only on green CI.");
-    ada.found();
-    // Both were let in by ada and know where she is; what they write reaches the other through her.
-    ada.takes_in(&bob, &[]);
-    ada.takes_in(&eve, &[]);
+    ada.create_team();
+    // Ada admitted both, so they know her address; what they write reaches the other through her.
+    ada.admit(&bob, &[]);
+    ada.admit(&eve, &[]);
     level(&[&ada, &bob, &eve], 1);
     ada.kill();
     bob.remember(KAFKA);
@@ -47,11 +47,11 @@ fn three_daemons_on_loopback_agree_though_the_one_between_the_others_dies() {
     let card = open[0].to_hex();
     eve.run(&["resolve", &card, "--keep", "1", "--reason", "we asked around"]).ok();
     ada.start_here();
-    until_within(PATIENCE, "the card is settled everywhere", || {
+    until_within(TEST_TIMEOUT, "the card is settled everywhere", || {
         [&ada, &bob, &eve].iter().all(|laptop| cards(laptop).is_empty())
     });
     let settled = eve.set();
-    until_within(PATIENCE, "all have the same", || [&ada, &bob].iter().all(|laptop| laptop.set() == settled));
+    until_within(TEST_TIMEOUT, "all have the same", || [&ada, &bob].iter().all(|laptop| laptop.set() == settled));
     for laptop in [&mut ada, &mut bob, &mut eve] {
         assert_eq!(laptop.status()["teams"][0]["quarantined"], 0);
         assert_well(laptop);

@@ -16,7 +16,7 @@ fn names(home: &TestHome) -> Vec<String> {
     names
 }
 
-/// What a home says in which the file is the store.
+/// The error in a home whose store is replaced by these bytes.
 fn restored(home: &TestHome, bytes: &[u8]) -> String {
     fs::write(home.paths().store(), bytes).unwrap();
     let _daemon = home.daemon();

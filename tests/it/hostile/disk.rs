@@ -4,7 +4,7 @@ use std::{fs, process::Command, time::Instant};
 
 use ergo::config::StoreLock;
 
-use crate::support::{Output, PATIENCE, SmallDisk, TestHome};
+use crate::support::{Output, SmallDisk, TEST_TIMEOUT, TestHome};
 
 /// Runs a test in a home on a small file system in memory, with a daemon that logs each request. Skips it if this user
 /// may not mount one.
@@ -55,7 +55,7 @@ fn a_full_disk_costs_the_writes_that_do_not_fit_and_nothing_else() {
         remember(home, "The cache holds 512 entries.").ok();
         let pid = home.record().pid;
         let ballast = disk.fill();
-        // What the store's files still have room for is stored.
+        // A write that still fits into the store's files is stored.
         let stored = until_reported_full(home);
         for number in 1_000..1_060 {
             assert_reported_full(&remember(home, &format!("Queue {number} holds {number} messages.")));
@@ -96,7 +96,7 @@ fn a_start_on_a_full_disk_says_so_and_leaves_no_process() {
             let refused = home.run(["daemon", "start"]);
             assert_ne!(refused.code, Some(0), "{refused:?}");
             assert!(refused.stderr.contains("is full, make room on it"), "{refused:?}");
-            assert!(begin.elapsed() < PATIENCE);
+            assert!(begin.elapsed() < TEST_TIMEOUT);
         }
         assert_eq!(StoreLock::owner(&home.paths()), None, "no process holds the store");
         let left = processes_of(home);

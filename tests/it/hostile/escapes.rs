@@ -430,7 +430,7 @@ fn the_app_draws_no_escape_bytes_of_others() {
     }
 }
 
-/// What was drawn, without the sequences by which it is drawn: `CSI … letter`.
+/// The drawn text, without the control sequences `CSI … letter`.
 fn without_csi(drawn: &str) -> String {
     let mut out = String::new();
     let mut rest = drawn;

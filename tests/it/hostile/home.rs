@@ -12,7 +12,7 @@ fn set(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// The daemon, a client that would start one, and the doctor each refuse, and say all of this.
+/// Asserts that the daemon, a client that would start one, and the doctor each refuse with all of these texts.
 #[track_caller]
 fn each_refuses(home: &TestHome, says: &[&str]) {
     let both_streams = |output: &Output| format!("{}{}", output.stdout, output.stderr);

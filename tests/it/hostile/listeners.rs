@@ -10,16 +10,16 @@ use std::{
 };
 
 use crate::support::{
-    PATIENCE, TestHome, block_on, fact, until,
+    TEST_TIMEOUT, TestHome, block_on, fact, until,
     wire::{self, request},
 };
 
-/// What is fewer than the connections below, and more than the daemon needs for itself.
+/// The limit of open files: fewer than the connections below, and more than the daemon itself needs.
 const DESCRIPTORS: u32 = 224;
 
 const CONNECTIONS: usize = 300;
 
-/// Where the daemon listens for clients of cogito-ergo.
+/// The address at which the daemon serves clients of cogito-ergo.
 fn cogito(home: &TestHome) -> SocketAddr {
     let log = home.log();
     let line = log.lines().find(|line| line.contains("listening for clients of cogito-ergo")).expect(&log);
@@ -130,7 +130,7 @@ fn event_streams_over_tcp_leave_room_for_calls() {
     let token = fs::read_to_string(home.paths().token()).unwrap().trim().to_owned();
     let connect = || {
         let stream = TcpStream::connect(&address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         stream
     };
     let paths = ["/events", "/agents/present?agent=x"];
@@ -162,7 +162,7 @@ fn event_streams_over_the_socket_leave_room_for_calls() {
     let socket = home.paths().socket.clone();
     let connect = || {
         let stream = UnixStream::connect(&socket).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         stream
     };
     let paths = ["/events", "/agents/present?agent=x"];

@@ -23,7 +23,7 @@ pub(super) const CONFIG: &str = "who = \"bob\"\n[daemon]\ntcp = false\n[models]\
 /// CSI, OSC 52, OSC 8, BEL, a C1 CSI, carriage return, line break, backspace, DEL, bidi override and isolate, zero-width space, a tag.
 pub(super) const EVIL: &str = "\u{1b}[31m\u{1b}]52;c;eA==\u{7}\u{1b}]8;;x\u{1b}\\\u{9b}2J\r\n\u{8}\u{7f}\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}";
 
-/// Where the hostile peer writes: a scope's names may hold no control characters even in an event.
+/// The scope of the hostile peer. Even in an event its names may hold no control characters.
 const PLACE: [&str; 2] = ["ac\u{202e}me", "a\u{200b}pi"];
 
 pub(super) fn evil(word: &str) -> String {

@@ -1,11 +1,11 @@
-//! No file that somebody names is opened past `files`.
+//! Checks that files named by a user or a peer are opened only through `files`.
 
 use std::{fs, path::Path};
 
 /// Ways to read a file without a limit, or to wait for a pipe.
 const OPENING: [&str; 3] = ["fs::read(", "fs::read_to_string(", "File::open("];
 
-/// Where that is done on purpose: file, why.
+/// Places where that is done on purpose: file, reason.
 const OWN: &[(&str, &str)] = &[
     ("src/client/injected.rs", "this machine's state"),
     ("src/client/launch.rs", "the end of the daemon's log"),

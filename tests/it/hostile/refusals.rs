@@ -1,4 +1,4 @@
-//! What is refused before it is looked at, and that its sender gets to read why.
+//! Requests that are refused before they are parsed, and whose sender can read the reason.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::support::{
-    Daemon, PATIENCE, TestHome,
+    Daemon, TEST_TIMEOUT, TestHome,
     wire::{self, Answer, request},
 };
 
@@ -109,7 +109,7 @@ fn who_writes_a_body_gets_to_read_why_it_is_refused() {
     let body = vec![b' '; 12 * 1024 * 1024];
     let tcp = || {
         let stream = TcpStream::connect(&daemon.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         stream
     };
     let json = "Content-Type: application/json";
@@ -127,7 +127,7 @@ fn who_writes_a_body_gets_to_read_why_it_is_refused() {
     }
     let socket = || {
         let stream = UnixStream::connect(daemon.home.paths().socket).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         stream
     };
     for (status, method, path) in

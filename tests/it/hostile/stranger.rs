@@ -7,9 +7,9 @@ use std::{
     thread,
 };
 
-use crate::support::PATIENCE;
+use crate::support::TEST_TIMEOUT;
 
-/// Listens, answers every request with an empty JSON object, and keeps what it was sent.
+/// A server that answers every request with an empty JSON object, and records what it receives.
 pub(super) struct Stranger {
     pub(super) address: SocketAddr,
     heard: Arc<Mutex<String>>,
@@ -47,7 +47,7 @@ impl Stranger {
 }
 
 fn listen(mut stream: TcpStream, kept: &Mutex<String>) -> Option<()> {
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).ok()?;
     let (mut head, mut piece) = (String::new(), [0; 4096]);
     while !head.contains("\r\n\r\n") {
         let length = stream.read(&mut piece).ok().filter(|length| *length > 0)?;

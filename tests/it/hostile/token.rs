@@ -41,7 +41,7 @@ fn run(home: &TestHome, args: &[&str], url: &str, env: &[(&str, &str)]) -> Outpu
 
 fn finish(command: &mut Command, input: &str) -> Output {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // One that does not read what it is told ends before it is told.
+    // The program may end before it has read its input.
     let _gone = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -79,7 +79,7 @@ fn no_client_tells_a_stranger_the_homes_token() {
     assert!(refusal.contains("ERGO_API_TOKEN"), "{refusal}");
     assert_eq!(stranger.heard(), "", "nothing is sent to one for whom there is no token");
 
-    // The stranger hears what it is meant to hear, so that its silence above says something.
+    // The stranger does receive other requests, so the missing ones above are meaningful.
     run(&home, &["claims"], &url, &[("ERGO_API_TOKEN", "meant-for-it")]);
     let heard = stranger.heard();
     assert!(heard.to_lowercase().contains("authorization: bearer meant-for-it") && !heard.contains(&token), "{heard}");

@@ -44,7 +44,7 @@ fn a_worker_that_hangs_costs_its_callers_their_deadline_and_is_replaced() {
     signal(first, Signal::STOP);
     let error = pool.embed(&texts(&["b"]), Call::foreground(Duration::from_millis(50))).unwrap_err();
     assert!(error.to_string().contains("within 50 ms"), "{error}");
-    // Whoever can wait is served by another process.
+    // A caller that can wait is served by another process.
     assert!(pool.embed(&texts(&["c"]), LONG).is_ok());
     let info = pool.info();
     assert_ne!(pool.workers()[0].pid, Some(first));

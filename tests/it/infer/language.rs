@@ -1,4 +1,4 @@
-//! The language model: a tiny one that is made here, and SmolLM2 where the tester has it.
+//! The language model: a tiny one that is made here, and SmolLM2 if the tester has it.
 
 use std::time::Instant;
 

@@ -31,7 +31,7 @@ fn whatever_the_model_thinks_its_answer_is_a_norm_of_the_grammar() {
         let stance = stance.and_then(|stance| serde_json::from_value::<Modality>(stance.into()).ok());
         assert!(stance.is_some() && answer.contains("\", \"subject\": "), "{answer}");
         assert!(serde_json::from_str::<serde_json::Value>(&answer).is_ok() || answer.len() >= 400, "{answer}");
-        // An answer that was cut is none.
+        // A truncated answer is no norm.
         let cut = pool.generate(&prompt, GRAMMAR, 9, LONG).unwrap();
         assert!(Reading::parse(&cut).is_err(), "{cut}");
     }

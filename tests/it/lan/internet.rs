@@ -1,4 +1,4 @@
-//! `sync.mode = "internet"`, in networks that lead nowhere: what it would contact.
+//! `sync.mode = "internet"` in networks without a way out: the addresses that it would contact.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn with_a_relay_of_ones_own_members_meet_and_nobody_else_is_contacted() {
     }
     let Some(watch) = Watch::begin(&places[0]) else { return };
     let settings = format!("mode = \"internet\"\nrelay = \"https://{RELAY}:8443\"\n");
-    let (mut ada, mut bob) = (Laptop::off_with("ada", &settings), Laptop::off_with("bob", &settings));
+    let (mut ada, mut bob) = (Laptop::offline_with("ada", &settings), Laptop::offline_with("bob", &settings));
     make_a_team(&places, &mut ada, &mut bob);
     assert_eq!(ada.status()["mode"], "internet");
     watch.further(3, "the relay is asked for", |sent| sent.to == RELAY);
@@ -56,11 +56,11 @@ fn with_a_relay_of_ones_own_members_meet_and_nobody_else_is_contacted() {
 fn without_one_doctor_lists_whose_relays_and_directory_are_used() {
     let Some(mut network) = Network::new("internet mode as it comes") else { return };
     let (here, there) = (network.plugged(), network.plugged());
-    let (mut ada, mut bob) = (Laptop::off_with("ada", "mode = \"internet\"\n"), Laptop::off_with("bob", ""));
+    let (mut ada, mut bob) = (Laptop::offline_with("ada", "mode = \"internet\"\n"), Laptop::offline_with("bob", ""));
     ada.start_in(&here);
     bob.start_in(&there);
-    ada.found();
-    ada.takes_in(&bob, &[]);
+    ada.create_team();
+    ada.admit(&bob, &[]);
     until("they are level", || ada.level_with(1));
     let stdout = ada.run(&["doctor"]).stdout;
     for listed in ["https://dns.iroh.link/pkarr (directory", "(relay", "name servers of this machine (names"] {

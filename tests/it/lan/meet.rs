@@ -30,15 +30,15 @@ fn cards(laptop: &Laptop) -> Vec<CardId> {
 
 /// Laptops of one team that do not know each other's addresses; their daemons do not run.
 fn team<const N: usize>(names: [&'static str; N]) -> [Laptop; N] {
-    let mut laptops = names.map(Laptop::off);
+    let mut laptops = names.map(Laptop::offline);
     for laptop in &mut laptops {
-        laptop.start_here_unseen();
+        laptop.start_here_without_sync();
     }
     let (first, others) = laptops.split_first().unwrap();
     first.remember("Deploys run only on green CI.");
-    first.found();
+    first.create_team();
     for other in others {
-        first.takes_in_by_file(other);
+        first.admit_by_file(other);
     }
     for laptop in &mut laptops {
         laptop.stop();

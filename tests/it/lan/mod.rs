@@ -1,6 +1,7 @@
-//! Real daemons in networks that the test makes: they find each other by mDNS alone, and send nothing else beyond.
+//! Real daemons in networks that the test creates: they find each other by mDNS alone, and send nothing else beyond
+//! their network.
 //!
-//! Where this machine lets nobody make network namespaces, these tests say so and are skipped.
+//! If this machine does not allow network namespaces, these tests print that and are skipped.
 
 mod internet;
 mod meet;
@@ -14,8 +15,8 @@ fn make_a_team(places: &[Place; 2], ada: &mut Laptop, bob: &mut Laptop) {
     ada.start_in(&places[0]);
     bob.start_in(&places[1]);
     ada.remember("Deploys run only on green CI.");
-    ada.found();
-    ada.takes_in(bob, &[]);
+    ada.create_team();
+    ada.admit(bob, &[]);
     until("bob has it", || bob.knows("Deploys run only on green CI."));
     bob.remember("Logs are kept for thirty days.");
     until("ada has it", || ada.knows("Logs are kept for thirty days."));

@@ -14,7 +14,7 @@ fn until_there_is_somebody_to_talk_to_no_network_socket_is_open() {
     let none = BTreeSet::new();
     assert_eq!(network_sockets(ada.pid()), none, "no team");
     ada.remember("Deploys run only on green CI.");
-    ada.found();
+    ada.create_team();
     assert_eq!(network_sockets(ada.pid()), none, "a team of one has nobody to talk to");
     ada.ticket(&[]);
     let open = network_sockets(ada.pid());
@@ -30,7 +30,7 @@ fn on_a_lan_nothing_is_sent_but_mdns_and_quic_to_members() {
     let places = [network.plugged(), network.plugged()];
     places.iter().for_each(crate::support::network::Place::leak);
     let Some(watch) = Watch::begin(&places[0]) else { return };
-    let (mut ada, mut bob) = (Laptop::off("ada"), Laptop::off("bob"));
+    let (mut ada, mut bob) = (Laptop::offline("ada"), Laptop::offline("bob"));
     make_a_team(&places, &mut ada, &mut bob);
     let there: BTreeSet<u16> = bob.status()["addresses"]
         .as_array()

@@ -67,7 +67,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Begins; `None`, and a reason printed, where nothing can be seen on this machine.
+    /// Starts the capture; prints the reason and returns `None` if this machine does not allow it.
     pub(super) fn begin(place: &Place) -> Option<Self> {
         let mut command = Command::new("python3");
         command.args(["-c", SCRIPT]);
@@ -96,7 +96,7 @@ impl Watch {
         self.seen.lock().unwrap().iter().filter(|sent| which(sent)).count()
     }
 
-    /// Waits until so many more of such packets were sent.
+    /// Waits until this many more such packets were sent.
     #[track_caller]
     pub(super) fn further(&self, count: usize, what: &str, which: impl Fn(&Sent) -> bool) {
         let before = self.count(&which);
@@ -104,7 +104,7 @@ impl Watch {
         println!("{count} times, {what}: {took:?}");
     }
 
-    /// What was sent since it began.
+    /// Returns the packets that were sent since the start.
     pub(super) fn end(mut self) -> Vec<Sent> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

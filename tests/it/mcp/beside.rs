@@ -35,7 +35,7 @@ fn an_exception_says_which_side_is_the_rule_and_why() {
     let rule = remember(&mut client, RULE, "Red is for alarms.");
     let refused = client.tool("ergo_remember", json!({"statement": ODD, "reason": "It is seen from afar."}));
     let way = refused["ways_to_continue"].as_array().unwrap().iter().find(|way| way["way"] == "exception").unwrap();
-    // The way on is a call that can be made with what it names.
+    // The suggested next step is a call that can be made as it stands.
     let forced = client.tool(
         "ergo_remember",
         json!({"statement": ODD, "reason": "It is seen from afar.", "force_exception": "For the audit week.",

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, TestHome};
+use crate::support::{TEST_TIMEOUT, TestHome};
 
 /// The protocol's versions that the program must speak, the current one first.
 pub(crate) const CURRENT: &str = "2026-07-28";
@@ -19,7 +19,7 @@ pub(crate) struct McpClient {
     input: Option<ChildStdin>,
     lines: Receiver<Value>,
     next: i64,
-    /// What goes into `_meta` of every request, by the current protocol.
+    /// The `_meta` of every request of the current protocol.
     meta: Option<Value>,
 }
 
@@ -29,7 +29,7 @@ impl McpClient {
         Self::by(home.command([&["mcp"], args].concat()))
     }
 
-    /// [`McpClient::start`] by a command that may say more.
+    /// [`McpClient::start`] with a prepared command.
     pub(crate) fn by(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();
@@ -88,7 +88,7 @@ impl McpClient {
     /// Returns the next message.
     #[track_caller]
     pub(crate) fn hear(&mut self) -> Value {
-        match self.lines.recv_timeout(PATIENCE) {
+        match self.lines.recv_timeout(TEST_TIMEOUT) {
             Ok(value) => {
                 assert_eq!(value["jsonrpc"], "2.0", "not JSON-RPC on stdout: {value}");
                 value
@@ -147,7 +147,7 @@ impl McpClient {
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
-    /// Closes its input, and gives the exit code and what it said on stderr.
+    /// Closes the input. Returns the exit code and the standard error output.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         self.input.take();
         let mut text = String::new();

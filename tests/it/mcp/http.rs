@@ -54,7 +54,7 @@ fn each_request_stands_alone_and_says_its_scope() {
     let known = call("ergo_recall", json!({"query": "tabs", "scope": "acme/web"}));
     assert_eq!(known["structuredContent"]["claims"][0]["by"], "web", "{known}");
 
-    // Nobody holds a session: who asked lately is here, once, by its name. What said no name is an agent.
+    // There are no sessions: a client that called lately is listed once, by its name, or as an agent if it gave none.
     let connected = || {
         let listed = home.run(["agents", "--json"]).ok().json();
         let mut names: Vec<_> =

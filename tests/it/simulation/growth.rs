@@ -57,7 +57,7 @@ struct Row {
     all: Convergence,
     /// One more claim on one device.
     news: Convergence,
-    /// Everything, where at first a device knows only who joined before it: it talks to no other.
+    /// All events, if at first each device knows only those that joined before it and talks to no other.
     strangers: Convergence,
 }
 
@@ -96,7 +96,7 @@ impl GrowingTeam {
         self.peers[one].act("api", decision(&format!("subject-{one}-{n}"), "on"));
     }
 
-    /// What a device has of the team's events.
+    /// The events of the team that a device has.
     fn holding(&self, peer: &Peer) -> Vec<(usize, SetDigest)> {
         let roster = peer.roster(self.team).unwrap();
         [roster.scope(), &scope("api")].map(|scope| peer.set(self.team, scope)).to_vec()

@@ -34,7 +34,7 @@ impl World {
         for one in &circle {
             assert_eq!(self.peers[*one].roster(self.team).as_ref(), Some(&roster), "{}", self.peers[*one].name());
         }
-        // What nobody who is left had cannot be expected: whoever wrote it went back to an old copy since.
+        // An event that no remaining device had is not expected: its author has gone back to an old copy since.
         let mut had = Accepted::new();
         for (scope, events) in circle.iter().flat_map(|one| &before[*one]) {
             had.entry(scope.clone()).or_default().extend(events);
@@ -54,7 +54,7 @@ impl World {
         self.assert_same_meaning(&circle, &roster);
     }
 
-    /// What somebody had, of devices that nobody ever restricted, everybody has.
+    /// Asserts that every event that a remaining device had, of authors who were never restricted, is on all devices.
     fn assert_nothing_lost(&self, roster: &Roster, scope: &Scope, events: &BTreeMap<EventId, DeviceId>, reader: &Peer) {
         let free: BTreeSet<DeviceId> = self
             .peers

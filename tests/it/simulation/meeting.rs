@@ -48,7 +48,7 @@ impl Station {
     }
 }
 
-/// The places where devices of a world meet.
+/// The sessions between the devices of a world.
 pub(super) struct Meetings {
     runtime: Runtime,
     stations: Vec<Option<Station>>,
@@ -78,7 +78,8 @@ impl Meetings {
         self.runtime.block_on(eventually(&what, async || !peer.is_shared()));
     }
 
-    /// Two meet: until neither has more to say, or so many frames have gone through and the connection is cut.
+    /// Runs a session of two devices until neither has more to send, or until this many frames have passed and the
+    /// connection is cut.
     pub(super) fn meet(&mut self, a: &Peer, b: &Peer, team: EventId, frames: usize) {
         self.meet_over(a, b, team, || {
             let (one, other, _) = nodes::pipe(frames);
@@ -110,7 +111,7 @@ impl Meetings {
             }
             let [x, y] = sides;
             drop((x.end().await, y.end().await));
-            // What came plain stands in no document yet.
+            // Events that came without a document are in no document yet.
             for context in &contexts {
                 index::flush(context, team).await.unwrap();
             }

@@ -43,7 +43,7 @@ pub(super) struct Peer {
     ops: u64,
     /// Whether it has an old copy of its store.
     pub(super) copied: bool,
-    /// It was a reader for a while: what it wrote then stays with it.
+    /// Whether it was a reader for a while, so that its events of that time stay on it alone.
     pub(super) demoted: bool,
 }
 
@@ -187,7 +187,7 @@ impl Peer {
         })
     }
 
-    /// Events whose words it lacks though nothing that it has says why.
+    /// Events whose bodies it lacks although none of its events explains that.
     pub(super) fn missing_bodies(&self, team: EventId, scope: &Scope) -> Vec<EventId> {
         self.read(|reader| reader.missing_bodies(&team, scope, None, 1_000))
     }

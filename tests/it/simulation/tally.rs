@@ -1,6 +1,6 @@
 //! Counts the events of simulations. A simulation in which a kind of event never happens proves nothing about it.
 
-/// What happened, over all seeds.
+/// The counts of events over all seeds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) writes: u64,

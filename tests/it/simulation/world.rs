@@ -37,14 +37,14 @@ pub(super) struct World {
     parts: Vec<usize>,
     /// Bundle files that were made and not imported yet.
     files: Vec<Vec<u8>>,
-    /// Events whose bodies must be nowhere in the end, if the redaction counts.
+    /// Events whose bodies must be on no device in the end, if the redaction counts.
     pub(super) redactions: BTreeSet<EventId>,
     pub(super) tally: Tally,
-    /// Where devices meet by their documents, in a world where they do; else events go from store to store.
+    /// The sessions by documents, in a world that has them; otherwise events go from store to store.
     meetings: Option<Meetings>,
 }
 
-/// What a device has of each scope, and how many events wait.
+/// The events that a device has of each scope, and the number of its waiting events.
 type Holding = (Vec<(Scope, usize, SetDigest)>, usize);
 
 impl World {
@@ -53,7 +53,7 @@ impl World {
         // In memory if there is such a file system, since the disk is not under test here.
         let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let mut founder = Peer::new(1, home.path(), 0);
-        // What was there before the team comes into it.
+        // Claims from before the team come into it.
         founder.act("api", decision("port", "80"));
         founder.act("ops", fact("region", "north", []));
         let name = founder.name();
@@ -161,7 +161,7 @@ impl World {
     fn write(&mut self, one: usize) {
         let place = if self.random.percent(80) { "api" } else { "ops" };
         let peer = &self.peers[one];
-        // Whoever knows that nobody takes it does not write.
+        // A device that knows that its events are not accepted does not write.
         if !peer.roster(self.team).is_some_and(|roster| roster.may_write(&peer.device(), &scope(place))) {
             return;
         }
@@ -224,7 +224,7 @@ impl World {
         }
     }
 
-    /// Two meet by their documents; the connection is cut after so many frames.
+    /// Runs a session by documents; the connection is cut after this many frames.
     fn talk(&mut self, one: usize, other: usize, frames: usize) {
         let team = self.team;
         let (a, b) = (&self.peers[one], &self.peers[other]);
@@ -244,7 +244,8 @@ impl World {
         }
     }
 
-    /// One takes from another what it lacks, if both find the other in the team. Answers whether something was new.
+    /// Transfers the events that one device lacks from another, if each is in the team for the other. Returns whether
+    /// any was new.
     fn pull(&mut self, to: usize, from: usize, faults: bool) -> bool {
         let team = self.team;
         let mut news = false;
@@ -305,7 +306,7 @@ impl World {
         pages
     }
 
-    /// A file is made for somebody, or for all, and left lying.
+    /// Exports a file for one device, or for all, which is imported later.
     fn leave_file(&mut self, one: usize) {
         if !self.peers[one].is_in(self.team) {
             return;
@@ -366,7 +367,7 @@ impl World {
         }
     }
 
-    /// An admin takes another device out: what it wrote later than the admin knows does not count.
+    /// Revokes a device: what it wrote later than the admin knows does not count.
     fn revoke(&mut self, one: usize) {
         let other = self.random.below(self.peers.len());
         if other == one || !self.is_admin(one) || self.members(one) < 4 {
@@ -402,7 +403,7 @@ impl World {
         roster.members().filter(|member| roster.is_member(&member.device)).count()
     }
 
-    /// What a device has of every scope, as far as the team takes it.
+    /// The events of every scope that a device has and the team accepts.
     fn accepted_at(&self, peer: &Peer) -> Accepted {
         let events = |scope: &Scope| {
             peer.everything(self.team, scope).iter().map(|event| (event.id, event.header.author)).collect()
@@ -410,7 +411,7 @@ impl World {
         peer.scopes(self.team).into_iter().map(|scope| (scope.clone(), events(&scope))).collect()
     }
 
-    /// What each device has of each scope, quarantine included.
+    /// The events of each device by scope, quarantine included.
     fn everything_there(&self) -> Vec<Holding> {
         let of = |peer: &Peer| {
             let set = |scope: Scope| {

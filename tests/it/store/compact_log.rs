@@ -74,7 +74,7 @@ fn what_was_seen_and_chunks_that_are_gone_leave_and_all_else_stays() {
     assert_eq!(compact(&mut fixture, LATER), [forced, looked, old, out]);
     let left = ids(&fixture);
     assert!([claim, waits, new, end].iter().all(|id| left.contains(id)));
-    // The chain goes on where it was.
+    // The chain continues where it was.
     let next = notice(&mut fixture, local::RETRACTED, claim);
     let last = fixture.events().into_iter().find(|event| event.id == next).unwrap();
     assert_eq!((last.header.seq, last.header.prev), (7, Some(end)));

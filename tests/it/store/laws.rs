@@ -276,7 +276,7 @@ impl History {
     }
 }
 
-/// What differs between two projections: short enough to read.
+/// The differences between two projections, short enough to read.
 fn difference(ours: &Projection, theirs: &Projection) -> Vec<String> {
     let mut found = Vec::new();
     for id in ours.claims.keys().chain(theirs.claims.keys()) {

@@ -220,7 +220,7 @@ fn a_refused_new_claim_waits_on_one_card_however_often_it_is_tried() {
     assert_eq!(f.store.reader().new_claim(&new_claim).unwrap().unwrap().statement, "port must be 81");
     assert_eq!(f.store.reader().find_card(&new_claim.short()).unwrap(), Lookup::One(cards[0].id));
     assert!(f.store.reader().claim(&new_claim).unwrap().is_none(), "it is no claim");
-    // What opposed it goes: the card stays, and says that nothing stands in the way.
+    // The opposing claim goes: the card stays, and says that nothing stands in the way.
     f.act(vec![on(EventKind::Retract, &[a], "x"), on(EventKind::Retract, &[b], "x")]);
     assert!(open_cards(&f)[0].moot);
 }

@@ -19,10 +19,10 @@ pub trait Peer {
     fn change(&mut self, team: Option<EventId>, change: RosterChange) -> (EventId, SyncImported);
     fn found(&mut self) -> EventId;
     fn adopt(&mut self, team: EventId, place: &str);
-    fn let_in(&mut self, team: EventId, other: &Fixture, role: Role);
+    fn admit(&mut self, team: EventId, other: &Fixture, role: Role);
     fn join(&mut self, team: EventId, other: &Fixture) -> SyncImported;
     fn take(&mut self, team: EventId, events: Vec<SignedEvent>) -> SyncImported;
-    /// Takes from another store what it has in every scope and this one lacks.
+    /// Imports all events that another store has in any scope and this one lacks.
     fn pull(&mut self, team: EventId, from: &Fixture) -> SyncImported;
     fn shared(&self, team: EventId, place: &str) -> (usize, SetDigest);
     fn roster_events(&self, team: EventId) -> Vec<SignedEvent>;
@@ -56,7 +56,7 @@ impl Peer for Fixture {
         self.change(Some(team), RosterChange::Adopt { scope: scope(place), identity: None, heads });
     }
 
-    fn let_in(&mut self, team: EventId, other: &Fixture, role: Role) {
+    fn admit(&mut self, team: EventId, other: &Fixture, role: Role) {
         let grant = Grant { role, scopes: Granted::All };
         let (person, name) = ("bob".into(), "bob-laptop".into());
         self.change(Some(team), RosterChange::Add { device: other.device(), person, name, grant });
@@ -114,7 +114,7 @@ pub fn pair() -> (Fixture, Fixture, EventId) {
     a.add(decision("port", "80"));
     let team = a.found();
     a.adopt(team, "api");
-    a.let_in(team, &b, Role::Writer);
+    a.admit(team, &b, Role::Writer);
     b.join(team, &a);
     b.pull(team, &a);
     (a, b, team)
@@ -188,7 +188,7 @@ fn a_scope_of_another_identity_gets_another_name_here() {
     let team = a.found();
     let heads = a.store.reader().heads_of(&scope("api")).unwrap();
     a.change(Some(team), RosterChange::Adopt { scope: scope("api"), identity: Some("git@a".into()), heads });
-    a.let_in(team, &b, Role::Writer);
+    a.admit(team, &b, Role::Writer);
     b.join(team, &a);
     b.pull(team, &a);
     let rows = b.store.reader().team_scopes(&team).unwrap();
@@ -268,7 +268,7 @@ fn a_promotion_lets_in_what_was_refused_for_the_role() {
 fn what_a_revoked_device_wrote_after_the_cut_leaves_whatever_the_order() {
     let (mut a, mut b, team) = pair();
     let mut c = Fixture::of(3);
-    a.let_in(team, &c, Role::Writer);
+    a.admit(team, &c, Role::Writer);
     c.join(team, &a);
     let kept = b.add(decision("log", "json"));
     a.pull(team, &b);
@@ -307,7 +307,7 @@ fn what_a_revoked_device_wrote_after_the_cut_leaves_whatever_the_order() {
     assert_eq!(b.store.reader().claim(&after).unwrap().unwrap().team, None);
     assert_eq!(b.store.reader().team_of(&scope("api")).unwrap(), None);
     // Let in again, it is taken whole.
-    a.let_in(team, &b, Role::Writer);
+    a.admit(team, &b, Role::Writer);
     assert_eq!(a.store.reader().quarantined_count(&team).unwrap(), 0);
     b.pull(team, &a);
     a.pull(team, &b);
@@ -328,7 +328,7 @@ fn a_side_chain_below_the_cut_is_refused_in_either_order() {
         let body = forged.body.take().unwrap();
         let forged = SignedEvent::sign(forged.header, body, &key(2)).unwrap();
         let mut c = Fixture::of(3);
-        a.let_in(team, &c, Role::Writer);
+        a.admit(team, &c, Role::Writer);
         a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts });
         c.join(team, &a);
         if forged_first {
@@ -374,13 +374,13 @@ fn a_redaction_reaches_the_log_and_the_quarantine_of_everyone() {
     a.pull(team, &b);
     // The same words wait in quarantine elsewhere.
     let mut c = Fixture::of(3);
-    a.let_in(team, &c, Role::Writer);
+    a.admit(team, &c, Role::Writer);
     a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts: vec![] });
     c.join(team, &a);
     assert_eq!(c.take(team, b.events()).quarantined, [(secret, Refusal::AfterCut)]);
     assert!(c.store.reader().quarantined(&team, 9, 0).unwrap()[0].event.body.is_some());
     let mut d = Fixture::of(4);
-    a.let_in(team, &d, Role::Writer);
+    a.admit(team, &d, Role::Writer);
     d.join(team, &a);
     d.act(vec![on(EventKind::Redact, &[secret], "a secret")]);
     for f in [&mut a, &mut c] {

@@ -43,10 +43,10 @@ impl World {
         actors[0].adopt(team, "api");
         let (first, others) = actors.split_at_mut(1);
         for other in others.iter() {
-            first[0].let_in(team, other, Role::Writer);
+            first[0].admit(team, other, Role::Writer);
         }
         for observer in observers {
-            first[0].let_in(team, observer, Role::Writer);
+            first[0].admit(team, observer, Role::Writer);
         }
         for other in others {
             other.join(team, &first[0]);
@@ -169,7 +169,7 @@ proptest! {
         prop_assert_eq!(ours.vector(&team, &scope("api")).unwrap(), theirs.vector(&team, &scope("api")).unwrap());
         prop_assert_eq!(ours.projection().unwrap(), theirs.projection().unwrap());
         prop_assert_eq!(d.store.check().unwrap().problems, Vec::<String>::new());
-        // What was taken back event by event is what a rebuild makes of the events that are left.
+        // Withdrawing events one by one gives the same as a rebuild from the remaining events.
         for store in [&mut d, &mut e] {
             let before = seen(store);
             store.store.rebuild().unwrap();
@@ -183,7 +183,7 @@ fn a_device_that_joins_with_its_clock_far_behind_has_the_whole_roster_in_its_log
     let (mut a, mut b) = (Fixture::of(1), Fixture::of(2));
     let team = a.found();
     a.adopt(team, "api");
-    a.let_in(team, &b, Role::Writer);
+    a.admit(team, &b, Role::Writer);
     a.add(decision("port", "80"));
     // Its clock is at the beginning of time: whatever anybody wrote lies ahead of it.
     b.store.join_team(team, &a.roster_events(team), Some(a.device()), 1).unwrap();

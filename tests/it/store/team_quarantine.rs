@@ -90,7 +90,7 @@ fn change_ahead(f: &mut Fixture, team: EventId, change: RosterChange) {
 fn a_revocation_dated_far_ahead_counts_in_the_log_at_once() {
     let (mut a, mut b, team) = pair();
     let mut c = Fixture::of(3);
-    a.let_in(team, &c, Role::Writer);
+    a.admit(team, &c, Role::Writer);
     c.join(team, &a);
     for out in [c.device(), b.device()] {
         let cuts = a.store.reader().cuts_of(&team, &out).unwrap();

@@ -45,12 +45,12 @@ impl Laptop {
     }
 
     /// In a network of its own, with the usual settings; its daemon does not run yet.
-    pub(crate) fn off(who: &'static str) -> Self {
-        Self::off_with(who, "")
+    pub(crate) fn offline(who: &'static str) -> Self {
+        Self::offline_with(who, "")
     }
 
-    /// [`Laptop::off`] with more settings of sync.
-    pub(crate) fn off_with(who: &'static str, sync: &str) -> Self {
+    /// [`Laptop::offline`] with more settings of sync.
+    pub(crate) fn offline_with(who: &'static str, sync: &str) -> Self {
         Self { home: TestHome::with_config(&format!("who = \"{who}\"\n{USUAL}{sync}")), daemon: None, who }
     }
 
@@ -60,7 +60,7 @@ impl Laptop {
     }
 
     /// Starts the daemon here with sync switched off, so that nothing is sent into the tester's own network.
-    pub(crate) fn start_here_unseen(&mut self) {
+    pub(crate) fn start_here_without_sync(&mut self) {
         let config = self.home.paths().config;
         let usual = std::fs::read_to_string(&config).unwrap();
         std::fs::write(&config, format!("{usual}mode = \"off\"\n")).unwrap();
@@ -119,7 +119,7 @@ impl Laptop {
         answer["claim_id"].as_str().unwrap().to_owned()
     }
 
-    /// Whether a claim of `acme/api` says this. Asked of the daemon itself: tests wait for it, and ask often.
+    /// Whether `acme/api` has a claim with this statement. Asks the daemon directly, since tests poll this.
     #[track_caller]
     pub(crate) fn knows(&self, statement: &str) -> bool {
         let query = ClaimsQuery {
@@ -133,7 +133,7 @@ impl Laptop {
     }
 
     /// Makes a team that shares `acme/api`.
-    pub(crate) fn found(&self) {
+    pub(crate) fn create_team(&self) {
         let made = self.json(&["sync", "create", "platform", "--device", &self.name()]);
         assert_eq!(made["scopes"].as_array().unwrap().len(), 1, "the flag for the scope names what is shared: {made}");
     }
@@ -144,14 +144,14 @@ impl Laptop {
     }
 
     /// Admits the other laptop without a question.
-    pub(crate) fn takes_in(&self, other: &Laptop, more: &[&str]) {
+    pub(crate) fn admit(&self, other: &Laptop, more: &[&str]) {
         let ticket = self.ticket(&[&["--yes"], more].concat());
         let joined = other.json(&["sync", "join", &ticket, "--device", &other.name()]);
         assert_eq!(joined["state"], "joined", "{joined}");
     }
 
     /// Admits the other laptop by files, so that neither learns the other's address.
-    pub(crate) fn takes_in_by_file(&self, other: &Laptop) {
+    pub(crate) fn admit_by_file(&self, other: &Laptop) {
         let file = |name: &str| self.home.path().join(format!("{}.{name}", other.who)).to_str().unwrap().to_owned();
         let (request, grant) = (file("request"), file("grant"));
         other.json(&["sync", "request", "--out", &request, "--device", &other.name()]);
@@ -164,7 +164,7 @@ impl Laptop {
         format!("{}-laptop", self.who)
     }
 
-    /// What `ergo sync status --json` prints, from the daemon itself: tests wait for what it says, and ask often.
+    /// The output of `ergo sync status --json`. Asks the daemon directly, since tests poll this.
     #[track_caller]
     pub(crate) fn status(&self) -> Value {
         serde_json::to_value(self.sync_status()).unwrap()
@@ -175,7 +175,7 @@ impl Laptop {
         block_on(async { self.home.client().sync_status().await }).unwrap()
     }
 
-    /// Whether every one of so many peers is connected and has the same.
+    /// Whether this number of peers are connected and have the same events.
     #[track_caller]
     pub(crate) fn level_with(&self, peers: usize) -> bool {
         let status = self.sync_status();

@@ -30,7 +30,7 @@ use ergo::{
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_ergo");
 
 /// The timeout after which a test fails.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A temporary home with its configuration. Whatever daemon runs in it ends with it.
 pub(crate) struct TestHome {
@@ -193,7 +193,7 @@ impl Drop for TestHome {
 pub(crate) struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
-    /// `None` where this user may not mount one.
+    /// `None` if this user may not mount one.
     pub(crate) fn new(at: &'a Path, kilobytes: u32) -> Option<Self> {
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={kilobytes}k,mode=0700"), "tmpfs"])
@@ -287,10 +287,10 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
-/// Waits until a condition holds, checking often at first; fails after [`PATIENCE`].
+/// Waits until a condition holds, checking often at first; fails after [`TEST_TIMEOUT`].
 #[track_caller]
 pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
-    until_within(PATIENCE, what, holds);
+    until_within(TEST_TIMEOUT, what, holds);
 }
 
 /// [`until`] with a timeout of its own. Returns the time that it took.
@@ -315,7 +315,7 @@ fn time_until(patience: Duration, mut holds: impl FnMut() -> bool) -> Option<Dur
 pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let begin = Instant::now();
     while !holds().await {
-        assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}");
+        assert!(begin.elapsed() < TEST_TIMEOUT, "waited in vain until {what}");
         tokio::time::sleep(pause(begin.elapsed())).await;
     }
 }
@@ -328,7 +328,7 @@ fn pause(waited: Duration) -> Duration {
 /// Waits until a process ends; one that does not is killed.
 #[track_caller]
 pub(crate) fn await_exit(child: &mut Child, what: &str) -> ExitStatus {
-    if time_until(PATIENCE, || child.try_wait().unwrap().is_some()).is_none() {
+    if time_until(TEST_TIMEOUT, || child.try_wait().unwrap().is_some()).is_none() {
         child.kill().unwrap();
         panic!("{what} does not end");
     }

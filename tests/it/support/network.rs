@@ -130,7 +130,8 @@ impl Place {
         run(self.keeper.pid(), &format!("ip {args}"));
     }
 
-    /// Whatever is for somewhere else goes out by the interface `leak`, where it can be counted: names, relays, gateways that map ports.
+    /// Routes all packets to other networks through the interface `leak`, where they are counted: name servers, relays,
+    /// gateways that map ports.
     pub(crate) fn leak(&self) {
         self.ip_tool("link add leak type veth peer name nowhere");
         for end in ["leak", "nowhere"] {
@@ -144,7 +145,7 @@ impl Place {
         self.ip_tool("route add 224.0.0.0/24 dev eth0");
     }
 
-    /// What has gone out by an interface so far: packets.
+    /// The number of packets that an interface has sent so far.
     pub(crate) fn sent_by(&self, interface: &str) -> u64 {
         let text = fs::read_to_string(format!("/proc/{}/net/dev", self.keeper.pid())).unwrap();
         let line = text.lines().find_map(|line| line.trim().strip_prefix(interface)?.strip_prefix(':'));

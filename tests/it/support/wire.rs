@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::PATIENCE;
+use super::TEST_TIMEOUT;
 
 /// An answer, as far as one came.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub(crate) fn request(method: &str, path: &str, headers: &[&str], body: &[u8]) -
 /// Sends bytes over a Unix socket and reads the answer to its end.
 pub(crate) fn unix(socket: &Path, bytes: &[u8]) -> Option<Answer> {
     let mut stream = UnixStream::connect(socket).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     // A daemon that has heard enough may answer and close before everything is sent.
     drop(stream.write_all(bytes));
     let mut out = Vec::new();
@@ -62,7 +62,7 @@ pub(crate) fn unix(socket: &Path, bytes: &[u8]) -> Option<Answer> {
 /// Sends bytes over TCP and reads the answer to its end.
 pub(crate) fn tcp(address: &str, bytes: &[u8]) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     drop(stream.write_all(bytes));
     let mut out = Vec::new();
     drop(stream.read_to_end(&mut out));

@@ -14,7 +14,8 @@ use super::nodes::{Node, connect};
 
 const TEN_DAYS: i64 = 10 * 86_400_000;
 
-/// A session until each side has what is expected of it. Where something waits in quarantine the two never say that they have the same.
+/// Runs a session until each side has the expected events. If some are in quarantine, the two never report that they
+/// have the same.
 async fn talk(
     a: &Node,
     b: &Node,
@@ -38,7 +39,7 @@ fn is_live(view: &SessionView) -> bool {
 async fn events_dated_ten_days_ahead_are_quarantined_and_both_see_why() {
     let away = Arc::new(AtomicI64::new(0));
     let (a, b) = (Node::with_clock(71, &away), Node::new(72));
-    let team = b.found(&["api"]);
+    let team = b.create_team(&["api"]);
     b.admit(team, &a, Role::Writer, None);
     a.fact("api", "before", "dated right");
     away.store(TEN_DAYS, Ordering::Relaxed);
@@ -75,7 +76,7 @@ async fn events_dated_ten_days_ahead_are_quarantined_and_both_see_why() {
 async fn a_device_that_joins_ten_days_behind_accepts_everything_once_its_clock_is_right() {
     let away = Arc::new(AtomicI64::new(-TEN_DAYS));
     let (a, b) = (Node::new(87), Node::with_clock(88, &away));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.facts("api", "now", 5);
     a.admit(team, &b, Role::Writer, None);
     assert_eq!(b.engine.with_reader(|r| r.roster(&team)).unwrap(), a.engine.with_reader(|r| r.roster(&team)).unwrap());
@@ -97,7 +98,7 @@ async fn a_device_that_joins_ten_days_behind_accepts_everything_once_its_clock_i
 async fn a_clock_that_is_set_right_or_goes_wrong_is_noticed_in_a_running_session() {
     let away = Arc::new(AtomicI64::new(TEN_DAYS));
     let (a, b) = (Node::with_clock(85, &away), Node::new(86));
-    let team = b.found(&["api"]);
+    let team = b.create_team(&["api"]);
     b.admit(team, &a, Role::Writer, None);
     let (mut x, mut y) = connect(&a, &b, team);
     for days in [10, 0, 3] {
@@ -115,7 +116,7 @@ async fn a_clock_that_is_set_right_or_goes_wrong_is_noticed_in_a_running_session
 async fn a_clock_ten_days_behind_accepts_everything_once_it_is_right() {
     let away = Arc::new(AtomicI64::new(0));
     let (a, b) = (Node::new(73), Node::with_clock(74, &away));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     away.store(-TEN_DAYS, Ordering::Relaxed);
     a.facts("api", "now", 5);

@@ -21,7 +21,7 @@ use flate2::{Compression, write::DeflateEncoder};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex};
 
 use super::{
-    hostile::{Hand, two},
+    hostile::{ScriptedPeer, two},
     nodes::{Node, connect_cut, meet, scope},
 };
 
@@ -85,7 +85,7 @@ fn of(frames: &[(u8, usize)], kind: u8) -> usize {
 }
 
 /// Signatures, headers, salts and bodies of a node's events as one deflated stream: what `ergo-bench sync` compares with.
-fn deflated(node: &Node, team: EventId) -> usize {
+fn compressed_size(node: &Node, team: EventId) -> usize {
     let events = node.engine.with_reader(|r| r.events_after(&team, &scope("api"), &[], None, 10_000)).unwrap().events;
     let mut packed = DeflateEncoder::new(Vec::new(), Compression::default());
     for event in events {
@@ -100,7 +100,7 @@ fn deflated(node: &Node, team: EventId) -> usize {
 #[tokio::test]
 async fn a_first_sync_costs_no_more_than_its_events_deflated() {
     let (a, b, late) = (Node::new(150), Node::new(151), Node::new(152));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     a.admit(team, &late, Role::Writer, None);
     a.facts("api", "mine", 700);
@@ -108,7 +108,7 @@ async fn a_first_sync_costs_no_more_than_its_events_deflated() {
     assert_eq!(b.set(team, "api"), a.set(team, "api"));
     // Nothing is asked for, but where a change seemed to be known already.
     assert!(of(&frames, 13) >= 1 && of(&frames, 14) >= 1 && of(&frames, 5) <= 1, "{frames:?}");
-    let (wire, events) = (frames.iter().map(|(_, bytes)| bytes).sum::<usize>(), deflated(&a, team));
+    let (wire, events) = (frames.iter().map(|(_, bytes)| bytes).sum::<usize>(), compressed_size(&a, team));
     println!("{wire} bytes on the wire for {events} of events deflated");
     assert!(wire as f64 <= 1.2 * events as f64, "{wire} for {events}");
     b.assert_sound();
@@ -124,7 +124,7 @@ async fn a_first_sync_costs_no_more_than_its_events_deflated() {
 #[tokio::test]
 async fn a_peer_that_does_not_know_these_messages_gets_everything_as_before() {
     let (a, b) = (Node::new(153), Node::new(154));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     a.facts("api", "mine", 400);
     b.facts("api", "theirs", 300);
@@ -142,7 +142,7 @@ async fn a_peer_that_does_not_know_these_messages_gets_everything_as_before() {
 #[tokio::test]
 async fn a_first_sync_that_is_cut_at_any_frame_is_resumed() {
     let (a, b) = (Node::new(155), Node::new(156));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     a.facts("api", "mine", 300);
     a.flush(team).await;
@@ -181,7 +181,7 @@ fn row(node: &Node, team: EventId) -> DocumentRow {
 
 /// Acts for `bad` until it has sent all of its document in the compact encoding. Returns the entries, in order.
 async fn send_compact(
-    hand: &mut Hand,
+    scripted: &mut ScriptedPeer,
     mut fork: worker::DocumentSession,
     first: Option<Vec<u8>>,
     row: &DocumentRow,
@@ -194,9 +194,9 @@ async fn send_compact(
         turn,
         messages: vec![message.into()],
     };
-    hand.say(&Message::Doc(turn(TurnKind::First, first.unwrap()))).await;
+    scripted.send(&Message::Doc(turn(TurnKind::First, first.unwrap()))).await;
     loop {
-        let Message::Doc(answer) = hand.hear(|message| matches!(message, Message::Doc(_))).await else {
+        let Message::Doc(answer) = scripted.receive(|message| matches!(message, Message::Doc(_))).await else {
             unreachable!()
         };
         for message in answer.messages {
@@ -207,7 +207,7 @@ async fn send_compact(
                 return (compact, ids);
             }
             // It seemed that the other side had them already.
-            hand.say(&Message::Doc(next)).await;
+            scripted.send(&Message::Doc(next)).await;
         }
     }
 }
@@ -234,29 +234,33 @@ fn bodies(node: &Node, team: EventId, ids: &[EventId]) -> Vec<Option<WireBody>> 
 }
 
 /// `bad` has three facts in its document, and is about to send them.
-async fn about_to_say(good: &Node, bad: &Node, team: EventId) -> (Hand, DocumentRow, CompactDocument, Vec<EventId>) {
+async fn about_to_say(
+    good: &Node,
+    bad: &Node,
+    team: EventId,
+) -> (ScriptedPeer, DocumentRow, CompactDocument, Vec<EventId>) {
     bad.flush(team).await;
     let row = row(bad, team);
-    let mut hand = Hand::agreed(good, bad, team).await;
+    let mut scripted = ScriptedPeer::after_rosters(good, bad, team).await;
     let (fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
-    let (compact, ids) = send_compact(&mut hand, fork, first, &row).await;
-    (hand, row, compact, ids)
+    let (compact, ids) = send_compact(&mut scripted, fork, first, &row).await;
+    (scripted, row, compact, ids)
 }
 
 #[tokio::test]
 async fn a_correct_compact_turn_is_accepted() {
     let (good, bad, team) = two(160);
     bad.facts("api", "theirs", 3);
-    let (mut hand, row, compact, ids) = about_to_say(&good, &bad, team).await;
+    let (mut scripted, row, compact, ids) = about_to_say(&good, &bad, team).await;
     // The bodies of an exchange that does not exist are ignored.
     let Message::FollowingBodies(mut other) = following(&row, vec![None]) else { unreachable!() };
     other.exchange = 98;
-    hand.say(&Message::FollowingBodies(other)).await;
-    hand.say(&Message::Compact(compact)).await;
+    scripted.send(&Message::FollowingBodies(other)).await;
+    scripted.send(&Message::Compact(compact)).await;
     let all = bodies(&bad, team, &ids);
-    hand.say(&following(&row, all[..1].to_vec())).await;
-    hand.say(&following(&row, all[1..].to_vec())).await;
-    hand.good.until(|view| view.received == 3).await;
+    scripted.send(&following(&row, all[..1].to_vec())).await;
+    scripted.send(&following(&row, all[1..].to_vec())).await;
+    scripted.good.until(|view| view.received == 3).await;
     assert_eq!(good.set(team, "api"), bad.set(team, "api"));
     good.assert_sound();
 }
@@ -299,11 +303,11 @@ async fn what_breaks_a_rule_of_a_first_sync_ends_the_session_and_changes_nothing
         ),
     ];
     for (case, say, code) in cases {
-        let (mut hand, row, compact, _) = about_to_say(&good, &bad, team).await;
+        let (mut scripted, row, compact, _) = about_to_say(&good, &bad, team).await;
         for message in say(compact, &row) {
-            hand.say(&message).await;
+            scripted.send(&message).await;
         }
-        hand.refused(code, case).await;
+        scripted.refused(code, case).await;
         assert_eq!(good.set(team, "api").0, 0, "{case}");
     }
     good.assert_sound();
@@ -312,8 +316,8 @@ async fn what_breaks_a_rule_of_a_first_sync_ends_the_session_and_changes_nothing
 }
 
 /// The document is refused, and the session goes on.
-async fn refuses_the_document(hand: &mut Hand, row: &DocumentRow) -> Rejection {
-    let rejection = hand.refusal().await;
+async fn refuses_the_document(scripted: &mut ScriptedPeer, row: &DocumentRow) -> Rejection {
+    let rejection = scripted.refusal().await;
     assert_eq!(rejection.document, Some(row.id), "{rejection:?}");
     rejection
 }
@@ -322,12 +326,12 @@ async fn refuses_the_document(hand: &mut Hand, row: &DocumentRow) -> Rejection {
 async fn a_body_that_follows_and_is_not_the_events_own_refuses_the_document() {
     let (good, bad, team) = two(164);
     bad.facts("api", "theirs", 3);
-    let (mut hand, row, compact, ids) = about_to_say(&good, &bad, team).await;
-    hand.say(&Message::Compact(compact)).await;
+    let (mut scripted, row, compact, ids) = about_to_say(&good, &bad, team).await;
+    scripted.send(&Message::Compact(compact)).await;
     let mut all = bodies(&bad, team, &ids);
     all.swap(0, 2);
-    hand.say(&following(&row, all)).await;
-    assert_eq!(refuses_the_document(&mut hand, &row).await.code, RejectCode::BadEvent);
+    scripted.send(&following(&row, all)).await;
+    assert_eq!(refuses_the_document(&mut scripted, &row).await.code, RejectCode::BadEvent);
     assert_eq!(good.set(team, "api").0, 0, "nothing of it was stored");
 }
 
@@ -335,20 +339,20 @@ async fn a_body_that_follows_and_is_not_the_events_own_refuses_the_document() {
 async fn a_bit_that_was_changed_on_the_way_is_noticed_before_anything_is_taken() {
     let (good, bad, team) = two(166);
     bad.facts("api", "theirs", 3);
-    let (mut hand, row, mut compact, _) = about_to_say(&good, &bad, team).await;
+    let (mut scripted, row, mut compact, _) = about_to_say(&good, &bad, team).await;
     compact.messages[0].incompressible[5] ^= 1;
-    hand.say(&Message::Compact(compact)).await;
-    assert_eq!(refuses_the_document(&mut hand, &row).await.code, RejectCode::DocPoisoned);
+    scripted.send(&Message::Compact(compact)).await;
+    assert_eq!(refuses_the_document(&mut scripted, &row).await.code, RejectCode::DocPoisoned);
     assert_eq!(good.set(team, "api").0, 0);
 }
 
-/// Has `bad` write an entry into its document that it could not have written honestly, and says it.
+/// Makes `bad` write a forged entry into its document, and send it.
 async fn with_entry(
     good: &Node,
     bad: &Node,
     team: EventId,
     spoil: fn(&SignedEvent, &Node) -> SignedEvent,
-) -> (Hand, DocumentRow) {
+) -> (ScriptedPeer, DocumentRow) {
     bad.facts("api", "theirs", 2);
     bad.flush(team).await;
     let row = row(bad, team);
@@ -357,26 +361,26 @@ async fn with_entry(
     let entry = DocumentEntry { id: spoiled.id, signature: spoiled.signature, header: spoiled.header_bytes.clone() };
     let staged = bad.context.documents.rebuild(row.id, vec![entry]).await.unwrap();
     staged.commit().await;
-    let mut hand = Hand::agreed(good, bad, team).await;
+    let mut scripted = ScriptedPeer::after_rosters(good, bad, team).await;
     let (fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
-    let (compact, ids) = send_compact(&mut hand, fork, first, &row).await;
+    let (compact, ids) = send_compact(&mut scripted, fork, first, &row).await;
     assert_eq!(ids, [spoiled.id]);
-    hand.say(&Message::Compact(compact)).await;
-    hand.say(&following(&row, vec![spoiled.body.as_ref().map(WireBody::from)])).await;
-    (hand, row)
+    scripted.send(&Message::Compact(compact)).await;
+    scripted.send(&following(&row, vec![spoiled.body.as_ref().map(WireBody::from)])).await;
+    (scripted, row)
 }
 
 #[tokio::test]
 async fn an_event_whose_author_did_not_sign_it_refuses_the_document() {
     let (good, bad, team) = two(168);
-    let (mut hand, row) = with_entry(&good, &bad, team, |event, _| {
+    let (mut scripted, row) = with_entry(&good, &bad, team, |event, _| {
         let mut header = event.header.clone();
         header.author = ergo::domain::DeviceId([7; 32]);
         let body = event.body.clone().unwrap();
         SignedEvent::sign(header, body, &ed25519_dalek::SigningKey::from_bytes(&[99; 32])).unwrap()
     })
     .await;
-    assert_eq!(refuses_the_document(&mut hand, &row).await.code, RejectCode::BadEvent);
+    assert_eq!(refuses_the_document(&mut scripted, &row).await.code, RejectCode::BadEvent);
     assert_eq!(good.set(team, "api").0, 0);
     good.assert_sound();
 }
@@ -384,15 +388,16 @@ async fn an_event_whose_author_did_not_sign_it_refuses_the_document() {
 #[tokio::test]
 async fn an_event_of_another_team_is_quarantined_and_both_sides_are_notified() {
     let (good, bad, team) = two(170);
-    let (mut hand, _) = with_entry(&good, &bad, team, |event, bad| {
+    let (mut scripted, _) = with_entry(&good, &bad, team, |event, bad| {
         let header = ergo::domain::Header { team: Some(EventId([9; 32])), ..event.header.clone() };
         SignedEvent::sign(header, event.body.clone().unwrap(), &bad.key).unwrap()
     })
     .await;
-    hand.good.until(|view| view.quarantined == 1).await;
+    scripted.good.until(|view| view.quarantined == 1).await;
     // After the offer of the other side arrived.
-    hand.say(&Message::Offer(frame::Offer::default())).await;
-    let offer_message = hand.hear(|message| matches!(message, Message::Offer(offer) if offer.waiting.is_some())).await;
+    scripted.send(&Message::Offer(frame::Offer::default())).await;
+    let offer_message =
+        scripted.receive(|message| matches!(message, Message::Offer(offer) if offer.waiting.is_some())).await;
     assert!(matches!(offer_message, Message::Offer(offer) if offer.waiting == Some(1)));
     assert_eq!(good.set(team, "api").0, 0);
     good.assert_sound();
@@ -401,7 +406,7 @@ async fn an_event_of_another_team_is_quarantined_and_both_sides_are_notified() {
 #[tokio::test]
 async fn a_redacted_body_is_sent_as_none() {
     let (a, b) = (Node::new(172), Node::new(173));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     // Enough that what is left is still sent at once if a peer seems to know one change already (a Bloom filter's 1 %).
     a.facts("api", "mine", 700);

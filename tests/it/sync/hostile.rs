@@ -21,39 +21,39 @@ use tokio::{
     time::timeout,
 };
 
-use super::nodes::{Node, PATIENCE, Running, meet, scope};
+use super::nodes::{Node, Running, TEST_TIMEOUT, meet, scope};
 
 /// The other end of a session with `good`, in the name of a device.
-pub(super) struct Hand {
+pub(super) struct ScriptedPeer {
     pub(super) stream: DuplexStream,
     pub(super) good: Running,
 }
 
-impl Hand {
+impl ScriptedPeer {
     /// Opens the session and sends nothing.
     pub(super) fn new(good: &Node, bad: &Node, team: EventId) -> Self {
         Self::through(1024 * 1024, good, bad, team)
     }
 
-    /// [`Hand::new`] through a pipe that holds so many bytes.
-    pub(super) fn through(room: usize, good: &Node, bad: &Node, team: EventId) -> Self {
-        let (one, other) = duplex(room);
+    /// [`ScriptedPeer::new`] through a pipe with a buffer of `capacity` bytes.
+    pub(super) fn through(capacity: usize, good: &Node, bad: &Node, team: EventId) -> Self {
+        let (one, other) = duplex(capacity);
         Self { stream: one, good: good.session(SessionSide::Acceptor, bad, team, other) }
     }
 
     /// Opens the session, and exchanges greetings and rosters.
-    pub(super) async fn agreed(good: &Node, bad: &Node, team: EventId) -> Self {
-        Self::new(good, bad, team).agree(team).await
+    pub(super) async fn after_rosters(good: &Node, bad: &Node, team: EventId) -> Self {
+        Self::new(good, bad, team).exchange_rosters(team).await
     }
 
-    pub(super) async fn agree(mut self, team: EventId) -> Self {
-        self.say(&hello(team)).await;
-        self.say(&Message::Roster(EventPage { events: vec![], last: true, scope: None })).await;
-        self.hear(|message| matches!(message, Message::Offer(_))).await;
+    pub(super) async fn exchange_rosters(mut self, team: EventId) -> Self {
+        self.send(&hello(team)).await;
+        self.send(&Message::Roster(EventPage { events: vec![], last: true, scope: None })).await;
+        self.receive(|message| matches!(message, Message::Offer(_))).await;
         self
     }
 
-    pub(super) async fn say(&mut self, message: &Message) {
+    pub(super) async fn send(&mut self, message: &Message) {
         self.raw(&frame::encode(message).unwrap()).await;
     }
 
@@ -70,7 +70,7 @@ impl Hand {
     }
 
     /// Returns the next message that satisfies `wanted`.
-    pub(super) async fn hear(&mut self, wanted: impl Fn(&Message) -> bool) -> Message {
+    pub(super) async fn receive(&mut self, wanted: impl Fn(&Message) -> bool) -> Message {
         let listen = async {
             loop {
                 match self.next().await {
@@ -80,11 +80,11 @@ impl Hand {
                 }
             }
         };
-        timeout(PATIENCE, listen).await.expect("it says nothing of the kind")
+        timeout(TEST_TIMEOUT, listen).await.expect("it says nothing of the kind")
     }
 
     pub(super) async fn refusal(&mut self) -> Rejection {
-        match self.hear(|message| matches!(message, Message::Error(_))).await {
+        match self.receive(|message| matches!(message, Message::Error(_))).await {
             Message::Error(refused) => refused,
             _ => unreachable!(),
         }
@@ -123,7 +123,7 @@ pub(super) fn two(n: u8) -> (Node, Node, EventId) {
 
 fn two_with(n: u8, limits: SessionLimits) -> (Node, Node, EventId) {
     let (good, bad) = (Node::with(n, limits), Node::new(n + 1));
-    let team = good.found(&["api", "web"]);
+    let team = good.create_team(&["api", "web"]);
     good.admit(team, &bad, Role::Writer, Some(&["api"]));
     (good, bad, team)
 }
@@ -172,9 +172,9 @@ async fn what_breaks_a_rule_ends_the_session_and_changes_nothing() {
         ("nonsense", nonsense, RejectCode::Version),
     ];
     for (case, bytes, code) in cases {
-        let mut hand = Hand::agreed(&good, &bad, team).await;
-        hand.raw(&bytes).await;
-        hand.refused(code, case).await;
+        let mut scripted = ScriptedPeer::after_rosters(&good, &bad, team).await;
+        scripted.raw(&bytes).await;
+        scripted.refused(code, case).await;
         assert_eq!(good.set(team, "api").0, 0, "{case}");
     }
     good.assert_sound();
@@ -187,16 +187,16 @@ async fn what_breaks_a_rule_ends_the_session_and_changes_nothing() {
 async fn a_session_begins_with_a_greeting_in_time() {
     let limits = SessionLimits { handshake: Duration::from_millis(300), ..SessionLimits::default() };
     let (good, bad, team) = two_with(52, limits);
-    let mut hand = Hand::new(&good, &bad, team);
-    hand.say(&Message::Bye).await;
-    assert_eq!(hand.good.end().await, SessionEnd::ClosedByPeer);
-    let mut hand = Hand::new(&good, &bad, team);
-    hand.say(&Message::Nudge(Nudge { state: [0; 32], clock: None })).await;
-    hand.refused(RejectCode::Version, "no greeting").await;
-    let silent = Hand::new(&good, &bad, team);
+    let mut scripted = ScriptedPeer::new(&good, &bad, team);
+    scripted.send(&Message::Bye).await;
+    assert_eq!(scripted.good.end().await, SessionEnd::ClosedByPeer);
+    let mut scripted = ScriptedPeer::new(&good, &bad, team);
+    scripted.send(&Message::Nudge(Nudge { state: [0; 32], clock: None })).await;
+    scripted.refused(RejectCode::Version, "no greeting").await;
+    let silent = ScriptedPeer::new(&good, &bad, team);
     assert!(matches!(silent.good.end().await, SessionEnd::Interrupted(_)), "a caller that says nothing");
-    let mut half = Hand::new(&good, &bad, team);
-    half.say(&hello(team)).await;
+    let mut half = ScriptedPeer::new(&good, &bad, team);
+    half.send(&hello(team)).await;
     assert!(matches!(half.good.end().await, SessionEnd::Interrupted(_)), "a caller that stops before the roster");
     drop(half.stream);
 }
@@ -204,9 +204,9 @@ async fn a_session_begins_with_a_greeting_in_time() {
 #[tokio::test]
 async fn a_report_about_a_document_that_nobody_has_is_ignored() {
     let (good, bad, team) = two(48);
-    let mut hand = Hand::agreed(&good, &bad, team).await;
-    hand.say(&Message::Offer(Offer::default())).await;
-    hand.good.synced().await;
+    let mut scripted = ScriptedPeer::after_rosters(&good, &bad, team).await;
+    scripted.send(&Message::Offer(Offer::default())).await;
+    scripted.good.synced().await;
     let document = DocumentOffer {
         month: Month(209_901),
         part: 7,
@@ -215,18 +215,18 @@ async fn a_report_about_a_document_that_nobody_has_is_ignored() {
         digest: SetDigest::of(&[EventId([7; 32])]),
     };
     for scope in [scope("api"), scope("nowhere")] {
-        hand.say(&Message::Durable(Durable { scope, document })).await;
+        scripted.send(&Message::Durable(Durable { scope, document })).await;
     }
-    hand.say(&Message::Bye).await;
-    let seen = hand.good.seen.clone();
-    assert_eq!(hand.good.end().await, SessionEnd::ClosedByPeer);
+    scripted.send(&Message::Bye).await;
+    let seen = scripted.good.seen.clone();
+    assert_eq!(scripted.good.end().await, SessionEnd::ClosedByPeer);
     assert!(seen.borrow().in_sync, "{:?}", seen.borrow());
 }
 
 #[tokio::test]
 async fn a_newer_minor_version_can_sync() {
     let (good, bad, team) = two(54);
-    let mut hand = Hand::new(&good, &bad, team);
+    let mut scripted = ScriptedPeer::new(&good, &bad, team);
     let newer = SessionHello {
         minor: 9,
         features: vec!["telepathy".into()],
@@ -234,14 +234,14 @@ async fn a_newer_minor_version_can_sync() {
         team: Some(team),
         ..SessionHello::default()
     };
-    hand.say(&Message::Hello(newer)).await;
-    hand.say(&Message::Unknown(99)).await;
-    hand.say(&Message::Roster(EventPage { events: vec![], last: true, scope: None })).await;
-    hand.say(&Message::Unknown(100)).await;
-    hand.say(&Message::Offer(Offer::default())).await;
-    hand.good.until(|view| view.phase == SessionPhase::Live).await;
-    hand.say(&Message::Bye).await;
-    assert_eq!(hand.good.end().await, SessionEnd::ClosedByPeer);
+    scripted.send(&Message::Hello(newer)).await;
+    scripted.send(&Message::Unknown(99)).await;
+    scripted.send(&Message::Roster(EventPage { events: vec![], last: true, scope: None })).await;
+    scripted.send(&Message::Unknown(100)).await;
+    scripted.send(&Message::Offer(Offer::default())).await;
+    scripted.good.until(|view| view.phase == SessionPhase::Live).await;
+    scripted.send(&Message::Bye).await;
+    assert_eq!(scripted.good.end().await, SessionEnd::ClosedByPeer);
 }
 
 #[tokio::test]
@@ -249,7 +249,7 @@ async fn an_invalid_document_is_rejected_and_its_events_are_requested() {
     let (good, bad, team) = two(56);
     bad.facts("api", "theirs", 4);
     let claims = written(&bad, team);
-    let mut hand = Hand::agreed(&good, &bad, team).await;
+    let mut scripted = ScriptedPeer::after_rosters(&good, &bad, team).await;
     let month = Month::of(claims[0].header.clock);
     let poison = DocumentMessage {
         scope: scope("api"),
@@ -259,19 +259,19 @@ async fn an_invalid_document_is_rejected_and_its_events_are_requested() {
         turn: TurnKind::First,
         messages: vec![b"no message of any document".to_vec().into()],
     };
-    hand.say(&Message::Doc(poison)).await;
-    let rejection = hand.refusal().await;
+    scripted.send(&Message::Doc(poison)).await;
+    let rejection = scripted.refusal().await;
     assert_eq!(rejection.code, RejectCode::DocPoisoned);
     assert!(rejection.document.is_some(), "the session goes on");
-    hand.hear(|message| matches!(message, Message::WantSince(_))).await;
+    scripted.receive(|message| matches!(message, Message::WantSince(_))).await;
     let mut page = events(&claims, true);
     page.scope = Some(scope("api"));
-    hand.say(&Message::Events(page)).await;
-    let view = hand.good.until(|view| view.received == 4).await;
+    scripted.send(&Message::Events(page)).await;
+    let view = scripted.good.until(|view| view.received == 4).await;
     assert!(view.problem.is_some(), "and it is said");
     assert_eq!(good.set(team, "api"), bad.set(team, "api"));
     // The others are unaffected, and so is the next session.
-    drop(hand);
+    drop(scripted);
     meet(&bad, &good, team).await;
     good.assert_sound();
 }
@@ -282,7 +282,7 @@ async fn a_body_that_is_not_the_events_own_is_refused() {
     bad.facts("api", "theirs", 2);
     bad.flush(team).await;
     let row = bad.engine.with_reader(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
-    let mut hand = Hand::agreed(&good, &bad, team).await;
+    let mut scripted = ScriptedPeer::after_rosters(&good, &bad, team).await;
     let (mut fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
     let turn = |turn, message: Vec<u8>| {
         Message::Doc(DocumentMessage {
@@ -294,20 +294,20 @@ async fn a_body_that_is_not_the_events_own_is_refused() {
             messages: vec![message.into()],
         })
     };
-    hand.say(&turn(TurnKind::First, first.unwrap())).await;
+    scripted.send(&turn(TurnKind::First, first.unwrap())).await;
     let refused = loop {
-        match hand.hear(|_| true).await {
+        match scripted.receive(|_| true).await {
             Message::Doc(answer) => {
                 for message in answer.messages {
                     if let Some(reply) = fork.message(message.into()).await.unwrap().reply {
-                        hand.say(&turn(TurnKind::Next, reply)).await;
+                        scripted.send(&turn(TurnKind::Next, reply)).await;
                     }
                 }
             }
             Message::Want(want) => {
                 let body = || Some(WireBody { salt: [0; 16], bytes: vec![0xa0] });
                 let bodies = want.events.into_iter().map(|id| (id, body())).collect();
-                hand.say(&Message::Bodies(Bodies { scope: scope("api"), bodies })).await;
+                scripted.send(&Message::Bodies(Bodies { scope: scope("api"), bodies })).await;
             }
             Message::Error(refused) => break refused,
             _ => {}
@@ -315,7 +315,7 @@ async fn a_body_that_is_not_the_events_own_is_refused() {
     };
     assert_eq!((refused.code, refused.document), (RejectCode::BadEvent, Some(row.id)));
     assert_eq!(good.set(team, "api").0, 0, "nothing of it was stored");
-    drop(hand);
+    drop(scripted);
     meet(&bad, &good, team).await;
     assert_eq!(good.set(team, "api").0, 2);
 }
@@ -325,12 +325,12 @@ async fn an_exchange_of_an_empty_document_stores_none() {
     let (good, bad, team) = two(85);
     let month = Month(202_001);
     let document = DocumentId::of(team, &scope("api"), month, 3);
-    let mut hand = Hand::agreed(&good, &bad, team).await;
+    let mut scripted = ScriptedPeer::after_rosters(&good, &bad, team).await;
     let (mut fork, first) = bad.context.documents.begin(document, None, true).await.unwrap();
-    hand.say(&first_turn("api", month, 3, 0, first.unwrap())).await;
+    scripted.send(&first_turn("api", month, 3, 0, first.unwrap())).await;
     let mut equal = false;
     while !equal {
-        let Message::Doc(answer) = hand.hear(|message| matches!(message, Message::Doc(_))).await else {
+        let Message::Doc(answer) = scripted.receive(|message| matches!(message, Message::Doc(_))).await else {
             unreachable!()
         };
         for message in answer.messages {
@@ -338,12 +338,14 @@ async fn an_exchange_of_an_empty_document_stores_none() {
             equal |= step.converged;
             if let Some(reply) = step.reply {
                 let (scope, turn, messages) = (scope("api"), TurnKind::Next, vec![reply.into()]);
-                hand.say(&Message::Doc(DocumentMessage { scope, month, part: 3, exchange: 0, turn, messages })).await;
+                scripted
+                    .send(&Message::Doc(DocumentMessage { scope, month, part: 3, exchange: 0, turn, messages }))
+                    .await;
             }
         }
     }
-    hand.say(&Message::Bye).await;
-    assert_eq!(hand.good.end().await, SessionEnd::ClosedByPeer);
+    scripted.send(&Message::Bye).await;
+    assert_eq!(scripted.good.end().await, SessionEnd::ClosedByPeer);
     assert_eq!(good.engine.with_reader(|r| r.documents(&team, None)).unwrap(), []);
 }
 
@@ -352,7 +354,7 @@ async fn an_exchange_of_the_peer_is_not_replaced_by_a_queued_one_of_the_same_doc
     let limits = SessionLimits { exchanges: 2, ..SessionLimits::default() };
     let (good, bad) = (Node::with(87, limits), Node::new(88));
     let projects = ["api", "lib", "web"];
-    let team = good.found(&projects);
+    let team = good.create_team(&projects);
     good.admit(team, &bad, Role::Writer, None);
     for project in projects {
         good.fact(project, "mine", "by the called");
@@ -360,37 +362,38 @@ async fn an_exchange_of_the_peer_is_not_replaced_by_a_queued_one_of_the_same_doc
     }
     good.flush(team).await;
     bad.flush(team).await;
-    let mut hand = Hand::agreed(&good, &bad, team).await;
+    let mut scripted = ScriptedPeer::after_rosters(&good, &bad, team).await;
     let document =
         |project: &str| bad.engine.with_reader(|r| r.documents(&team, Some(&scope(project)))).unwrap().remove(0);
     let (api, lib, web) = (document("api"), document("lib"), document("web"));
     // Two exchanges are open, which is the limit: the third document waits in the queue of the called.
     for (project, row, number) in [("api", &api, 0), ("lib", &lib, 2)] {
         let (_, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
-        hand.say(&first_turn(project, row.month, row.part, number, first.unwrap())).await;
-        hand.hear(|message| matches!(message, Message::Doc(_))).await;
+        scripted.send(&first_turn(project, row.month, row.part, number, first.unwrap())).await;
+        scripted.receive(|message| matches!(message, Message::Doc(_))).await;
     }
     let ids = good.engine.with_reader(|r| r.events_after(&team, &scope("web"), &[], None, 9)).unwrap().events;
     let key = DocumentKey { scope: scope("web"), month: web.month, part: web.part };
     let pushed = vec![(key, ids.into_iter().map(|event| event.id).collect())];
-    hand.good.commands.send(SessionCommand::Push(pushed)).unwrap();
-    hand.hear(|message| matches!(message, Message::Bodies(_))).await;
+    scripted.good.commands.send(SessionCommand::Push(pushed)).unwrap();
+    scripted.receive(|message| matches!(message, Message::Bodies(_))).await;
     // The caller begins the third, and gives up the others: now there is room for the queued one.
     let (mut fork, first) = bad.context.documents.begin(web.id, None, true).await.unwrap();
-    hand.say(&first_turn("web", web.month, web.part, 4, first.unwrap())).await;
+    scripted.send(&first_turn("web", web.month, web.part, 4, first.unwrap())).await;
     for (project, row, exchange) in [("api", &api, 0), ("lib", &lib, 2)] {
         let (scope, month, part, turn, messages) = (scope(project), row.month, row.part, TurnKind::Aborted, vec![]);
-        hand.say(&Message::Doc(DocumentMessage { scope, month, part, exchange, turn, messages })).await;
+        scripted.send(&Message::Doc(DocumentMessage { scope, month, part, exchange, turn, messages })).await;
     }
     let durable = loop {
-        match hand.hear(|_| true).await {
+        match scripted.receive(|_| true).await {
             Message::Doc(answer) if answer.scope == scope("web") => {
                 assert_eq!(answer.exchange, 4, "the called side began its own over it");
                 for message in answer.messages {
                     if let Some(reply) = fork.message(message.into()).await.unwrap().reply {
                         let (scope, month, part, messages) = (scope("web"), web.month, web.part, vec![reply.into()]);
                         let turn = TurnKind::Next;
-                        hand.say(&Message::Doc(DocumentMessage { scope, month, part, exchange: 4, turn, messages }))
+                        scripted
+                            .send(&Message::Doc(DocumentMessage { scope, month, part, exchange: 4, turn, messages }))
                             .await;
                     }
                 }
@@ -398,7 +401,7 @@ async fn an_exchange_of_the_peer_is_not_replaced_by_a_queued_one_of_the_same_doc
             Message::Want(want) => {
                 let found = bad.engine.with_reader(|r| r.bodies(&team, &want.scope, &want.events)).unwrap();
                 let bodies = found.into_iter().map(|(id, body)| (id, body.as_ref().map(WireBody::from))).collect();
-                hand.say(&Message::Bodies(Bodies { scope: want.scope, bodies })).await;
+                scripted.send(&Message::Bodies(Bodies { scope: want.scope, bodies })).await;
             }
             Message::Durable(durable) => break durable,
             _ => {}
@@ -414,14 +417,14 @@ async fn a_peer_that_owes_an_answer_is_not_waited_for_for_ever() {
     good.facts("api", "mine", 1);
     good.flush(team).await;
     let row = good.engine.with_reader(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
-    let mut hand = Hand::agreed(&good, &bad, team).await;
+    let mut scripted = ScriptedPeer::after_rosters(&good, &bad, team).await;
     let (_fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
     let messages = vec![first.unwrap().into()];
     let (month, part) = (row.month, row.part);
     let begun = DocumentMessage { scope: scope("api"), month, part, exchange: 0, turn: TurnKind::First, messages };
-    hand.say(&Message::Doc(begun)).await;
-    hand.hear(|message| matches!(message, Message::Doc(_))).await;
-    let Hand { stream, good: session } = hand;
+    scripted.send(&Message::Doc(begun)).await;
+    scripted.receive(|message| matches!(message, Message::Doc(_))).await;
+    let ScriptedPeer { stream, good: session } = scripted;
     match session.end().await {
         SessionEnd::Interrupted(reason) => assert!(reason.contains("longer than"), "{reason}"),
         other => panic!("{other:?}"),
@@ -432,11 +435,11 @@ async fn a_peer_that_owes_an_answer_is_not_waited_for_for_ever() {
 #[tokio::test]
 async fn a_command_comes_before_what_the_peer_sends() {
     let (good, bad, team) = two(67);
-    let mut hand = Hand::agreed(&good, &bad, team).await;
+    let mut scripted = ScriptedPeer::after_rosters(&good, &bad, team).await;
     // Both are ready when the session looks: a message that would end it with a rejection, and the command.
-    hand.say(&hello(team)).await;
-    hand.good.commands.send(SessionCommand::Stop).unwrap();
-    assert_eq!(hand.good.end().await, SessionEnd::Closed);
+    scripted.send(&hello(team)).await;
+    scripted.good.commands.send(SessionCommand::Stop).unwrap();
+    assert_eq!(scripted.good.end().await, SessionEnd::Closed);
 }
 
 #[tokio::test]
@@ -444,26 +447,26 @@ async fn an_older_minor_version_can_sync() {
     let (good, bad, team) = two(62);
     bad.facts("api", "theirs", 3);
     good.facts("api", "mine", 2);
-    let mut hand = Hand::new(&good, &bad, team);
+    let mut scripted = ScriptedPeer::new(&good, &bad, team);
     // The first version, saying nothing that may be left out.
     let mut hello = vec![0xa2, 0x00, 0x00, 0x03];
     minicbor::encode(team, &mut hello).unwrap();
-    hand.raw(&frame::frame(1, &hello).unwrap()).await;
-    hand.say(&Message::Roster(EventPage { events: vec![], last: true, scope: None })).await;
-    hand.hear(|message| matches!(message, Message::Offer(_))).await;
+    scripted.raw(&frame::frame(1, &hello).unwrap()).await;
+    scripted.send(&Message::Roster(EventPage { events: vec![], last: true, scope: None })).await;
+    scripted.receive(|message| matches!(message, Message::Offer(_))).await;
     // It knows no documents yet: it offers none, asks for plain events, and sends its own when it is asked.
     let chains = bad.engine.with_reader(|r| r.vector(&team, &scope("api"))).unwrap();
     let offer = frame::ScopeOffer { scope: scope("api"), chains, documents: vec![] };
-    hand.say(&Message::Offer(Offer { scopes: vec![offer], ..Offer::default() })).await;
+    scripted.send(&Message::Offer(Offer { scopes: vec![offer], ..Offer::default() })).await;
     let since = frame::WantSince { scope: scope("api"), chains: vec![] };
-    hand.say(&Message::WantSince(since)).await;
-    let Message::Events(page) = hand.hear(|message| matches!(message, Message::Events(_))).await else {
+    scripted.send(&Message::WantSince(since)).await;
+    let Message::Events(page) = scripted.receive(|message| matches!(message, Message::Events(_))).await else {
         unreachable!()
     };
     assert_eq!((page.events.len(), page.last), (2, true), "it gets what there is");
-    hand.good.until(|view| view.phase == SessionPhase::Live).await;
-    hand.say(&Message::Bye).await;
-    assert_eq!(hand.good.end().await, SessionEnd::ClosedByPeer);
+    scripted.good.until(|view| view.phase == SessionPhase::Live).await;
+    scripted.send(&Message::Bye).await;
+    assert_eq!(scripted.good.end().await, SessionEnd::ClosedByPeer);
     good.assert_sound();
 }
 
@@ -474,9 +477,9 @@ async fn one_slow_peer_does_not_block_the_others_and_is_dropped() {
     let third = Node::new(66);
     good.admit(team, &third, Role::Writer, None);
     good.many(3, 1_000, 0);
-    let mut hand = Hand::through(4 * 1024, &good, &slow, team).agree(team).await;
+    let mut scripted = ScriptedPeer::through(4 * 1024, &good, &slow, team).exchange_rosters(team).await;
     // It asks for everything, and reads none of it.
-    hand.say(&Message::WantSince(frame::WantSince { scope: scope("api"), chains: vec![] })).await;
+    scripted.send(&Message::WantSince(frame::WantSince { scope: scope("api"), chains: vec![] })).await;
     let begun = std::time::Instant::now();
     meet(&third, &good, team).await;
     assert_eq!(third.set(team, "api"), good.set(team, "api"));
@@ -485,7 +488,7 @@ async fn one_slow_peer_does_not_block_the_others_and_is_dropped() {
     assert!(third.engine.claim(&id.to_hex()).is_ok());
     println!("the others took {:?}", begun.elapsed());
     // It has not read for longer than it may: the session ends by itself, though nothing more is for it.
-    match hand.good.end().await {
+    match scripted.good.end().await {
         SessionEnd::Interrupted(_) => {}
         other => panic!("the slow one is let go in the end: {other:?}"),
     }

@@ -22,7 +22,7 @@ use crate::support::eventually;
 async fn a_peer_with_too_much_in_quarantine_is_paused_until_reviewed() {
     let a = Node::with(60, SessionLimits { quarantined: 3, ..SessionLimits::default() });
     let (b, c) = (Node::new(61), Node::new(62));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     a.admit(team, &c, Role::Writer, None);
     c.fact("api", "early", "known to all");
@@ -58,14 +58,14 @@ async fn a_peer_with_too_much_in_quarantine_is_paused_until_reviewed() {
 #[tokio::test]
 async fn the_quarantined_events_of_one_author_or_all_are_discarded_at_once() {
     let (a, b, c) = (Node::new(81), Node::new(82), Node::new(83));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     for (other, name) in [(&b, "bobs"), (&c, "carols")] {
         a.admit(team, other, Role::Writer, None);
         other.facts("api", name, 2);
     }
     for other in [&b, &c] {
         a.change(Some(team), RosterChange::Revoke { device: other.device(), cuts: vec![] });
-        hand(other, &a, team);
+        give_events(other, &a, team);
     }
     let total = |discarded| {
         let query = QuarantinedQuery { discarded, ..QuarantinedQuery::default() };
@@ -96,7 +96,7 @@ async fn the_quarantined_events_of_one_author_or_all_are_discarded_at_once() {
 }
 
 /// Gives `to` what `from` has of the scope, as a file would.
-fn hand(from: &Node, to: &Node, team: EventId) {
+fn give_events(from: &Node, to: &Node, team: EventId) {
     let ours = to.engine.with_reader(|r| r.vector(&team, &scope("api"))).unwrap();
     let page = from.engine.with_reader(|r| r.events_after(&team, &scope("api"), &ours, None, 999)).unwrap();
     let import = SyncImport { team, from: None, events: page.events, document: None, peer: None, now: to.engine.now() };
@@ -110,7 +110,7 @@ fn reads(node: &Node, id: EventId) -> bool {
 #[tokio::test]
 async fn bodies_return_to_all_when_a_redaction_does_not_count() {
     let (a, b, c, d) = (Node::new(63), Node::new(64), Node::new(65), Node::new(66));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     for other in [&b, &c, &d] {
         a.admit(team, other, Role::Writer, None);
     }
@@ -122,8 +122,8 @@ async fn bodies_return_to_all_when_a_redaction_does_not_count() {
     let caller = Caller { org_id: "acme".into(), project: "api".into(), who: "bob".into(), ..Caller::default() };
     let act = ergo::api::ActRequest { caller, target: id.to_hex(), reason: "gone".into(), ..Default::default() };
     b.engine.redact(act).unwrap();
-    hand(&b, &a, team);
-    hand(&b, &d, team);
+    give_events(&b, &a, team);
+    give_events(&b, &d, team);
     assert!(!reads(&a, id) && !reads(&d, id) && reads(&c, id));
     // d sits in a live session with a, and so does c: only c has the words.
     a.flush(team).await;
@@ -146,7 +146,7 @@ async fn bodies_return_to_all_when_a_redaction_does_not_count() {
 #[tokio::test]
 async fn more_than_five_thousand_events_of_an_hour_are_accepted_and_reported_and_history_is_not() {
     let (a, flood, history) = (Node::new(75), Node::new(76), Node::new(77));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &flood, Role::Writer, None);
     a.admit(team, &history, Role::Writer, None);
     let notes_about = |limit: usize| {
@@ -186,11 +186,11 @@ async fn more_than_five_thousand_events_of_an_hour_are_accepted_and_reported_and
 #[tokio::test]
 async fn many_events_that_a_revocation_takes_back_leave_nothing_behind() {
     let (a, eve) = (Node::new(78), Node::new(79));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &eve, Role::Writer, None);
     a.facts("api", "mine", 5);
     eve.many(2, 100, 0);
-    hand(&eve, &a, team);
+    give_events(&eve, &a, team);
     assert_eq!(a.set(team, "api").0, 205);
     // As an admin revokes who had seen none of it.
     a.change(Some(team), RosterChange::Revoke { device: eve.device(), cuts: vec![] });
@@ -204,7 +204,7 @@ async fn many_events_that_a_revocation_takes_back_leave_nothing_behind() {
     let again = Node::new(80);
     a.admit(team, &again, Role::Writer, None);
     again.many(1, 100, 0);
-    hand(&again, &a, team);
+    give_events(&again, &a, team);
     a.change(Some(team), RosterChange::Revoke { device: again.device(), cuts: vec![] });
     assert_eq!(a.set(team, "api").0, 5);
     a.assert_sound();
@@ -213,7 +213,7 @@ async fn many_events_that_a_revocation_takes_back_leave_nothing_behind() {
 #[tokio::test]
 async fn fragmented_documents_are_compacted_when_idle() {
     let (a, b) = (Node::new(67), Node::new(68));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     for n in 0..index::FRAGMENTED_CHUNKS + 2 {
         a.fact("api", &format!("key{n}"), "one at a time");

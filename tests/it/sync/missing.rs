@@ -15,7 +15,7 @@ use crate::support::eventually;
 #[tokio::test]
 async fn what_is_in_no_document_counts_as_missing_at_the_peer() {
     let (a, b) = (Node::new(183), Node::new(184));
-    let team = a.found(&["api", "web"]);
+    let team = a.create_team(&["api", "web"]);
     a.admit(team, &b, Role::Writer, None);
     a.fact("api", "stuck", "its document cannot be read");
     a.fact("web", "sent", "the other scope goes on");
@@ -41,7 +41,7 @@ async fn what_is_in_no_document_counts_as_missing_at_the_peer() {
 #[tokio::test]
 async fn a_body_is_found_although_more_than_a_page_of_others_is_lost() {
     let (a, b, lost) = (Node::new(187), Node::new(188), Node::new(189));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     a.admit(team, &lost, Role::Writer, None);
     meet(&a, &b, team).await;

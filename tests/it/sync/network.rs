@@ -24,7 +24,7 @@ use ergo::{
 };
 use tokio::sync::Notify;
 
-use super::nodes::{Node, PATIENCE, scope, worker};
+use super::nodes::{Node, TEST_TIMEOUT, scope, worker};
 use crate::support::eventually;
 
 /// Notifies the test of every change of a peer.
@@ -79,7 +79,7 @@ impl Daemon {
                 drop(tokio::time::timeout(Duration::from_millis(20), self.bell.rung.notified()).await);
             }
         };
-        let seen = tokio::time::timeout(PATIENCE, look).await;
+        let seen = tokio::time::timeout(TEST_TIMEOUT, look).await;
         seen.unwrap_or_else(|_| panic!("{what}: {:#?}", self.service.status()))
     }
 
@@ -113,14 +113,14 @@ async fn arrives(at: &Daemon, id: EventId) {
             drop(tokio::time::timeout(Duration::from_millis(20), at.bell.rung.notified()).await);
         }
     };
-    assert!(tokio::time::timeout(PATIENCE, look).await.is_ok(), "{id} did not arrive");
+    assert!(tokio::time::timeout(TEST_TIMEOUT, look).await.is_ok(), "{id} did not arrive");
 }
 
 #[tokio::test]
 async fn three_services_get_in_sync_and_stay_so() {
     let (a, b, c) = (Node::new(31), Node::new(32), Node::new(33));
     a.facts("api", "before", 20);
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     a.admit(team, &c, Role::Writer, None);
     let (a, b, c) = (Daemon::start(a), Daemon::start(b), Daemon::start(c));
@@ -155,7 +155,7 @@ async fn three_services_get_in_sync_and_stay_so() {
         daemon.service.stop().await;
         daemon.node.assert_sound();
     }
-    // What is known of a peer outlives the service.
+    // The stored state of a peer outlives the service.
     let row = b.node.engine.with_reader(|r| r.peer(&team, &a.node.device())).unwrap().unwrap();
     assert!(!row.addresses.is_empty() && row.last_sync.is_some(), "{row:?}");
 }
@@ -163,7 +163,7 @@ async fn three_services_get_in_sync_and_stay_so() {
 #[tokio::test]
 async fn two_devices_in_two_teams_keep_what_they_know_of_each_other_apart() {
     let (a, b) = (Node::new(46), Node::new(47));
-    let teams = [a.found(&["api"]), a.found(&["web"])];
+    let teams = [a.create_team(&["api"]), a.create_team(&["web"])];
     for team in teams {
         a.admit(team, &b, Role::Writer, None);
     }
@@ -190,7 +190,7 @@ async fn two_devices_in_two_teams_keep_what_they_know_of_each_other_apart() {
 #[tokio::test]
 async fn a_revoked_device_learns_by_whom_and_is_disconnected() {
     let (a, b) = (Node::new(34), Node::new(35));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     // Somebody is left to listen for when b has gone.
     a.admit(team, &Node::new(40), Role::Writer, None);
     a.admit(team, &b, Role::Writer, None);
@@ -215,7 +215,7 @@ async fn a_revoked_device_learns_by_whom_and_is_disconnected() {
 #[tokio::test]
 async fn a_device_revoked_while_away_is_rejected_at_the_handshake() {
     let (a, b) = (Node::new(41), Node::new(42));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &Node::new(43), Role::Writer, None);
     a.admit(team, &b, Role::Writer, None);
     let a = Daemon::start(a);
@@ -241,7 +241,7 @@ async fn a_device_revoked_while_away_is_rejected_at_the_handshake() {
 async fn what_waits_for_its_date_is_accepted_although_nothing_arrives() {
     let away = Arc::new(AtomicI64::new(-10 * 86_400_000));
     let (a, b) = (Node::new(53), Node::with_clock(54, &away));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.facts("api", "now", 3);
     a.admit(team, &b, Role::Writer, None);
     let events = a.engine.with_reader(|r| r.events_after(&team, &scope("api"), &[], None, 9)).unwrap().events;
@@ -264,7 +264,7 @@ async fn revoke(by: &Daemon, device: DeviceId, team: EventId) {
 #[tokio::test]
 async fn a_round_ends_with_each_peer_whatever_comes_of_it() {
     let (a, b, away) = (Node::new(44), Node::new(45), Node::new(46));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     a.admit(team, &away, Role::Writer, None);
     let (a, b) = (Daemon::start(a), Daemon::start(b));
@@ -296,7 +296,7 @@ async fn a_round_ends_with_each_peer_whatever_comes_of_it() {
 #[tokio::test]
 async fn the_limits_of_sessions_and_peers_hold() {
     let (a, b, c, d) = (Node::new(47), Node::new(48), Node::new(49), Node::new(50));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     for other in [&b, &c, &d] {
         a.admit(team, other, Role::Writer, None);
     }
@@ -327,7 +327,7 @@ async fn the_limits_of_sessions_and_peers_hold() {
 #[tokio::test]
 async fn alone_or_switched_off_nothing_listens() {
     let a = Node::new(36);
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     let a = Daemon::start(a);
     a.service.refresh().await;
     assert_eq!(a.service.status().mode, NetworkMode::Off, "a team of one has nobody to talk to");
@@ -346,7 +346,7 @@ async fn alone_or_switched_off_nothing_listens() {
 async fn a_device_syncs_in_one_process() {
     let dir = tempfile::tempdir().unwrap();
     let (a, b) = (Node::new(38), Node::new(39));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     // A copy of the store with its key, on the same machine.
     let copy = Node::new(38);

@@ -30,8 +30,8 @@ use tokio::{
     sync::{mpsc, watch},
 };
 
-pub(crate) use crate::support::PATIENCE;
 use crate::support::PROGRAM;
+pub(crate) use crate::support::TEST_TIMEOUT;
 
 pub fn scope(project: &str) -> Scope {
     Scope { org_id: "acme".into(), project: project.into() }
@@ -137,7 +137,7 @@ impl Node {
     }
 
     /// Makes a team that shares these projects.
-    pub fn found(&self, projects: &[&str]) -> EventId {
+    pub fn create_team(&self, projects: &[&str]) -> EventId {
         let name = format!("device-{}", self.device().short());
         let change = RosterChange::Create { name: "acme".into(), person: "ada".into(), device_name: name };
         let team = self.change(None, change);
@@ -193,7 +193,7 @@ impl Node {
         }
     }
 
-    /// Writes facts past the guard, so many in each act, each act so many milliseconds after the one before.
+    /// Writes `facts` facts in each of `acts` acts past the guard, `apart` milliseconds after each other.
     pub fn many(&self, acts: u64, facts: usize, apart: u64) {
         let start = self.engine.now();
         for n in 0..acts {
@@ -225,7 +225,7 @@ impl Node {
         index::flush(&self.context, team).await.unwrap();
     }
 
-    /// Whether a text stands anywhere in the files of the store, documents included.
+    /// Whether any file of the store contains a text, documents included.
     pub fn holds(&self, text: &str) -> bool {
         std::fs::read_dir(self.dir.path()).unwrap().any(|entry| {
             let bytes = std::fs::read(entry.unwrap().path()).unwrap_or_default();
@@ -277,7 +277,7 @@ pub struct Running {
 impl Running {
     /// Waits until the view satisfies `so`.
     pub async fn until(&mut self, so: impl FnMut(&SessionView) -> bool) -> SessionView {
-        match tokio::time::timeout(PATIENCE, self.seen.wait_for(so)).await {
+        match tokio::time::timeout(TEST_TIMEOUT, self.seen.wait_for(so)).await {
             Ok(Ok(view)) => return view.clone(),
             Ok(Err(_)) => panic!("the session is over"),
             Err(_) => {}
@@ -290,7 +290,7 @@ impl Running {
     }
 
     pub async fn end(self) -> SessionEnd {
-        tokio::time::timeout(PATIENCE, self.ended).await.expect("the session goes on").unwrap()
+        tokio::time::timeout(TEST_TIMEOUT, self.ended).await.expect("the session goes on").unwrap()
     }
 }
 
@@ -311,13 +311,13 @@ pub async fn meet(a: &Node, b: &Node, team: EventId) -> (SessionView, SessionVie
     views
 }
 
-/// A connection that is cut once so many frames have gone through, in both directions together. Answers whether it came to that.
+/// A connection that is cut after this many frames, in both directions together. Returns whether it was cut.
 pub fn connect_cut(a: &Node, b: &Node, team: EventId, frames: usize) -> (Running, Running, Arc<AtomicUsize>) {
     let (one, other, passed) = pipe(frames);
     (a.session(SessionSide::Dialler, b, team, one), b.session(SessionSide::Acceptor, a, team, other), passed)
 }
 
-/// The two ends of a stream that is cut once so many frames have gone through it, and the count of those that did.
+/// The two ends of a stream that is cut after this many frames, and the count of those that passed.
 pub fn pipe(frames: usize) -> (DuplexStream, DuplexStream, Arc<AtomicUsize>) {
     let ((one, left), (right, other)) = (duplex(64 * 1024), duplex(64 * 1024));
     let passed = Arc::new(AtomicUsize::new(0));

@@ -26,7 +26,7 @@ use crate::support::random::Random;
 async fn events_written_apart_reach_both_and_are_counted() {
     let (a, b) = (Node::new(1), Node::new(2));
     a.facts("api", "before", 3);
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     a.facts("api", "alone", 40);
     let (x, y) = meet(&a, &b, team).await;
@@ -46,7 +46,7 @@ async fn events_written_apart_reach_both_and_are_counted() {
 #[tokio::test]
 async fn a_cut_at_any_frame_leaves_both_stores_whole_and_the_next_session_goes_on() {
     let (a, b) = (Node::new(3), Node::new(4));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     let mut whole = false;
     for frames in 0..60 {
@@ -81,7 +81,7 @@ async fn a_cut_at_any_frame_leaves_both_stores_whole_and_the_next_session_goes_o
 #[tokio::test]
 async fn a_write_is_pushed_while_the_session_lives() {
     let (a, b) = (Node::new(5), Node::new(6));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     let (mut x, mut y) = connect(&a, &b, team);
     x.synced().await;
@@ -103,7 +103,7 @@ async fn a_write_is_pushed_while_the_session_lives() {
 #[tokio::test]
 async fn both_push_at_once_and_nothing_is_lost() {
     let (a, b) = (Node::new(7), Node::new(8));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     let (mut x, mut y) = connect(&a, &b, team);
     x.synced().await;
@@ -127,7 +127,7 @@ async fn what_is_written_while_the_caller_waits_for_bodies_is_exchanged_at_once(
     // Silence never ends these sessions.
     let limits = SessionLimits { idle: Duration::from_hours(1), ..SessionLimits::default() };
     let (a, b) = (Node::with(61, limits), Node::with(62, limits));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     for round in 0..10 {
         b.facts("api", &format!("round{round}"), 40);
@@ -136,7 +136,7 @@ async fn what_is_written_while_the_caller_waits_for_bodies_is_exchanged_at_once(
         let again: Vec<_> = documents.iter().map(document).collect();
         let (mut x, mut y) = connect(&a, &b, team);
         let pushes = y.commands.clone();
-        // Whenever the exchange is under way, b has more to say about the document.
+        // During each exchange, b adds more events to the document.
         let pushing = tokio::spawn(async move {
             while pushes.send(SessionCommand::Push(again.clone())).is_ok() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -181,7 +181,7 @@ async fn bursts_on_both_sides_come_together_without_a_timeout() {
     let limits = SessionLimits { idle: Duration::from_hours(1), ..SessionLimits::default() };
     for seed in 0..seeds {
         let (a, b) = (Node::with(63, limits), Node::with(64, limits));
-        let team = a.found(&["api"]);
+        let team = a.create_team(&["api"]);
         a.admit(team, &b, Role::Writer, None);
         a.facts("api", "before", BEFORE);
         a.flush(team).await;
@@ -202,7 +202,7 @@ async fn bursts_on_both_sides_come_together_without_a_timeout() {
 #[tokio::test]
 async fn a_reader_gets_everything_and_changes_nothing() {
     let (a, b, c) = (Node::new(9), Node::new(10), Node::new(11));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Reader, None);
     a.admit(team, &c, Role::Writer, None);
     a.facts("api", "shared", 5);
@@ -222,7 +222,7 @@ async fn a_reader_gets_everything_and_changes_nothing() {
 #[tokio::test]
 async fn a_reader_hands_on_what_only_it_has_of_others() {
     let (a, reader, lost) = (Node::new(26), Node::new(27), Node::new(28));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &lost, Role::Writer, None);
     a.admit(team, &reader, Role::Reader, None);
     meet(&a, &lost, team).await;
@@ -252,7 +252,7 @@ async fn a_reader_hands_on_what_only_it_has_of_others() {
 #[tokio::test]
 async fn a_redacted_text_is_in_no_byte_of_any_peers_files() {
     let (a, b, c) = (Node::new(23), Node::new(24), Node::new(25));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     a.admit(team, &c, Role::Writer, None);
     let secret = "hunter2swordfish";
@@ -280,7 +280,7 @@ async fn a_redacted_text_is_in_no_byte_of_any_peers_files() {
 #[tokio::test]
 async fn scopes_that_were_not_granted_do_not_travel() {
     let (a, b) = (Node::new(12), Node::new(13));
-    let team = a.found(&["api", "web"]);
+    let team = a.create_team(&["api", "web"]);
     a.admit(team, &b, Role::Writer, Some(&["web"]));
     a.facts("api", "secret", 5);
     a.facts("web", "open", 3);
@@ -291,7 +291,7 @@ async fn scopes_that_were_not_granted_do_not_travel() {
 #[tokio::test]
 async fn a_revoked_device_is_notified_and_disconnected() {
     let (a, b) = (Node::new(14), Node::new(15));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     let (mut x, mut y) = connect(&a, &b, team);
     x.synced().await;
@@ -311,7 +311,7 @@ async fn a_revoked_device_is_notified_and_disconnected() {
 #[tokio::test]
 async fn a_device_that_left_says_so_of_itself() {
     let (a, b) = (Node::new(185), Node::new(186));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     let (mut x, mut y) = connect(&a, &b, team);
     x.synced().await;
@@ -331,7 +331,7 @@ async fn a_device_that_left_says_so_of_itself() {
 #[tokio::test]
 async fn a_live_session_learns_of_a_new_member() {
     let (a, b, c) = (Node::new(16), Node::new(17), Node::new(18));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     let (mut mine, mut theirs) = connect(&a, &b, team);
     mine.synced().await;
@@ -339,7 +339,7 @@ async fn a_live_session_learns_of_a_new_member() {
     a.admit(team, &c, Role::Writer, None);
     mine.commands.send(SessionCommand::Roster).unwrap();
     let mut b = b;
-    let peer_events = tokio::time::timeout(super::nodes::PATIENCE, b.peer_events.recv()).await.unwrap().unwrap();
+    let peer_events = tokio::time::timeout(super::nodes::TEST_TIMEOUT, b.peer_events.recv()).await.unwrap().unwrap();
     assert!(peer_events.roster);
     let roster = b.engine.with_reader(|r| r.roster(&team)).unwrap().unwrap();
     assert!(roster.is_member(&c.device()));
@@ -352,7 +352,7 @@ async fn a_live_session_learns_of_a_new_member() {
 #[tokio::test]
 async fn sessions_are_of_one_team_and_of_its_members() {
     let (a, b) = (Node::new(19), Node::new(20));
-    let (mine, theirs) = (a.found(&["api"]), b.found(&["api"]));
+    let (mine, theirs) = (a.create_team(&["api"]), b.create_team(&["api"]));
     let (x, y) = connect(&a, &b, mine);
     assert!(matches!(y.end().await, SessionEnd::Rejected(RejectCode::TeamMismatch, _)), "it knows no such team");
     assert!(matches!(x.end().await, SessionEnd::RejectedByPeer(RejectCode::TeamMismatch, _)));
@@ -364,7 +364,7 @@ async fn sessions_are_of_one_team_and_of_its_members() {
 #[tokio::test]
 async fn a_damaged_document_is_rebuilt() {
     let (a, b) = (Node::new(21), Node::new(22));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     a.facts("api", "first", 10);
     meet(&a, &b, team).await;
@@ -400,7 +400,7 @@ async fn a_damaged_document_is_rebuilt() {
 #[tokio::test]
 async fn a_document_stored_past_its_worker_is_loaded_again() {
     let (a, b) = (Node::new(177), Node::new(178));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     for node in [&a, &b] {
         let past = node.beside();
@@ -418,7 +418,7 @@ async fn a_document_stored_past_its_worker_is_loaded_again() {
     assert_eq!((ours.received, theirs.received, ours.problem, theirs.problem), (4, 4, None, None));
     assert_eq!(a.set(team, "api"), b.set(team, "api"));
     assert_eq!(a.set(team, "api").0, 8);
-    // What is stored is all of it.
+    // Everything is stored.
     let (a, b) = (a.restarted(), b.restarted());
     meet(&a, &b, team).await;
     let third = Node::new(179);
@@ -430,7 +430,7 @@ async fn a_document_stored_past_its_worker_is_loaded_again() {
 #[tokio::test]
 async fn a_readmitted_device_has_whole_documents() {
     let (a, b, c) = (Node::new(180), Node::new(181), Node::new(182));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     a.facts("api", "shared", 5);
     meet(&a, &b, team).await;
@@ -457,7 +457,7 @@ async fn a_readmitted_device_has_whole_documents() {
 #[tokio::test]
 async fn events_of_a_newer_version_are_kept_and_passed_on() {
     let (a, b, c) = (Node::new(174), Node::new(175), Node::new(176));
-    let team = a.found(&["api"]);
+    let team = a.create_team(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     a.admit(team, &c, Role::Writer, None);
     b.fact("api", "known", "as ever");
