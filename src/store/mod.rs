@@ -55,8 +55,8 @@ pub use error::StoreError;
 pub use long_step::{StoreProgress, StoreStep};
 pub use past::{EVER, PastMark};
 pub use read::{
-    AgentTally, AnswersInScope, ClaimLink, ClaimNews, JudgedWords, NearbyLists, NewestAnswers, RecordedPromotion,
-    Sightings,
+    AgentTally, AnswersInScope, ClaimLink, ClaimNews, JudgedWords, NearbyLists, NewestAnswers, PAIR_WEIGHT,
+    RecordedPromotion, SUBJECT_WEIGHT, Sightings,
 };
 pub use requests::RequestHash;
 pub use row::{

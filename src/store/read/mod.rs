@@ -18,7 +18,7 @@ mod search;
 pub use agent_judgements::{AnswersInScope, NewestAnswers};
 pub use agents::AgentTally;
 pub(super) use claims::bare_claims_by_number;
-pub use nearby_claims::NearbyLists;
+pub use nearby_claims::{NearbyLists, PAIR_WEIGHT, SUBJECT_WEIGHT};
 pub use notes::{ClaimLink, ClaimNews, JudgedWords, Sightings};
 pub use promotions::RecordedPromotion;
 pub(super) use recall::quoted;

@@ -29,10 +29,10 @@ const SAMPLED_ENTRIES_PER_PHRASE: usize = 64;
 
 /// The weight of a shared subject relative to a shared word of the same rarity: only norms with the same subject are
 /// compared.
-const SUBJECT_WEIGHT: f64 = 3.0;
+pub const SUBJECT_WEIGHT: f64 = 3.0;
 
 /// The weight of a shared subject and attribute: all norms whose structures contradict each other share them.
-const PAIR_WEIGHT: f64 = 6.0;
+pub const PAIR_WEIGHT: f64 = 6.0;
 
 /// The number of claims that are ranked by all of their words, for each requested claim.
 const RERANKED_PER_RESULT: usize = 2;
