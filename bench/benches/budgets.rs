@@ -1,7 +1,7 @@
 //! Measures the app against its targets, with 100,000 claims: first paint, key to paint, draw, idle frames, memory.
 //!
-//! Prints a table; a number over its bar is marked, and is no failure: a busy machine says little about the app. The app runs in a
-//! real pseudo-terminal beside a daemon that only reads (`tests/it/support/crowd.rs`).
+//! Prints a table. A figure over its target is marked, but is not a failure, since a busy machine says little about the app.
+//! The app runs in a real pseudo-terminal, with a daemon that only answers reads (`tests/it/support/crowd.rs`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs, unreachable_pub, dead_code)]
 
 #[path = "../../tests/it/support/crowd.rs"]
@@ -27,42 +27,44 @@ use ergo::{
         view,
     },
 };
+use ergo_bench::measure::{Quantiles, mib, millis, peak_memory};
 use ratatui::{buffer::Buffer, layout::Rect};
 use termlens::{Key, Terminal, TerminalBuilder};
 
-/// How often each thing is measured.
+/// Measurements of each kind.
 const ROUNDS: usize = 200;
 
-/// Between two keys: as a key held down repeats. Faster ones share a frame, of which there are sixty a second.
-const RHYTHM: Duration = Duration::from_millis(33);
+/// The time between two keys, as if a key is held down. Faster keys would share a frame, of which there are sixty a second.
+const KEY_INTERVAL: Duration = Duration::from_millis(33);
 
 fn main() {
-    // `cargo test` runs benches too, to see that they run: a few rounds do.
+    // `cargo test` runs benches, too. A few rounds show that they work.
     let brief = std::env::args().any(|arg| arg == "--test");
     let rounds = if brief { 5 } else { ROUNDS };
     println!("{:42} {:>12} {:>12}", "with 100,000 claims", "measured", "bar");
     let home = tempfile::tempdir().unwrap();
     fs::create_dir(home.path().join("work")).unwrap();
-    // The tour of a first run was seen.
+    // Otherwise the app would offer the tour of a first run.
     fs::write(home.path().join("tui.json"), r#"{"toured":true}"#).unwrap();
     let url = crowd::start();
-    let first: Vec<Duration> = (0..(rounds / 20).max(3)).map(|_| first_paint(&home, &url).0).collect();
-    line("first paint, from the start of the program", p(&first, 50), 100.0, "ms");
+    let first = Quantiles::of((0..(rounds / 20).max(3)).map(|_| first_paint(&home, &url).0).collect());
+    line("first paint, from the start of the program", first.p50, 100.0, "ms");
     let (_, mut app) = first_paint(&home, &url);
-    let keys: Vec<Duration> = (0..rounds).map(|round| key_to_paint(&mut app, round)).collect();
-    line("key to paint, the median", p(&keys, 50), 16.0, "ms");
-    line("key to paint, 95 of 100", p(&keys, 95), 16.0, "ms");
+    let keys = Quantiles::of((0..rounds).map(|round| key_to_paint(&mut app, round)).collect());
+    line("key to paint, the median", keys.p50, 16.0, "ms");
+    line("key to paint, 95 of 100", keys.p95, 16.0, "ms");
     line("frames in three seconds at rest", idle_frames(&mut app), 0.0, "");
     app.send(Key::Char('G')).unwrap();
     app.wait_until(|screen| screen.contains("100,000 of 100,000")).unwrap();
-    line("memory at most, the list read to its end", memory(&app), 64.0, "MB");
-    let draws: Vec<Duration> = draws(rounds);
-    line("one frame of 200 x 60, the median", p(&draws, 50), 1.0, "ms");
-    line("one frame of 200 x 60, 95 of 100", p(&draws, 95), 4.0, "ms");
+    line("memory at most, the list read to its end", mib(peak_memory(app.pid().unwrap()).unwrap()), 64.0, "MB");
+    let draws = Quantiles::of(draws(rounds));
+    line("one frame of 200 x 60, the median", draws.p50, 1.0, "ms");
+    line("one frame of 200 x 60, 95 of 100", draws.p95, 4.0, "ms");
     crowded(rounds, if brief { 2_000 } else { crowded_store::CLAIMS });
 }
 
-/// A real store in which a great deal wants a person: what the daemon takes to answer each read of the app, and the app to show it.
+/// Measures a real store in which many items need attention: how long the daemon takes to answer each read of the app, and
+/// the app to show its inbox.
 fn crowded(rounds: usize, claims: usize) {
     let home = tempfile::tempdir().unwrap();
     fs::create_dir(home.path().join("work")).unwrap();
@@ -84,15 +86,15 @@ fn crowded(rounds: usize, claims: usize) {
     assert!(program(&["daemon", "start"]).status().unwrap().success());
     let client = Client::new(Arc::new(HttpApi::unix(Paths::under(home.path()).socket)));
     daemon_reads::measure(&client, rounds.min(50));
-    let first: Vec<Duration> = (0..(rounds / 20).max(3))
+    let first = (0..(rounds / 20).max(3))
         .map(|_| {
             let begin = Instant::now();
             let mut app = terminal(&home).args(["tui", "--no-spawn"]).spawn(env!("CARGO_BIN_EXE_ergo-bench")).unwrap();
             app.wait_until(|screen| screen.contains("Found by models and audits")).unwrap();
-            begin.elapsed()
+            millis(begin.elapsed())
         })
         .collect();
-    line("first paint of its inbox, with the rows", p(&first, 50), 250.0, "ms");
+    line("first paint of its inbox, with the rows", Quantiles::of(first).p50, 250.0, "ms");
     assert!(program(&["daemon", "stop"]).status().unwrap().success());
 }
 
@@ -109,21 +111,14 @@ fn terminal(home: &tempfile::TempDir) -> TerminalBuilder {
         .timeout(Duration::from_mins(1))
 }
 
+/// Prints a row of the table.
 fn line(what: &str, measured: f64, bar: f64, unit: &str) {
     let over = if measured > bar { "  over" } else { "" };
     println!("{what:42} {:>12} {:>12}{over}", format!("{measured:.2} {unit}"), format!("{bar:.0} {unit}"));
 }
 
-/// The `percent`th percentile in milliseconds.
-fn p(times: &[Duration], percent: usize) -> f64 {
-    let mut sorted = times.to_vec();
-    sorted.sort_unstable();
-    let at = (sorted.len() * percent / 100).min(sorted.len() - 1);
-    sorted[at].as_secs_f64() * 1000.0
-}
-
-/// Starts the app and waits until the first claims are on the screen.
-fn first_paint(home: &tempfile::TempDir, url: &str) -> (Duration, Terminal) {
+/// Starts the app and waits until it shows the first claims. Returns the milliseconds until it painted anything.
+fn first_paint(home: &tempfile::TempDir, url: &str) -> (f64, Terminal) {
     let begin = Instant::now();
     let mut app = terminal(home)
         .env("ERGO_API_URL", url)
@@ -132,42 +127,36 @@ fn first_paint(home: &tempfile::TempDir, url: &str) -> (Duration, Terminal) {
         .spawn(env!("CARGO_BIN_EXE_ergo-bench"))
         .unwrap();
     app.wait_until(|screen| screen.contains("ergo")).unwrap();
-    let first = begin.elapsed();
+    let first = millis(begin.elapsed());
     app.wait_until(|screen| screen.contains("1 of 100,000")).unwrap();
     (first, app)
 }
 
-/// From a key to the picture that it makes.
-fn key_to_paint(app: &mut Terminal, round: usize) -> Duration {
-    // Down through the first page and up again, so that the position says what is painted.
+/// Presses a key; returns the milliseconds until the app has painted the result.
+fn key_to_paint(app: &mut Terminal, round: usize) -> f64 {
+    // Down through the first page and up again, so that the position shows that the frame is painted.
     let at = round % 80;
     let (key, shown) = if at < 40 { (Key::Down, at + 2) } else { (Key::Up, 80 - at) };
     let wanted = format!("{shown} of 100,000");
-    std::thread::sleep(RHYTHM);
+    std::thread::sleep(KEY_INTERVAL);
     let begin = Instant::now();
     app.send(key).unwrap();
     app.wait_until(|screen| screen.contains(&wanted)).unwrap();
-    begin.elapsed()
+    millis(begin.elapsed())
 }
 
+/// Counts the frames that the app paints in three seconds without input.
 fn idle_frames(app: &mut Terminal) -> f64 {
-    // What was on its way has come.
+    // Earlier input must have been painted.
     app.wait_idle(Duration::from_millis(500)).unwrap();
     let before = app.screen().repaints();
     let quiet = app.wait_until_for(|_| false, Duration::from_secs(3));
-    assert!(quiet.is_err(), "nothing is waited for");
+    assert!(quiet.is_err(), "the condition never holds");
     (app.screen().repaints() - before) as f64
 }
 
-/// The most memory that the app ever held, in megabytes.
-fn memory(app: &Terminal) -> f64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", app.pid().unwrap())).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    peak.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
-}
-
-/// Frames of the Claims screen while it is scrolled.
-fn draws(rounds: usize) -> Vec<Duration> {
+/// Scrolls the Claims screen, and returns the milliseconds of each frame.
+fn draws(rounds: usize) -> Vec<f64> {
     let settings = AppSettings {
         who: "zoe".into(),
         scope: crowd::claim(0).scope,
@@ -195,12 +184,13 @@ fn draws(rounds: usize) -> Vec<Duration> {
         buffer.reset();
         let begin = Instant::now();
         let hits = view::draw(&state, &theme, area, &mut buffer);
-        out.push(begin.elapsed());
+        out.push(millis(begin.elapsed()));
         state.painted(hits);
     }
     out
 }
 
+/// Answers all requests of the app.
 fn settle(state: &mut AppState, effects: Vec<Effect>) {
     let mut queue = effects;
     while let Some(effect) = queue.pop() {

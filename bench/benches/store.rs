@@ -1,5 +1,5 @@
 //! Measures the store by the number of active claims in the scope: a commit, its candidates, pages, search.
-//! Waiting for the disk is not included: `ergo-bench store` reports it separately.
+//! The wait for the disk is not included; `ergo-bench store` reports it.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::{hint::black_box, sync::Arc, time::Duration};
@@ -7,19 +7,22 @@ use std::{hint::black_box, sync::Arc, time::Duration};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use ed25519_dalek::SigningKey;
 use ergo::{
-    domain::{EventKind, OpId, Scope, guard_report::PairCheck},
+    domain::{Scope, guard_report::PairCheck},
     guard::StructuralPairCheck,
     store::{Act, ClaimFilter, EventDraft, NearbyQuery, Store, StoreOptions},
 };
-use ergo_bench::synth::{Synth, Synthetic};
+use ergo_bench::{
+    store_fill::numbered_op,
+    synth::{Synth, Synthetic},
+};
 
-/// Active claims in the scope.
+/// Numbers of active claims in the scope.
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
 
-/// Claims in one act while a store is filled.
-const BATCH: usize = 1_000;
+/// Claims per act while a store is filled.
+const CLAIMS_PER_ACT: usize = 1_000;
 
-struct Filled {
+struct FilledStore {
     store: Store,
     synth: Synth,
     next: usize,
@@ -30,18 +33,12 @@ fn scope() -> Scope {
     Scope { org_id: "bench".into(), project: "store".into() }
 }
 
-fn draft(claim: Synthetic) -> EventDraft {
-    EventDraft { claim_kind: Some(claim.kind), body: claim.body, ..EventDraft::new(EventKind::Assert, []) }
-}
-
 fn act(n: usize, drafts: Vec<EventDraft>) -> Act {
-    let mut op = [0; 16];
-    op[..8].copy_from_slice(&(n as u64 + 1).to_be_bytes());
     let now = 1_700_000_000_000 + n as u64;
-    Act { scope: scope(), identity: None, who: "ada".into(), agent: None, op: OpId(op), now, drafts }
+    Act { scope: scope(), identity: None, who: "ada".into(), agent: None, op: numbered_op(n as u64 + 1), now, drafts }
 }
 
-impl Filled {
+impl FilledStore {
     fn new(claims: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let key = SigningKey::from_bytes(&[7; 32]);
@@ -51,7 +48,7 @@ impl Filled {
         let mut filled = Self { store, synth: Synth::new(1), next: 0, _folder: folder };
         while filled.next < claims {
             let first = filled.next;
-            let drafts = (0..BATCH.min(claims - first)).map(|_| draft(filled.claim())).collect();
+            let drafts = (0..CLAIMS_PER_ACT.min(claims - first)).map(|_| filled.claim().draft()).collect();
             filled.store.commit(act(first, drafts)).unwrap();
         }
         filled
@@ -72,7 +69,7 @@ impl Filled {
 
 fn store(c: &mut Criterion) {
     for claims in SIZES {
-        let mut filled = Filled::new(claims);
+        let mut filled = FilledStore::new(claims);
         let mut group = c.benchmark_group(format!("store/{claims}"));
         group.sample_size(60).measurement_time(Duration::from_secs(4));
         let filter =
@@ -104,7 +101,7 @@ fn store(c: &mut Criterion) {
                     n += 1;
                     (n, turn.next().unwrap_or_else(|| Synth::new(n as u64).claim(n + 1_000_000)))
                 },
-                |(n, claim)| filled.store.commit(act(1_000_000_000 + n, vec![draft(claim)])).unwrap(),
+                |(n, claim)| filled.store.commit(act(1_000_000_000 + n, vec![claim.draft()])).unwrap(),
                 BatchSize::PerIteration,
             );
         });

@@ -1,4 +1,4 @@
-//! The app without a terminal: a frame at 200x60, a message, and a key to a painted buffer in a list of 100,000 claims.
+//! The app without a terminal, with 100,000 claims: a frame of 200x60, a key without its frame, and a key with its frame.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 use std::hint::black_box;

@@ -4,31 +4,28 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// A figure and what it should be at most.
+/// A figure with the limit that it should not exceed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bar {
-    /// What it is.
     pub name: String,
-    /// What was measured.
     pub figure: f64,
-    /// The most that it should be.
+    /// The limit.
     pub at_most: f64,
-    /// The unit of both.
+    /// The unit of the figure and the limit.
     pub unit: &'static str,
 }
 
 impl Bar {
-    /// A figure that should be at most so much.
     pub fn new(name: &str, figure: f64, at_most: f64, unit: &'static str) -> Self {
         Self { name: name.to_owned(), figure, at_most, unit }
     }
 
-    /// Whether it is held.
+    /// Returns whether the figure is within the limit.
     pub fn holds(&self) -> bool {
         self.figure <= self.at_most
     }
 
-    /// The line above the bars of a table.
+    /// Returns the heading of a table of bars.
     pub fn heading(title: &str) -> String {
         format!("{title:<40} {:>10} {:>10}", "measured", "bar")
     }

@@ -19,7 +19,7 @@ pub(super) struct CachedModels {
     known: Mutex<Known>,
     /// The hash of each role's file.
     hashes: HashMap<ModelRole, String>,
-    /// The cache is a file with answers of earlier measurements: timings are then invalid.
+    /// Whether the cache is a file with answers of earlier measurements. Timings are then invalid.
     kept: bool,
 }
 
@@ -30,7 +30,7 @@ struct Known {
     file: Option<File>,
 }
 
-/// One line of the file.
+/// A line of the cache file: the key, and the numbers or the text of the answer.
 #[derive(Serialize, Deserialize)]
 struct Line {
     k: String,
@@ -90,7 +90,7 @@ impl Known {
     fn keep(&mut self, line: &Line) {
         if let (Some(file), Ok(mut text)) = (&mut self.file, serde_json::to_string(line)) {
             text.push('\n');
-            // Best effort.
+            // A cache that cannot be written only costs time.
             drop(file.write_all(text.as_bytes()));
         }
     }
@@ -106,6 +106,7 @@ struct CachingView {
 const UNTIMED_DEADLINE: Duration = Duration::from_mins(5);
 
 impl CachingView {
+    /// Extends the deadline of a call that is not timed.
     fn patient(&self, call: Call) -> Call {
         if self.look_up { Call { deadline: call.deadline.max(UNTIMED_DEADLINE), ..call } } else { call }
     }
@@ -173,7 +174,7 @@ impl Models for CachingView {
     }
 }
 
-/// A classification as the numbers of a line: the logits, then the gate's if there is one.
+/// Returns a classification as the numbers of a line: the logits, then that of the gate if there is one.
 fn numbers(of: Classification) -> Vec<f32> {
     of.logits.into_iter().chain(of.gate).collect()
 }
@@ -185,7 +186,7 @@ fn classification(numbers: &[f32]) -> Classification {
 }
 
 impl CachingView {
-    /// Answers for `keys`: from memory, else from the model, which is asked about the unknown ones at once.
+    /// Returns the answers for `keys`. The model is asked about all unknown ones in one call.
     fn recall(
         &self,
         keys: &[String],
@@ -223,9 +224,9 @@ mod tests {
         let fake = FakeModels::new().classifying(|a, _| Ok([a.len() as f32, 0.0, 1.5])).gating(|_, _| 0.5);
         let answer = Classification { logits: [1.0, 0.0, 1.5], gate: Some(0.5) };
         let fake = Arc::new(fake);
-        let heard = Arc::new(CachedModels::new(Arc::clone(&fake) as Arc<dyn Models>, Some(&file)).unwrap());
+        let cached = Arc::new(CachedModels::new(Arc::clone(&fake) as Arc<dyn Models>, Some(&file)).unwrap());
         for _ in 0..2 {
-            assert_eq!(heard.timed().classify(&pairs, call).unwrap(), [answer]);
+            assert_eq!(cached.timed().classify(&pairs, call).unwrap(), [answer]);
         }
         assert_eq!(fake.asked().len(), 1);
         let silent = Arc::new(FakeModels::new().classifying(|_, _| Ok([9.0; 3])));

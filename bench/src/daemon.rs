@@ -7,35 +7,41 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::store::BenchError;
+use super::error::BenchError;
 use ergo::{
     client::{Client, Connect},
     config::Paths,
 };
 
-/// How long a daemon may take to start, or to end.
-const START: Duration = Duration::from_secs(30);
+/// The longest that a daemon may take to start, or to end.
+const START_OR_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often it is looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(10);
+/// The time between two checks whether a daemon has started or ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A daemon, running or not. It ends with this.
-pub(super) struct Daemon {
-    /// Where its home is.
+/// Builds the runtime in which a measurement calls its daemons.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, BenchError> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(BenchError::io("the runtime"))
+}
+
+/// A home and its daemon, which is killed when this value is dropped.
+pub(super) struct BenchDaemon {
+    /// The paths of the home.
     pub(super) paths: Paths,
     pub(super) client: Client,
     program: PathBuf,
+    /// The process while it runs.
     child: Option<Child>,
 }
 
-impl Daemon {
-    /// The daemon of a home; it does not run yet.
+impl BenchDaemon {
+    /// Returns the daemon of a home, which is not started yet.
     pub(super) fn new(paths: Paths, program: PathBuf) -> Result<Self, BenchError> {
         let client = Connect { spawn: false, ..Connect::private(paths.clone()) }.lazy()?;
         Ok(Self { paths, client, program, child: None })
     }
 
-    /// The program in this home, whatever the environment says.
+    /// Returns a command that runs the program in this home, without the `ERGO_*` variables of the environment.
     pub(super) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ERGO_")) {
@@ -46,47 +52,47 @@ impl Daemon {
         command
     }
 
-    /// A failure to start the program.
-    pub(super) fn not_run(&self, error: std::io::Error) -> BenchError {
-        BenchError::Io { path: self.program.clone(), error }
+    /// Returns the error of a program that could not be started.
+    pub(super) fn spawn_error(&self, error: std::io::Error) -> BenchError {
+        BenchError::io(&self.program)(error)
     }
 
-    /// Starts it and waits until it answers.
+    /// Starts the daemon and waits until it answers.
     pub(super) async fn start(&mut self) -> Result<(), BenchError> {
-        let child = self.command(&["daemon", "run"]).spawn().map_err(|error| self.not_run(error))?;
+        let child = self.command(&["daemon", "run"]).spawn().map_err(|error| self.spawn_error(error))?;
         let (pid, begin) = (child.id(), Instant::now());
         self.child = Some(child);
-        while !self.client.health_within(START).await.is_ok_and(|health| health.pid == pid) {
+        while !self.client.health_within(START_OR_STOP_TIMEOUT).await.is_ok_and(|health| health.pid == pid) {
             let ended = self.child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
-            if ended || begin.elapsed() > START {
+            if ended || begin.elapsed() > START_OR_STOP_TIMEOUT {
                 return Err(self.late("answers"));
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 
-    /// Ends it in order.
+    /// Asks the daemon to shut down and waits until it has ended.
     pub(super) async fn stop(&mut self) -> Result<(), BenchError> {
         let Some(mut child) = self.child.take() else { return Ok(()) };
         self.client.shutdown().await?;
         let begin = Instant::now();
         while matches!(child.try_wait(), Ok(None)) {
-            if begin.elapsed() > START {
+            if begin.elapsed() > START_OR_STOP_TIMEOUT {
                 self.child = Some(child);
                 return Err(self.late("ends"));
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 
-    /// Its process, while it runs.
+    /// Returns the process id of the daemon; `None` if it does not run.
     pub(super) fn pid(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
-    /// The end of its log.
+    /// Returns the last lines of the daemon's log.
     pub(super) fn log(&self) -> String {
         let log = fs::read_to_string(self.paths.log()).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
@@ -98,10 +104,10 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for BenchDaemon {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // Gone already, perhaps.
+            // It may have ended already.
             drop(child.kill());
             drop(child.wait());
         }

@@ -1,20 +1,24 @@
 //! `ergo-bench guard`: measures the guard and its gate, or fits their weights.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::{Context as _, Result};
+use clap::builder::PossibleValuesParser;
 use ergo::{files, guard, infer::Models};
 
-use super::{Named, output::Output, with_models};
+use super::{NamedModels, output::Output, with_models};
 
-/// What stands above fitted weights.
-const HEAD: &str =
+/// The first lines of a file of fitted weights of the judge.
+const JUDGE_HEADER: &str =
     "# The judge's weights and thresholds. Made by `ergo-bench guard --fit`; see docs/guard-quality.md.\n\n";
 
-/// What stands above fitted weights of the gate.
-const GATE_HEAD: &str = "# The gate's weights and thresholds: which claims near a write its writer is asked about. Made by `ergo-bench guard --fit-gate`; see docs/guard-quality.md.\n\n";
+/// The first lines of a file of fitted weights of the gate.
+const GATE_HEADER: &str = "# The gate's weights and thresholds: which claims near a write its writer is asked about. Made by `ergo-bench guard --fit-gate`; see docs/guard-quality.md.\n\n";
 
-/// What to measure of the guard, and with which models.
+/// Options of `ergo-bench guard`.
 #[derive(Debug, clap::Args)]
 pub(super) struct GuardArgs {
     /// The folder with pairs.jsonl, rules_corpus.jsonl, adr_corpus.jsonl, adr_supersede.jsonl and fact sets; an absent file is skipped.
@@ -23,11 +27,11 @@ pub(super) struct GuardArgs {
     /// List each wrong verdict with the guard's reason and figures.
     #[arg(long)]
     explain: bool,
-    /// Measure only these rows: lexical, structural, rules, nli, default, deep, gate, dense, crowd, facts.
-    #[arg(long, value_name = "ROW", value_delimiter = ',')]
+    /// Measure only these rows.
+    #[arg(long, value_name = "ROW", value_delimiter = ',', value_parser = PossibleValuesParser::new(ergo_bench::guard::ROWS))]
     only: Vec<String>,
     #[command(flatten)]
-    named: Named,
+    named: NamedModels,
     /// Sentences of each corpus that the row `deep` replays: the language model takes seconds.
     #[arg(long, value_name = "N", default_value_t = 150)]
     sample: usize,
@@ -61,13 +65,13 @@ pub(super) struct GuardArgs {
     /// Choose its thresholds on the sentences in these files (JSON lines: unit, text), none of which contradicts another.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     replay: Vec<PathBuf>,
-    /// Replay at most so many sentences of each file.
+    /// The most sentences of each file to replay.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     most: usize,
     /// How many of 1,000 sentences may be refused wrongly: one figure for each file of sentences, or one for all.
     #[arg(long, value_name = "N", num_args = 1.., default_values_t = [1.0])]
     per_1000: Vec<f64>,
-    /// The same, where there is no model.
+    /// The same without models.
     #[arg(long, value_name = "N", num_args = 1.., default_values_t = [1.0])]
     rules_per_1000: Vec<f64>,
     /// How many of 1,000 sentences it may warn about wrongly.
@@ -76,7 +80,7 @@ pub(super) struct GuardArgs {
     /// The share of the contradictions that the rules name which the cross-encoder may take back.
     #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
     taken_back: f64,
-    /// With a language model, fit the deep stage on so many pairs.
+    /// With a language model, the number of pairs on which the deep stage is fitted.
     #[arg(long, value_name = "N", default_value_t = 360)]
     deep_pairs: usize,
     /// How many of 1,000 sentences the deep stage may find wrongly: what it finds is a card to look at, not a refusal.
@@ -96,22 +100,20 @@ pub(super) struct GuardArgs {
 /// Measures the guard, or fits its judge.
 pub(super) fn run(args: GuardArgs, out: &mut Output) -> Result<()> {
     let weights = match &args.judge {
-        Some(path) => {
-            let text =
-                files::text(path, files::MAX_SETTINGS).with_context(|| format!("cannot read {}", path.display()))?;
-            toml::from_str(&text).with_context(|| format!("cannot read {}", path.display()))?
-        }
+        Some(path) => read_toml(path)?,
         None => guard::weights::built_in().clone(),
     };
     let gate = match &args.gate {
-        Some(path) => {
-            let text =
-                files::text(path, files::MAX_SETTINGS).with_context(|| format!("cannot read {}", path.display()))?;
-            toml::from_str(&text).with_context(|| format!("cannot read {}", path.display()))?
-        }
+        Some(path) => read_toml(path)?,
         None => guard::doubt_gate::built_in().clone(),
     };
     with_models(&args.named, |models| measure(&args, weights, gate, models, out))
+}
+
+fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let context = || format!("cannot read {}", path.display());
+    let text = files::text(path, files::MAX_SETTINGS).with_context(context)?;
+    toml::from_str(&text).with_context(context)
 }
 
 fn measure(
@@ -141,23 +143,23 @@ fn measure(
             start,
             date: jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string(),
         };
-        let (head, text, fitted) = if args.fit_gate {
+        let (header, text, fitted) = if args.fit_gate {
             let bands = ergo_bench::guard::GateBands { ask: args.gate_bands[0], mention: args.gate_bands[1] };
             let (gate, fitted) = ergo_bench::guard::fit_gate(&options, bands, &gate, &mut |text| out.progress(&text))?;
-            (GATE_HEAD, toml::to_string(&gate)?, fitted)
+            (GATE_HEADER, toml::to_string(&gate)?, fitted)
         } else {
             let fitted = ergo_bench::guard::fit(&options, &mut |text| out.progress(&text))?;
-            (HEAD, toml::to_string(&fitted.weights)?, fitted)
+            (JUDGE_HEADER, toml::to_string(&fitted.weights)?, fitted)
         };
         match &args.out {
-            Some(path) => std::fs::write(path, format!("{head}{text}"))
+            Some(path) => std::fs::write(path, format!("{header}{text}"))
                 .with_context(|| format!("cannot write {}", path.display()))?,
             None => out.print(&text)?,
         }
         return Ok(out.print(&fitted.to_string())?);
     }
     out.progress("measuring the guard …");
-    let report = ergo_bench::guard::run(&ergo_bench::guard::Options {
+    let report = ergo_bench::guard::run(&ergo_bench::guard::GuardOptions {
         data: args.data.clone().unwrap_or_default(),
         explain: args.explain,
         models,
@@ -172,4 +174,19 @@ fn measure(
         only: args.only.clone(),
     })?;
     Ok(out.report(&report, &report.to_string())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::Args;
+
+    #[test]
+    fn only_names_of_rows_are_accepted() {
+        let parse = |only: &str| Args::try_parse_from(["ergo-bench", "guard", "--data", ".", "--only", only]);
+        assert!(parse("rules,default,crowd").is_ok());
+        let error = parse("rulez").unwrap_err().to_string();
+        assert!(error.contains("rulez") && error.contains("lexical"), "{error}");
+    }
 }

@@ -1,15 +1,16 @@
 //! `ergo-bench ingest`: measures how fast files are ingested, and how fast their chunks get vectors.
 //!
-//! Files are made-up Markdown of about a hundred words a section, each section a piece. Each goes through the engine's real path, one act a file, on a
-//! store file that waits for the disk.
+//! The files are made-up Markdown with sections of about a hundred words. Each section becomes a chunk. Each file goes
+//! through the engine's real path, one act per file, into a store file that waits for the disk.
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Instant};
 
 use serde::Serialize;
 
 use super::{
-    store::{self, BenchError, Quantiles},
-    store_synth as synth,
+    error::BenchError,
+    measure::{Quantiles, millis},
+    store, store_synth as synth,
 };
 use ergo::{
     api::{Caller, IngestRequest},
@@ -18,76 +19,73 @@ use ergo::{
     infer::{ModelRole, Models, NoModels},
 };
 
-/// Pieces of one file.
-const PIECES: usize = 20;
+const CHUNKS_PER_FILE: usize = 20;
 
-/// Statements of one piece.
-const STATEMENTS: usize = 12;
+const STATEMENTS_PER_CHUNK: usize = 12;
 
-/// What to measure.
-pub struct Options {
-    /// Pieces of files that are taken in.
+/// Options of `ergo-bench ingest`.
+pub struct IngestOptions {
+    /// Chunks to ingest.
     pub chunks: usize,
-    /// Of those, how many get a vector.
+    /// The number of these chunks that are embedded.
     pub embed: usize,
-    /// Where the store is made, and removed afterwards.
+    /// The folder of the temporary store.
     pub folder: PathBuf,
-    /// The models; without an embedder nothing gets a vector.
+    /// The models; without an embedder no chunk gets a vector.
     pub models: Option<Arc<dyn Models>>,
 }
 
-/// What was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Report {
+pub struct IngestBenchReport {
     pub files: usize,
-    /// Pieces of them.
+    /// Chunks of all files.
     pub chunks: usize,
-    /// Their text, in bytes.
+    /// Length of all texts, in bytes.
     pub bytes: usize,
-    /// Seconds until all were taken in.
+    /// Seconds until all files were ingested.
     pub taken_in_s: f64,
-    /// One file, in milliseconds.
+    /// Time per file, in milliseconds.
     pub file_ms: Quantiles,
-    /// Seconds of taking them in again, unchanged.
+    /// Seconds for ingesting all files again, unchanged.
     pub again_s: f64,
     /// The vectors; absent without an embedder.
-    pub embedded: Option<Embedded>,
+    pub embedded: Option<EmbeddedChunks>,
 }
 
-/// How fast pieces got vectors.
+/// The speed of embedding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Embedded {
-    /// Pieces.
+pub struct EmbeddedChunks {
     pub chunks: usize,
-    /// Tokens that the embedder read of them.
+    /// Tokens that the embedder read.
     pub tokens: u64,
-    /// Seconds, writing the vectors included.
+    /// Seconds, including the time to write the vectors.
     pub seconds: f64,
 }
 
-/// Takes files in, once and once more, and gives their pieces vectors.
+/// Ingests files, ingests them again unchanged, and embeds their chunks.
 ///
 /// # Errors
-/// Where a file, the store or the engine fails, and where pieces are lost or doubled.
-pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
-    std::fs::create_dir_all(&options.folder).map_err(|error| BenchError::Io { path: options.folder.clone(), error })?;
+/// Also if ingesting a file again adds or retires chunks.
+pub fn run(options: &IngestOptions, progress: &mut dyn FnMut(&str)) -> Result<IngestBenchReport, BenchError> {
+    std::fs::create_dir_all(&options.folder).map_err(BenchError::io(&options.folder))?;
     let path = options.folder.join("bench-ingest.db");
     store::remove(&path)?;
     let models = options.models.clone().unwrap_or_else(|| Arc::new(NoModels));
     let engine =
         Engine::open_with_models(EngineConfig::new(&path, store::key()), Guard::default(), Arc::clone(&models))?;
-    let files: Vec<IngestRequest> = (0..options.chunks.div_ceil(PIECES)).map(|n| file(n, options.chunks)).collect();
+    let files: Vec<IngestRequest> =
+        (0..options.chunks.div_ceil(CHUNKS_PER_FILE)).map(|n| file(n, options.chunks)).collect();
     let bytes = files.iter().filter_map(|file| file.text.as_deref()).map(str::len).sum();
-    let mut report = Report { files: files.len(), bytes, ..Report::default() };
+    let mut report = IngestBenchReport { files: files.len(), bytes, ..IngestBenchReport::default() };
     progress(&format!("taking in {} pieces", options.chunks));
     let (mut times, begun) = (Vec::with_capacity(files.len()), Instant::now());
     for file in &files {
         let begun = Instant::now();
         report.chunks += engine.ingest(file)?.added;
-        times.push(begun.elapsed().as_secs_f64() * 1000.0);
+        times.push(millis(begun.elapsed()));
     }
     report.taken_in_s = begun.elapsed().as_secs_f64();
-    report.file_ms = store::quantiles(times);
+    report.file_ms = Quantiles::of(times);
     progress("taking them in again");
     let begun = Instant::now();
     for file in &files {
@@ -99,7 +97,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     report.again_s = begun.elapsed().as_secs_f64();
     if models.info().role(ModelRole::Embedder).is_some() {
         progress("embedding them");
-        // The first call loads the model: it is not what is measured.
+        // The first call loads the model, and is not measured.
         engine.fill_vectors()?;
         let (before, begun, mut chunks) = (models.info().embedded_tokens, Instant::now(), 0);
         while chunks < options.embed {
@@ -109,27 +107,27 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
             }
         }
         let tokens = models.info().embedded_tokens - before;
-        report.embedded = Some(Embedded { chunks, tokens, seconds: begun.elapsed().as_secs_f64() });
+        report.embedded = Some(EmbeddedChunks { chunks, tokens, seconds: begun.elapsed().as_secs_f64() });
     }
     drop(engine);
     store::remove(&path)?;
     Ok(report)
 }
 
-/// The file with number `n`; all files together have so many pieces.
+/// Returns the request that ingests file `n`; all files together have `chunks` chunks.
 fn file(n: usize, chunks: usize) -> IngestRequest {
-    let pieces = n * PIECES..chunks.min((n + 1) * PIECES);
-    let piece = |piece: usize| {
-        let statements = (piece * STATEMENTS..(piece + 1) * STATEMENTS).map(synth::statement);
-        format!("# Part {piece}\n\n{}.\n", statements.collect::<Vec<_>>().join(".\n"))
+    let numbers = n * CHUNKS_PER_FILE..chunks.min((n + 1) * CHUNKS_PER_FILE);
+    let section = |chunk: usize| {
+        let statements = (chunk * STATEMENTS_PER_CHUNK..(chunk + 1) * STATEMENTS_PER_CHUNK).map(synth::statement);
+        format!("# Part {chunk}\n\n{}.\n", statements.collect::<Vec<_>>().join(".\n"))
     };
     let scope = store::scope();
     let caller = Caller { org_id: scope.org_id, project: scope.project, who: "bench".into(), ..Caller::default() };
-    let text = pieces.map(piece).collect::<Vec<_>>().join("\n");
+    let text = numbers.map(section).collect::<Vec<_>>().join("\n");
     IngestRequest { caller, path: format!("docs/{n}.md"), text: Some(text), share: false }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for IngestBenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rate = |many: f64, seconds: f64| if seconds > 0.0 { many / seconds } else { 0.0 };
         let chunks = self.chunks as f64;
@@ -145,7 +143,7 @@ impl fmt::Display for Report {
             self.file_ms.p95,
         )?;
         writeln!(f, "again      unchanged, in {:.1} s: {:.0} pieces/s", self.again_s, rate(chunks, self.again_s))?;
-        let Some(Embedded { chunks, tokens, seconds }) = self.embedded else {
+        let Some(EmbeddedChunks { chunks, tokens, seconds }) = self.embedded else {
             return writeln!(f, "embedded   nothing: there is no embedder");
         };
         writeln!(
@@ -166,7 +164,7 @@ mod tests {
     fn every_piece_is_taken_in_once_and_gets_a_vector() {
         let folder = tempfile::tempdir().unwrap();
         let models = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)));
-        let options = Options {
+        let options = IngestOptions {
             chunks: 45,
             embed: usize::MAX,
             folder: folder.path().join("new"),

@@ -5,15 +5,17 @@ pub mod agents;
 pub mod bar;
 mod cached_models;
 mod daemon;
+pub mod error;
 pub mod guard;
-
 pub mod import;
 pub mod ingest;
 mod logistic;
+pub mod measure;
 pub mod normalise;
 pub mod notes;
 pub mod recall;
 pub mod store;
+pub mod store_fill;
 pub mod store_growth;
 pub mod store_models;
 mod store_synth;

@@ -1,22 +1,23 @@
 //! Logistic regression by Newton's method, with a ridge: Hastie, Tibshirani, Friedman, "The Elements of Statistical Learning", 4.4.
 
-/// One example: its figures, whether it is a yes, and how much it counts.
 #[derive(Clone, Debug)]
-pub(super) struct Example {
+pub(super) struct FitExample {
     pub(super) figures: Vec<f32>,
+    /// The label.
     pub(super) yes: bool,
     pub(super) weight: f64,
 }
 
-/// Steps of Newton's method; it converges in about ten.
-const STEPS: usize = 40;
+/// The most steps of Newton's method, which converges in about ten.
+const MAX_STEPS: usize = 40;
 
-/// The intercept, then a weight for each figure. `ridge` is the penalty of a squared weight, relative to the whole weight of the examples.
-pub(super) fn fit(examples: &[Example], ridge: f64) -> Vec<f64> {
+/// Returns the intercept, then a weight for each figure. `ridge` is the penalty of a squared weight, relative to the total
+/// weight of the examples.
+pub(super) fn fit(examples: &[FitExample], ridge: f64) -> Vec<f64> {
     let size = examples.first().map_or(0, |example| example.figures.len()) + 1;
     let mut weights = vec![0.0; size];
-    let whole: f64 = examples.iter().map(|example| example.weight).sum();
-    for _ in 0..STEPS {
+    let total: f64 = examples.iter().map(|example| example.weight).sum();
+    for _ in 0..MAX_STEPS {
         let mut gradient = vec![0.0; size];
         let mut hessian = vec![vec![0.0; size]; size];
         for example in examples {
@@ -32,27 +33,28 @@ pub(super) fn fit(examples: &[Example], ridge: f64) -> Vec<f64> {
                 }
             }
         }
-        // The intercept is not held back.
+        // The intercept has no penalty.
         for i in 1..size {
-            gradient[i] += ridge * whole * weights[i];
-            hessian[i][i] += ridge * whole;
+            gradient[i] += ridge * total * weights[i];
+            hessian[i][i] += ridge * total;
         }
         hessian[0][0] += 1e-9;
         let Some(step) = solve(&mut hessian, gradient) else { break };
-        let far = step.iter().map(|s| s.abs()).fold(0.0, f64::max);
-        // Far from the goal a whole step may overshoot.
-        let scale = if far > 5.0 { 5.0 / far } else { 1.0 };
+        let length = step.iter().map(|s| s.abs()).fold(0.0, f64::max);
+        // A long step may overshoot.
+        let scale = if length > 5.0 { 5.0 / length } else { 1.0 };
         for (weight, step) in weights.iter_mut().zip(&step) {
             *weight -= scale * step;
         }
-        if far < 1e-6 {
+        if length < 1e-6 {
             break;
         }
     }
     weights
 }
 
-/// Solves a symmetric positive definite system, of which the lower half is given, by Cholesky's method; `None` where it is not.
+/// Solves a linear system by Cholesky's method, given the lower half of the matrix; returns `None` if the matrix is not
+/// positive definite.
 fn solve(lower: &mut [Vec<f64>], mut right: Vec<f64>) -> Option<Vec<f64>> {
     let size = right.len();
     for i in 0..size {
@@ -83,9 +85,9 @@ mod tests {
 
     #[test]
     fn the_known_weights_of_a_simple_table_are_found() {
-        // Where x is 1, three of four are so; where it is 0, one of four: the log-odds are ±ln 3.
-        let examples: Vec<Example> = [(1.0, true, 3.0), (1.0, false, 1.0), (0.0, true, 1.0), (0.0, false, 3.0)]
-            .map(|(x, yes, weight)| Example { figures: vec![x], yes, weight })
+        // With x = 1, three of four examples are positive; with x = 0, one of four: the log-odds are ±ln 3.
+        let examples: Vec<FitExample> = [(1.0, true, 3.0), (1.0, false, 1.0), (0.0, true, 1.0), (0.0, false, 3.0)]
+            .map(|(x, yes, weight)| FitExample { figures: vec![x], yes, weight })
             .into();
         let weights = fit(&examples, 0.0);
         let ln3 = 3.0_f64.ln();
@@ -95,8 +97,8 @@ mod tests {
 
     #[test]
     fn what_can_be_told_apart_wholly_still_has_an_end() {
-        let examples: Vec<Example> =
-            (0..20).map(|i| Example { figures: vec![i as f32 / 20.0, 0.0], yes: i >= 10, weight: 1.0 }).collect();
+        let examples: Vec<FitExample> =
+            (0..20).map(|i| FitExample { figures: vec![i as f32 / 20.0, 0.0], yes: i >= 10, weight: 1.0 }).collect();
         let weights = fit(&examples, 1e-3);
         assert!(weights.iter().all(|w| w.is_finite()) && weights[1] > 1.0 && weights[2].abs() < 1e-9);
     }

@@ -24,15 +24,14 @@ use output::Output;
 #[command(name = "ergo-bench", version)]
 struct Args {
     #[command(subcommand)]
-    what: What,
+    measurement: Measurement,
     /// Print one JSON object instead of tables.
     #[arg(long, global = true)]
     json: bool,
 }
 
-/// What to measure.
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum Measurement {
     /// Measure how well the guard recognises contradictions, on a folder of labelled data; or fit its weights.
     Guard(Box<guard_command::GuardArgs>),
     /// Measure how well statements are parsed (stance, subject, value): by the rules, by a language model, and by both.
@@ -80,7 +79,7 @@ enum What {
         #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
         sample: usize,
         #[command(flatten)]
-        named: Named,
+        named: NamedModels,
     },
     /// Measure which claims the parser of rule files finds, compared with those that a careful person finds.
     Import {
@@ -121,7 +120,7 @@ enum What {
         #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
         embed: usize,
         #[command(flatten)]
-        named: Named,
+        named: NamedModels,
     },
     /// Measure how long writes and reads take, by the number of active claims.
     Store {
@@ -131,14 +130,14 @@ enum What {
         /// Writes and reads of each sort that are timed.
         #[arg(long, value_name = "N", default_value_t = 200)]
         samples: usize,
-        /// Scopes of the store, a tenth of the claims in one of them: what things cost as such a store grows.
+        /// Scopes of the store, with a tenth of the claims in one of them; from 2 on, the growth of such a store is measured.
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "models")]
         scopes: u32,
         /// Measure writes with models instead: the embedded ones, unless others are named.
         #[arg(long)]
         models: bool,
         #[command(flatten)]
-        named: Named,
+        named: NamedModels,
     },
     /// Measure the time and cost of syncing two daemons on this machine.
     Sync {
@@ -173,7 +172,7 @@ enum What {
         #[arg(long, value_name = "N", default_value_t = 200)]
         samples: usize,
         #[command(flatten)]
-        named: Named,
+        named: NamedModels,
     },
     /// Measure how long hooks and bridges of coding agents take, and check concurrent writes of several agents.
     Agents {
@@ -186,15 +185,15 @@ enum What {
         /// Concurrent agents.
         #[arg(long, value_name = "N", default_value_t = 10)]
         clients: usize,
-        /// Seconds of concurrent work.
+        /// Least seconds of concurrent work, which goes on until all hooks beside it have run.
         #[arg(long, value_name = "SECONDS", default_value_t = 60)]
         seconds: u64,
     },
 }
 
-/// Models instead of the built-in ones.
+/// Models to use instead of the built-in ones.
 #[derive(Debug, Default, clap::Args)]
-struct Named {
+struct NamedModels {
     /// The cross-encoder: a GGUF file, or `none`. By default the one that ships.
     #[arg(long, value_name = "FILE")]
     nli: Option<String>,
@@ -206,35 +205,36 @@ struct Named {
     llm: Option<String>,
 }
 
-/// Opens models for a measurement, and takes away what they left behind.
-fn with_models<T>(named: &Named, run: impl FnOnce(Option<Arc<dyn Models>>) -> Result<T>) -> Result<T> {
+impl NamedModels {
+    /// Names a language model, and no other model.
+    fn only_llm(llm: Option<String>) -> Self {
+        let none = || Some("none".to_owned());
+        Self { nli: none(), embedder: none(), llm }
+    }
+}
+
+/// Runs a measurement with models. Their folder is removed afterwards.
+fn with_models<T>(named: &NamedModels, run: impl FnOnce(Option<Arc<dyn Models>>) -> Result<T>) -> Result<T> {
     let folder = std::env::temp_dir().join(format!("ergo-bench-models-{}", std::process::id()));
     let set = models(named)?;
     let models: Option<Arc<dyn Models>> =
         (set != ModelSet::default()).then(|| Arc::new(Pool::new(PoolOptions::new(&folder), set)) as Arc<dyn Models>);
     let result = run(models);
-    // Temporary: the built-in models as files.
+    // The folder contains the built-in models as files, and the language model's prefix cache.
     let _ = std::fs::remove_dir_all(&folder);
     result
 }
 
-/// Measures how statements are read.
-fn normalise(llm: Option<&str>, explain: bool, out: &mut Output) -> Result<()> {
-    let folder = std::env::temp_dir().join(format!("ergo-bench-models-{}", std::process::id()));
-    let pool = match llm {
-        Some(path) => {
-            let set = ModelSet { llm: Some(model_file(path)?), ..ModelSet::default() };
-            Some(Pool::new(PoolOptions::new(&folder), set))
-        }
-        None => None,
-    };
-    let models = pool.as_ref().map(|pool| pool as &dyn Models);
-    let report = ergo_bench::normalise::run(models, explain, &mut |text| out.progress(&text));
-    let report = report.map_err(|error| anyhow!("{error}\nhint: `--llm` names the file of a language model"))?;
+/// Measures how well statements are parsed.
+fn normalise(llm: Option<String>, explain: bool, out: &mut Output) -> Result<()> {
+    let report = with_models(&NamedModels::only_llm(llm), |models| {
+        ergo_bench::normalise::run(models.as_deref(), explain, &mut |text| out.progress(&text))
+            .map_err(|error| anyhow!("{error}\nhint: `--llm` names the file of a language model"))
+    })?;
     Ok(out.report(&report, &report.to_string())?)
 }
 
-/// A model file that was named.
+/// Returns the model in a named file.
 fn model_file(path: &str) -> Result<ModelSource> {
     let path = std::path::absolute(path)?;
     let sha256 = catalogue::digest::of_file(&path, &mut |_| {})
@@ -244,8 +244,8 @@ fn model_file(path: &str) -> Result<ModelSource> {
     Ok(ModelSource::File(ModelFile { name, sha256, path }))
 }
 
-/// The models to measure with: those that ship, unless others are named.
-fn models(named: &Named) -> Result<ModelSet> {
+/// Returns the models to measure with: those that ship, unless others are named.
+fn models(named: &NamedModels) -> Result<ModelSet> {
     let of = |role: ModelRole, named: &Option<String>| -> Result<Option<ModelSource>> {
         match named.as_deref() {
             None if role == ModelRole::Llm => Ok(None),
@@ -262,13 +262,15 @@ fn models(named: &Named) -> Result<ModelSet> {
 }
 
 fn main() -> ExitCode {
-    let measures =
+    // Options and measurements are for this program; everything else is for `ergo`.
+    let is_measurement =
         |first: &std::ffi::OsString| first.to_str().is_some_and(|name| Args::command().find_subcommand(name).is_some());
-    if std::env::args_os().nth(1).is_some_and(|first| !measures(&first) && !first.to_string_lossy().starts_with('-')) {
+    let first = std::env::args_os().nth(1);
+    if first.is_some_and(|first| !is_measurement(&first) && !first.to_string_lossy().starts_with('-')) {
         return ergo::cli::main();
     }
     let args = Args::parse();
-    match run(args.what, &mut Output::new(args.json)) {
+    match run(args.measurement, &mut Output::new(args.json)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             output::fail(&error);
@@ -277,11 +279,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(what: What, out: &mut Output) -> Result<()> {
-    match what {
-        What::Guard(args) => guard_command::run(*args, out),
-        What::Normalise { llm, explain } => normalise(llm.as_deref(), explain, out),
-        What::Recall {
+fn run(measurement: Measurement, out: &mut Output) -> Result<()> {
+    match measurement {
+        Measurement::Guard(args) => guard_command::run(*args, out),
+        Measurement::Normalise { llm, explain } => normalise(llm, explain, out),
+        Measurement::Recall {
             data,
             explain,
             examples,
@@ -296,7 +298,7 @@ fn run(what: What, out: &mut Output) -> Result<()> {
             named,
         } => match (data, speed) {
             (Some(data), false) => {
-                let options = ergo_bench::recall::Options {
+                let options = ergo_bench::recall::RecallOptions {
                     data,
                     folder: PathBuf::new(),
                     models: None,
@@ -311,40 +313,45 @@ fn run(what: What, out: &mut Output) -> Result<()> {
             }
             _ => recall_speed(claims, scopes as usize, samples, &named, out),
         },
-        What::Import { data } => {
+        Measurement::Import { data } => {
             let report = ergo_bench::import::run(&data).context("`--data` names the folder with the rule files")?;
             Ok(out.report(&report, &report.to_string())?)
         }
-        What::Story { speed: true, claims, samples, .. } => {
-            let report = aside("story", out, |folder, progress| {
+        Measurement::Story { speed: true, claims, samples, .. } => {
+            let report = in_temporary_folder("story", out, |folder, progress| {
                 Ok(ergo_bench::story_speed::run(folder, &claims, samples, progress)?)
             })?;
             Ok(out.report(&report, &report.to_string())?)
         }
-        What::Story { data, llm, questions, verdicts, .. } => {
-            let none = || Some("none".to_owned());
-            with_models(&Named { nli: none(), embedder: none(), llm }, |models| {
+        Measurement::Story { data, llm, questions, verdicts, .. } => {
+            with_models(&NamedModels::only_llm(llm), |models| {
                 let options =
-                    ergo_bench::story::Options { data: data.unwrap_or_default(), models, questions, verdicts };
+                    ergo_bench::story::StoryOptions { data: data.unwrap_or_default(), models, questions, verdicts };
                 let report = ergo_bench::story::run(&options, &mut |text| out.progress(text))
                     .context("`--data` names the folder with stories.jsonl")?;
                 Ok(out.report(&report, &report.to_string())?)
             })
         }
-        What::Ingest { chunks, embed, named } => ingest(chunks, embed, &named, out),
-        What::Store { claims, samples, scopes: scopes @ 2.., .. } => growth(claims, samples, scopes, out),
-        What::Store { claims, samples, models, named, .. } => store(claims, samples, models.then_some(&named), out),
-        What::Sync { claims, samples, idle } => sync(claims, samples, idle, out),
-        What::Notes { data, explain, workspace: false, named, .. } => note_pairs(&data, explain, &named, out),
-        What::Notes { projects, fragments, samples, .. } => workspace(projects, fragments, samples, out),
-        What::Agents { claims, samples, clients, seconds } => {
+        Measurement::Ingest { chunks, embed, named } => ingest(chunks, embed, &named, out),
+        Measurement::Store { claims, samples, scopes: scopes @ 2.., .. } => growth(claims, samples, scopes, out),
+        Measurement::Store { claims, samples, models, named, .. } => {
+            store(claims, samples, models.then_some(&named), out)
+        }
+        Measurement::Sync { claims, samples, idle } => sync(claims, samples, idle, out),
+        Measurement::Notes { data, explain, workspace: false, named, .. } => note_pairs(&data, explain, &named, out),
+        Measurement::Notes { projects, fragments, samples, .. } => workspace(projects, fragments, samples, out),
+        Measurement::Agents { claims, samples, clients, seconds } => {
             agents(claims, samples, clients, Duration::from_secs(seconds), out)
         }
     }
 }
 
-/// Measures in a temporary folder of this process, which is removed in the end.
-fn aside<T>(name: &str, out: &mut Output, measure: impl FnOnce(&Path, &mut dyn FnMut(&str)) -> Result<T>) -> Result<T> {
+/// Measures in a temporary folder of this process, which is removed afterwards.
+fn in_temporary_folder<T>(
+    name: &str,
+    out: &mut Output,
+    measure: impl FnOnce(&Path, &mut dyn FnMut(&str)) -> Result<T>,
+) -> Result<T> {
     let folder = std::env::temp_dir().join(format!("ergo-bench-{name}-{}", std::process::id()));
     let measured = measure(&folder, &mut |text| out.progress(text));
     // A temporary folder that could not be removed does no harm.
@@ -352,8 +359,8 @@ fn aside<T>(name: &str, out: &mut Output, measure: impl FnOnce(&Path, &mut dyn F
     measured
 }
 
-/// Measures which pairs of claims are taken for the same.
-fn note_pairs(data: &Path, explain: bool, named: &Named, out: &mut Output) -> Result<()> {
+/// Measures which pairs of claims are taken to say the same.
+fn note_pairs(data: &Path, explain: bool, named: &NamedModels, out: &mut Output) -> Result<()> {
     let report = with_models(named, |models| {
         let models = models.ok_or_else(|| anyhow!("this needs an embedder and a cross-encoder"))?;
         ergo_bench::notes::pairs(data, &*models, explain)
@@ -365,56 +372,57 @@ fn note_pairs(data: &Path, explain: bool, named: &Named, out: &mut Output) -> Re
 /// Measures the scan of a made-up workspace.
 fn workspace(projects: usize, fragments: usize, rescans: usize, out: &mut Output) -> Result<()> {
     let program = std::env::current_exe()?;
-    let report = aside("notes", out, |folder, progress| {
-        let options = ergo_bench::notes::Options { projects, fragments, rescans, folder: folder.into(), program };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(runtime.block_on(ergo_bench::notes::workspace(&options, &mut |text| progress(&text)))?)
+    let report = in_temporary_folder("notes", out, |folder, progress| {
+        let options =
+            ergo_bench::notes::WorkspaceOptions { projects, fragments, rescans, folder: folder.into(), program };
+        Ok(ergo_bench::notes::workspace(&options, progress)?)
     })?;
     Ok(out.report(&report, &report.to_string())?)
 }
 
-/// Measures two daemons that meet. What is not whole in the end is an error; a bar that is missed is a figure.
+/// Measures two daemons that sync. Lost events are an error; a missed target is not.
 fn sync(claims: usize, samples: usize, idle: u64, out: &mut Output) -> Result<()> {
     let program = std::env::current_exe()?;
-    let report = aside("sync", out, |folder, progress| {
-        let options = ergo_bench::sync::Options {
+    let report = in_temporary_folder("sync", out, |folder, progress| {
+        let options = ergo_bench::sync::SyncOptions {
             claims,
             samples,
             idle: Duration::from_secs(idle),
-            ..ergo_bench::sync::Options::new(folder, program)
+            ..ergo_bench::sync::SyncOptions::new(folder, program)
         };
         Ok(ergo_bench::sync::run(&options, progress)?)
     })?;
     out.report(&report, &report.to_string())?;
     let cards_as_expected = report.met.same_cards && report.met.cards == report.met.cards_expected;
-    if report.counted.whole() && cards_as_expected {
+    if report.counted.is_consistent() && cards_as_expected {
         return Ok(());
     }
     bail!("the two daemons do not hold exactly what was written, or not the same cards")
 }
 
-/// Measures what agents wait for. A write that is lost or doubled is an error; a bar that is missed is a figure.
+/// Measures what agents wait for. A lost or doubled write is an error; a missed target is not.
 fn agents(claims: usize, samples: usize, clients: usize, time: Duration, out: &mut Output) -> Result<()> {
     let program = std::env::current_exe()?;
-    let report = aside("agents", out, |folder, progress| {
-        let options = ergo_bench::agents::Options { claims, samples, clients, time, folder: folder.into(), program };
-        with_models(&Named::default(), |models| {
+    let report = in_temporary_folder("agents", out, |folder, progress| {
+        let options =
+            ergo_bench::agents::AgentsOptions { claims, samples, clients, time, folder: folder.into(), program };
+        with_models(&NamedModels::default(), |models| {
             let models = models.context("this program has no models built in")?;
             Ok(ergo_bench::agents::run(&options, &models, progress)?)
         })
     })?;
     out.report(&report, &report.to_string())?;
-    if report.crowd.whole() {
+    if report.crowd.is_consistent() {
         return Ok(());
     }
     bail!("the daemon does not hold exactly what it acknowledged, or calls failed")
 }
 
-/// Measures how well recall finds.
-fn recall(options: ergo_bench::recall::Options, named: &Named, out: &mut Output) -> Result<()> {
-    let report = aside("recall", out, |folder, progress| {
+/// Measures how well recall answers questions.
+fn recall(options: ergo_bench::recall::RecallOptions, named: &NamedModels, out: &mut Output) -> Result<()> {
+    let report = in_temporary_folder("recall", out, |folder, progress| {
         with_models(named, |models| {
-            let options = ergo_bench::recall::Options { folder: folder.into(), models, ..options };
+            let options = ergo_bench::recall::RecallOptions { folder: folder.into(), models, ..options };
             ergo_bench::recall::run(&options, progress).context("docs/recall.md has the format of the data")
         })
     })?;
@@ -422,9 +430,19 @@ fn recall(options: ergo_bench::recall::Options, named: &Named, out: &mut Output)
 }
 
 /// Measures how long recall takes.
-fn recall_speed(claims: Vec<usize>, scopes: usize, samples: usize, named: &Named, out: &mut Output) -> Result<()> {
-    let rows = aside("recall", out, |folder, progress| {
-        let options = ergo_bench::store::Options { sizes: claims, samples, ..ergo_bench::store::Options::new(folder) };
+fn recall_speed(
+    claims: Vec<usize>,
+    scopes: usize,
+    samples: usize,
+    named: &NamedModels,
+    out: &mut Output,
+) -> Result<()> {
+    let rows = in_temporary_folder("recall", out, |folder, progress| {
+        let options = ergo_bench::store::StoreBenchOptions {
+            sizes: claims,
+            samples,
+            ..ergo_bench::store::StoreBenchOptions::new(folder)
+        };
         with_models(named, |models| {
             let models = models.context("there is no embedder to measure recall with")?;
             Ok(ergo_bench::recall::speed::run(&options, scopes, &models, progress)?)
@@ -433,11 +451,11 @@ fn recall_speed(claims: Vec<usize>, scopes: usize, samples: usize, named: &Named
     Ok(out.report(&rows, &ergo_bench::recall::speed::table(&rows))?)
 }
 
-/// Measures how fast files are taken in.
-fn ingest(chunks: usize, embed: usize, named: &Named, out: &mut Output) -> Result<()> {
-    let report = aside("ingest", out, |folder, progress| {
+/// Measures how fast files are ingested and embedded.
+fn ingest(chunks: usize, embed: usize, named: &NamedModels, out: &mut Output) -> Result<()> {
+    let report = in_temporary_folder("ingest", out, |folder, progress| {
         with_models(named, |models| {
-            let options = ergo_bench::ingest::Options { chunks, embed, folder: folder.into(), models };
+            let options = ergo_bench::ingest::IngestOptions { chunks, embed, folder: folder.into(), models };
             Ok(ergo_bench::ingest::run(&options, progress)?)
         })
     })?;
@@ -447,7 +465,7 @@ fn ingest(chunks: usize, embed: usize, named: &Named, out: &mut Output) -> Resul
 /// Measures a store of many scopes as it grows.
 fn growth(sizes: Vec<usize>, samples: usize, scopes: u32, out: &mut Output) -> Result<()> {
     let program = std::env::current_exe()?;
-    let report = aside("grow", out, |folder, progress| {
+    let report = in_temporary_folder("grow", out, |folder, progress| {
         let (folder, scopes) = (folder.into(), scopes as usize);
         let options = ergo_bench::store_growth::GrowthOptions { sizes, scopes, samples, folder, program };
         Ok(ergo_bench::store_growth::run(&options, progress)?)
@@ -455,10 +473,14 @@ fn growth(sizes: Vec<usize>, samples: usize, scopes: u32, out: &mut Output) -> R
     Ok(out.report(&report, &report.table())?)
 }
 
-/// Measures the store: without models, or writes with those that are named.
-fn store(claims: Vec<usize>, samples: usize, named: Option<&Named>, out: &mut Output) -> Result<()> {
-    let (table, value) = aside("store", out, |folder, progress| {
-        let options = ergo_bench::store::Options { sizes: claims, samples, ..ergo_bench::store::Options::new(folder) };
+/// Measures the store: without models, or writes with models.
+fn store(claims: Vec<usize>, samples: usize, named: Option<&NamedModels>, out: &mut Output) -> Result<()> {
+    let (table, value) = in_temporary_folder("store", out, |folder, progress| {
+        let options = ergo_bench::store::StoreBenchOptions {
+            sizes: claims,
+            samples,
+            ..ergo_bench::store::StoreBenchOptions::new(folder)
+        };
         match named {
             None => {
                 let report = ergo_bench::store::run(&options, progress)?;

@@ -1,7 +1,7 @@
-//! `ergo-bench notes`: which pairs of claims are taken for the same, and how long the scan of a workspace takes.
+//! `ergo-bench notes`: which pairs of claims are taken to say the same, and how long the scan of a workspace takes.
 //!
-//! The pairs are `pairs.jsonl`: two statements, whether they say the same, and what sort of pair it is. The workspace is made up: projects with
-//! a CLAUDE.md each, whose rules are partly their own and partly shared with others.
+//! The pairs are in `pairs.jsonl`: two statements, whether they say the same, and the kind of pair. The workspace is made
+//! up: projects with a CLAUDE.md each. Some rules are the project's own, others occur in several projects.
 
 use std::{
     collections::BTreeMap,
@@ -12,6 +12,7 @@ use std::{
 
 use ergo::{
     api::{Caller, ClaimsQuery, NotesAddRequest, NotesRun, NotesScanRequest},
+    client::Client,
     config::Paths,
     domain::{ClaimKind, Qualifiers, text::count},
     guard::Guard,
@@ -20,52 +21,50 @@ use ergo::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{bar::Bar, daemon::Daemon, store::BenchError, store_synth};
+use super::{
+    bar::Bar,
+    daemon::{BenchDaemon, runtime},
+    error::BenchError,
+    measure::{Quantiles, millis, read_json_lines, resident_memory},
+    store_synth,
+};
 
-/// The largest data file that is read, in bytes.
-const MAX_FILE: u64 = 16 * 1024 * 1024;
-
-/// How long one pair may take.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// The deadline of a model's answer, of a saved rule, and of a scan that reduces the number of open pairs.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A labelled pair.
 #[derive(Clone, Debug, Deserialize)]
-struct PairRow {
+struct SamenessRow {
     a: String,
     b: String,
     same: bool,
     kind: String,
 }
 
-/// What was measured of pairs.
 #[derive(Debug, Default, Serialize)]
-pub struct PairReport {
-    /// The pairs.
+pub struct SamenessReport {
+    /// The number of pairs.
     pub pairs: usize,
     /// Of the pairs taken for the same, the share that are.
     pub precision: f64,
-    /// Of the pairs that are the same, the share taken for it.
+    /// Of the pairs that are the same, the share taken for the same.
     pub recall: f64,
-    /// Taken for the same, of all, by sort of pair.
+    /// By kind of pair: the number taken for the same, and the number of pairs.
     pub by_kind: BTreeMap<String, (usize, usize)>,
-    /// Precision and recall at other thresholds: cosine, entailment, precision, recall.
+    /// Other thresholds: cosine, entailment, precision, recall.
     pub thresholds: Vec<(f32, f32, f64, f64)>,
     /// Pairs each of which is the other's nearest among all statements.
     pub mutual: usize,
-    /// Precision and recall at other least cosines of such pairs: cosine, precision, recall.
+    /// Other cosine thresholds of such pairs: cosine, precision, recall.
     pub nearest: Vec<(f32, f64, f64)>,
     /// The wrong answers.
     pub errors: Vec<String>,
 }
 
 /// Measures which pairs are taken for the same.
-///
-/// # Errors
-/// If the file cannot be read, or a model fails.
-pub fn pairs(data: &Path, models: &dyn Models, explain: bool) -> anyhow::Result<PairReport> {
-    let text = ergo::files::text(data, MAX_FILE)?;
-    let rows: Vec<PairRow> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-    let call = Call::background(PATIENCE);
+pub fn pairs(data: &Path, models: &dyn Models, explain: bool) -> Result<SamenessReport, BenchError> {
+    let rows: Vec<SamenessRow> = read_json_lines(data)?;
+    let call = Call::background(TIMEOUT);
     let guard = Guard::default();
     let norms = |text: &str| guard.normalise_claim(ClaimKind::Convention, text, &Qualifiers::default()).norms;
     let mut statements: Vec<&str> = rows.iter().flat_map(|row| [&*row.a, &*row.b]).collect();
@@ -105,7 +104,7 @@ pub fn pairs(data: &Path, models: &dyn Models, explain: bool) -> anyhow::Result<
     };
     let shipped = SameThresholds::default();
     let (precision, recall) = at(shipped);
-    let mut report = PairReport { pairs: rows.len(), precision, recall, ..PairReport::default() };
+    let mut report = SamenessReport { pairs: rows.len(), precision, recall, ..SamenessReport::default() };
     for cosine in [0.4, 0.5, 0.6, 0.7, 0.8] {
         for entailed in [0.2, 0.35, 0.5, 0.65, 0.8] {
             let (precision, recall) = at(SameThresholds { cosine, nearest: cosine, entailed });
@@ -137,7 +136,7 @@ pub fn pairs(data: &Path, models: &dyn Models, explain: bool) -> anyhow::Result<
     Ok(report)
 }
 
-impl fmt::Display for PairReport {
+impl fmt::Display for SamenessReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} pairs: precision {:.3}, recall {:.3}", self.pairs, self.precision, self.recall)?;
         for (kind, (found, all)) in &self.by_kind {
@@ -155,39 +154,35 @@ impl fmt::Display for PairReport {
     }
 }
 
-/// What the measurement of a workspace needs.
+/// Options of `ergo-bench notes --workspace`.
 #[derive(Debug)]
-pub struct Options {
-    /// Projects.
+pub struct WorkspaceOptions {
     pub projects: usize,
-    /// Fragments of each project.
+    /// Fragments per project.
     pub fragments: usize,
-    /// Scans without a change that are timed.
+    /// Timed scans without a change.
     pub rescans: usize,
-    /// The folder for home and workspace.
+    /// The folder of home and workspace.
     pub folder: PathBuf,
-    /// The program of the daemon.
+    /// The program to run as the daemon.
     pub program: PathBuf,
 }
 
-/// What was measured of a workspace.
 #[derive(Debug, Default, Serialize)]
 pub struct WorkspaceReport {
-    /// Projects.
     pub projects: usize,
-    /// Fragments in all.
+    /// Fragments of all projects.
     pub fragments: usize,
-    /// What the first scan did.
+    /// The result of the first scan.
     pub first: NotesRun,
-    /// The scans that the first one's budget left over, in milliseconds each.
+    /// Times of the scans for the pairs that exceeded the first scan's budget, in milliseconds.
     pub left_ms: Vec<u64>,
     /// The median of the scans without a change, in milliseconds.
-    pub rescan_ms: u64,
-    /// The slowest of them.
-    pub slowest_ms: u64,
-    /// The daemon's resident memory once it had settled, and after the last scan without a change, in kilobytes.
+    pub rescan_ms: f64,
+    /// The slowest scan without a change, in milliseconds.
+    pub slowest_ms: f64,
+    /// The daemon's resident memory before and after the timed scans without a change, in kilobytes; 0 without `/proc`.
     pub memory_kb: (u64, u64),
-    /// The figures beside what they should be at most.
     pub bars: Vec<Bar>,
 }
 
@@ -212,96 +207,107 @@ impl fmt::Display for WorkspaceReport {
                 self.left_ms.iter().sum::<u64>()
             )?;
         }
-        writeln!(f, "scans without a change: median {} ms, slowest {} ms", self.rescan_ms, self.slowest_ms)?;
+        writeln!(f, "scans without a change: median {:.0} ms, slowest {:.0} ms", self.rescan_ms, self.slowest_ms)?;
         writeln!(f, "memory: {} kB before and {} kB after", self.memory_kb.0, self.memory_kb.1)?;
         writeln!(f, "\n{}", Bar::heading("workspace"))?;
         self.bars.iter().try_for_each(|bar| writeln!(f, "{bar}"))
     }
 }
 
-/// Saves that are timed.
+/// Timed saves of a watched file.
 const SAVES: usize = 5;
 
-/// Scans without a change before the memory is looked at: what is loaded once is loaded then.
-const SETTLING: usize = 20;
+/// Scans without a change before the memory is read for the first time: some things are loaded once.
+const SETTLING_SCANS: usize = 20;
 
-/// By how much the memory may grow over the scans without a change and still be called flat, in percent: allocators keep pages of what was freed.
-const FLAT: f64 = 5.0;
+/// The growth of memory over the scans without a change that still counts as flat, in percent: allocators keep pages of
+/// what was freed.
+const MAX_GROWTH_PERCENT: f64 = 5.0;
 
-/// Measures the scan of a workspace.
-///
-/// # Errors
-/// If the daemon fails, or a file cannot be written.
-pub async fn workspace(options: &Options, progress: &mut dyn FnMut(String)) -> Result<WorkspaceReport, BenchError> {
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |error: std::io::Error| BenchError::Io { path: path.clone(), error }
-    };
+/// Measures the scan of a made-up workspace.
+pub fn workspace(options: &WorkspaceOptions, progress: &mut dyn FnMut(&str)) -> Result<WorkspaceReport, BenchError> {
+    runtime()?.block_on(measure_workspace(options, progress))
+}
+
+async fn measure_workspace(
+    options: &WorkspaceOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<WorkspaceReport, BenchError> {
     let (home, work) = (options.folder.join("home"), options.folder.join("work"));
-    fs::create_dir_all(&home).map_err(io(&home))?;
+    fs::create_dir_all(&home).map_err(BenchError::io(&home))?;
     let paths = Paths::under(&home);
     let settings = paths.config.clone();
     let configure = |watch: bool| {
-        fs::write(&settings, format!("[daemon]\ntcp = false\n[notes]\nwatch = {watch}\n")).map_err(io(&home))
+        fs::write(&settings, format!("[daemon]\ntcp = false\n[notes]\nwatch = {watch}\n"))
+            .map_err(BenchError::io(&home))
     };
-    // What is watched would be read when it is added, and not by the scan that is timed.
+    // A watched workspace would be read when it is added, and not by the timed scan.
     configure(false)?;
     let mut last = work.clone();
     for project in 0..options.projects {
         let folder = work.join(project_name(project));
-        fs::create_dir_all(&folder).map_err(io(&folder))?;
+        fs::create_dir_all(&folder).map_err(BenchError::io(&folder))?;
         last = folder.join("CLAUDE.md");
-        fs::write(&last, rules(project, options.fragments)).map_err(io(&folder))?;
+        fs::write(&last, rules(project, options.fragments)).map_err(BenchError::io(&folder))?;
     }
-    let mut daemon = Daemon::new(paths, options.program.clone())?;
+    let mut daemon = BenchDaemon::new(paths, options.program.clone())?;
     daemon.start().await?;
     let caller = Caller { org_id: "bench".into(), project: "notes".into(), who: "bench".into(), ..Caller::default() };
     let add = NotesAddRequest { caller: caller.clone(), paths: vec![work.display().to_string()], remove: false };
     daemon.client.notes_add(&add).await?;
     let request = NotesScanRequest { caller, path: None };
-    progress("first scan".to_owned());
+    progress("first scan");
     let began = Instant::now();
     let first = daemon.client.notes_scan(&request).await?;
     let first_s = began.elapsed().as_secs_f64();
-    // What the budget of one run left over is done before others are timed.
+    // The pairs that exceeded the budget are compared before other scans are timed.
     let (mut left, mut left_ms) = (first.left, Vec::new());
+    let mut last_decrease = Instant::now();
     while left > 0 {
-        progress(format!("{left} pairs are left"));
+        progress(&format!("{left} pairs are left"));
         let run = daemon.client.notes_scan(&request).await?;
-        left = run.left;
         left_ms.push(run.took_ms);
+        if run.left < left {
+            last_decrease = Instant::now();
+        } else if last_decrease.elapsed() > TIMEOUT {
+            let what = format!("a scan compared some of the {} pairs that are left", run.left);
+            return Err(BenchError::Late { what, log: daemon.log() });
+        }
+        left = run.left;
     }
     let mut times = Vec::with_capacity(options.rescans);
     let mut before = 0;
-    for at in 0..SETTLING + options.rescans {
-        progress(format!("scan {} without a change", at + 1));
-        if at == SETTLING {
-            before = memory(daemon.pid());
+    for at in 0..SETTLING_SCANS + options.rescans {
+        progress(&format!("scan {} without a change", at + 1));
+        if at == SETTLING_SCANS {
+            before = memory_kb(&daemon);
         }
         let began = Instant::now();
         daemon.client.notes_scan(&request).await?;
-        if at >= SETTLING {
-            times.push(began.elapsed().as_millis() as u64);
+        if at >= SETTLING_SCANS {
+            times.push(millis(began.elapsed()));
         }
     }
-    let after = memory(daemon.pid());
+    let after = memory_kb(&daemon);
     daemon.stop().await?;
     configure(true)?;
     daemon.start().await?;
     let mut saved = Duration::ZERO;
-    // The first save may come before the daemon watches.
+    // The first save is not timed: it may come before the daemon watches the file.
     for at in 0..=SAVES {
-        progress(format!("save {}", at + 1));
+        progress(&format!("save {}", at + 1));
         // No two of these contradict each other: a refused rule would never be stored.
         let rule = store_synth::statement(2_000_000 + at) + ".";
-        let text = fs::read_to_string(&last).map_err(io(&last))? + &format!("\n## More {at}\n\n- {rule}\n");
-        fs::write(&last, text).map_err(io(&last))?;
-        let took = until_stored(&daemon, &project_name(options.projects.saturating_sub(1)), &rule).await?;
+        let text = fs::read_to_string(&last).map_err(BenchError::io(&last))? + &format!("\n## More {at}\n\n- {rule}\n");
+        fs::write(&last, text).map_err(BenchError::io(&last))?;
+        let project = project_name(options.projects.saturating_sub(1));
+        let Some(took) = until_stored(&daemon.client, &project, &rule, TIMEOUT).await? else {
+            return Err(BenchError::Late { what: format!("the saved rule “{rule}” is stored"), log: daemon.log() });
+        };
         saved = if at == 0 { saved } else { saved.max(took) };
     }
     daemon.stop().await?;
-    times.sort_unstable();
-    let rescan_ms = times.get(times.len() / 2).copied().unwrap_or_default();
+    let Quantiles { p50: rescan_ms, max: slowest_ms, .. } = Quantiles::of(times);
     let growth = 100.0 * (after as f64 - before as f64) / before.max(1) as f64;
     Ok(WorkspaceReport {
         projects: options.projects,
@@ -309,24 +315,30 @@ pub async fn workspace(options: &Options, progress: &mut dyn FnMut(String)) -> R
         first,
         left_ms,
         rescan_ms,
-        slowest_ms: times.last().copied().unwrap_or_default(),
+        slowest_ms,
         memory_kb: (before, after),
         bars: vec![
             Bar::new("first scan, with embeddings", first_s, 60.0, "s"),
-            Bar::new("scan without a change, median", rescan_ms as f64, 300.0, "ms"),
-            Bar::new("a save until it is in the store, slowest", saved.as_secs_f64() * 1_000.0, 1_000.0, "ms"),
-            Bar::new("growth of memory over these scans", growth, FLAT, "%"),
+            Bar::new("scan without a change, median", rescan_ms, 300.0, "ms"),
+            Bar::new("a save until it is in the store, slowest", millis(saved), 1_000.0, "ms"),
+            Bar::new("growth of memory over these scans", growth, MAX_GROWTH_PERCENT, "%"),
         ],
     })
 }
 
-/// The name of a project's folder, and so of the project.
+/// Returns the name of a project and its folder.
 fn project_name(project: usize) -> String {
     format!("project-{project:02}")
 }
 
-/// Waits until a watched file's new rule is a claim; returns how long that took.
-async fn until_stored(daemon: &Daemon, project: &str, rule: &str) -> Result<Duration, BenchError> {
+/// Waits until a rule is stored as one of the newest claims of a project. Returns the time that this took; `None` if it
+/// did not happen within `timeout`.
+async fn until_stored(
+    client: &Client,
+    project: &str,
+    rule: &str,
+    timeout: Duration,
+) -> Result<Option<Duration>, BenchError> {
     let query = ClaimsQuery {
         org_id: Some("bench".into()),
         project: Some(project.to_owned()),
@@ -334,16 +346,18 @@ async fn until_stored(daemon: &Daemon, project: &str, rule: &str) -> Result<Dura
         ..ClaimsQuery::default()
     };
     let began = Instant::now();
-    loop {
-        let newest = daemon.client.claims(&query).await?.items;
-        if newest.iter().any(|claim| claim.statement == rule) || began.elapsed() > PATIENCE {
-            return Ok(began.elapsed());
+    while began.elapsed() <= timeout {
+        let newest = client.claims(&query).await?.items;
+        if newest.iter().any(|claim| claim.statement == rule) {
+            return Ok(Some(began.elapsed()));
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+    Ok(None)
 }
 
-/// The rules of a project: a heading and a rule each; every fourth rule is one that other projects have, too.
+/// Returns the rule file of a project: fragments of a heading and a rule. Every fourth rule also occurs in other
+/// projects.
 fn rules(project: usize, fragments: usize) -> String {
     let mut text = "# Rules\n".to_owned();
     for at in 0..fragments {
@@ -357,10 +371,64 @@ fn rules(project: usize, fragments: usize) -> String {
     text
 }
 
-/// The resident memory of a process, in kilobytes; 0 if the system does not say.
-fn memory(pid: Option<u32>) -> u64 {
-    let Some(pid) = pid else { return 0 };
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.trim().split(' ').next()?.parse().ok()).unwrap_or_default()
+/// Returns the resident memory of a daemon in kilobytes; 0 without `/proc`.
+fn memory_kb(daemon: &BenchDaemon) -> u64 {
+    daemon.pid().and_then(resident_memory).unwrap_or_default() / 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ergo::{
+        api::{Change, ClaimsPage},
+        client::{Api, ByteStream, ClientError, Download, Request, Response},
+    };
+    use futures_util::{
+        FutureExt, StreamExt,
+        future::{self, BoxFuture},
+        stream::{self, BoxStream},
+    };
+
+    use super::*;
+
+    /// A daemon that stores nothing.
+    #[derive(Debug)]
+    struct EmptyDaemon;
+
+    impl EmptyDaemon {
+        fn unused<T: Send + 'static>() -> BoxFuture<'static, T> {
+            future::pending().boxed()
+        }
+    }
+
+    impl Api for EmptyDaemon {
+        fn send(&self, _: Request) -> BoxFuture<'_, Result<Response, ClientError>> {
+            let body = serde_json::to_vec(&ClaimsPage::default()).unwrap().into();
+            future::ready(Ok(Response { status: 200, body, version: None })).boxed()
+        }
+
+        fn upload(&self, _: Request, _: ByteStream) -> BoxFuture<'_, Result<Response, ClientError>> {
+            Self::unused()
+        }
+
+        fn download(&self, _: Request) -> BoxFuture<'_, Result<Download, ClientError>> {
+            Self::unused()
+        }
+
+        fn changes(&self) -> BoxStream<'static, Result<Change, ClientError>> {
+            stream::empty().boxed()
+        }
+
+        fn place(&self) -> String {
+            "nowhere".to_owned()
+        }
+    }
+
+    #[test]
+    fn a_rule_that_is_never_stored_has_no_time() {
+        let client = Client::new(Arc::new(EmptyDaemon));
+        let waiting = until_stored(&client, "project-00", "Use tabs.", Duration::from_millis(20));
+        assert_eq!(runtime().unwrap().block_on(waiting).unwrap(), None);
+    }
 }

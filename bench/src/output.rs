@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-/// Where reports and progress go.
+/// Prints reports and progress.
 #[derive(Debug)]
 pub(crate) struct Output {
     json: bool,
@@ -12,7 +12,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The output of this process: JSON or tables; progress only on a terminal.
+    /// Prints reports as JSON or tables, and progress if stderr is a terminal.
     pub(crate) fn new(json: bool) -> Self {
         Self { json, progress: io::stderr().is_terminal() }
     }
@@ -32,16 +32,16 @@ impl Output {
         io::stdout().lock().write_all(text.as_bytes())
     }
 
-    /// Shows a line of progress in place of the one before.
+    /// Replaces the line of progress.
     pub(crate) fn progress(&mut self, text: &str) {
         if self.progress {
-            // Progress that cannot be shown is no failure.
+            // A terminal that is gone must not stop a measurement.
             let _ = write!(io::stderr(), "\r\x1b[K{text}");
         }
     }
 }
 
-/// Prints why a measurement failed, with what led to it.
+/// Prints the error of a measurement with its causes.
 pub(crate) fn fail(error: &anyhow::Error) {
     // There is nowhere left to report that stderr is gone.
     let _ = writeln!(io::stderr(), "error: {error:#}");

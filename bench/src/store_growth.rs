@@ -1,7 +1,7 @@
-//! `ergo-bench store --scopes N`: what things cost in a store of many scopes, as it grows.
+//! `ergo-bench store --scopes N`: how long calls take in a store of many scopes, as it grows.
 //!
-//! A tenth of the claims is in one scope, the others are spread evenly over the rest. What is asked of the large scope is measured twice: while
-//! it is alone in the store, and then beside the others.
+//! A tenth of the claims is in one scope, the others are spread evenly over the rest. Recall from the large scope is
+//! measured twice: while the scope is alone in the store, and beside the others.
 
 use std::{
     fmt::Write as _,
@@ -14,10 +14,12 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    daemon::Daemon,
-    store::{self, BenchError, Quantiles},
+    daemon::{BenchDaemon, runtime},
+    error::BenchError,
+    measure::{self, Quantiles, millis},
+    store::{self, WARM_UP_CALLS},
+    store_fill::fill_in,
     store_synth as synth,
-    sync::proc,
 };
 use ergo::{
     api::{ApiError, Caller, ClaimsQuery, RecallRequest, RememberRequest, WriteOutcome},
@@ -28,75 +30,67 @@ use ergo::{
     store::{Store, StoreOptions, VectorModel},
 };
 
-/// How long a daemon that has started is left alone before its memory is read.
-const REST: Duration = Duration::from_secs(1);
+/// The time between the start of a daemon and the reading of its memory.
+const IDLE_AFTER_START: Duration = Duration::from_secs(1);
 
-/// Questions that fill the caches, and are not counted.
-const WARM: usize = 20;
-
-/// What to measure.
+/// Options of `ergo-bench store --scopes`.
 #[derive(Clone, Debug)]
 pub struct GrowthOptions {
-    /// Claims of the store, ascending; each size is a row.
+    /// Numbers of claims in the store, ascending; each is a row.
     pub sizes: Vec<usize>,
-    /// Scopes, at least two.
+    /// Number of scopes, at least two.
     pub scopes: usize,
-    /// Calls of each sort that are timed.
+    /// Timed calls of each sort.
     pub samples: usize,
-    /// Where the homes are made; the caller removes it. The path must be short: sockets lie in it.
+    /// The folder of the homes, which the caller removes. Its path must be short, since sockets are created in it.
     pub folder: PathBuf,
-    /// The program that is the daemon.
+    /// The program to run as the daemon.
     pub program: PathBuf,
 }
 
-/// One size.
+/// The figures at one size of the store.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GrowthRow {
-    /// Claims of the store.
+    /// Claims in the store.
     pub claims: usize,
-    /// Claims of the large scope.
+    /// Claims in the large scope.
     pub in_scope: usize,
-    /// Scopes.
     pub scopes: usize,
     /// Seconds that filling the store took.
     pub fill_s: f64,
-    /// A guarded write into the large scope, the disk not waited for.
+    /// A guarded write into the large scope, without waiting for the disk.
     pub write_ms: Quantiles,
-    /// One into a small scope.
+    /// A guarded write into a small scope.
     pub write_small_ms: Quantiles,
-    /// A question to the large scope while the store had no other, by words alone.
+    /// A recall by words from the large scope, while there was no other scope in the store.
     pub recall_alone_ms: Quantiles,
-    /// The same beside the other scopes.
+    /// The same recall beside the other scopes.
     pub recall_ms: Quantiles,
-    /// Every scope with its counts, as the app's scope tree shows them.
+    /// All scopes with their counts, as the app's scope tree shows them.
     pub tree_ms: Quantiles,
-    /// A page of a search over all scopes.
+    /// A page of search results of all scopes.
     pub search_ms: Quantiles,
-    /// A page of all scopes' claims.
+    /// A page of claims of all scopes.
     pub page_ms: Quantiles,
-    /// A page of what few claims of all scopes are: retracted ones.
+    /// A page of retracted claims of all scopes, which are few.
     pub rare_page_ms: Quantiles,
     /// The counts of `ergo status`.
     pub counts_ms: Quantiles,
-    /// From the start of the daemon until it answers.
+    /// The time from the start of the daemon until it answers.
     pub start_ms: f64,
-    /// The most memory that the daemon had until it was idle, in MiB; 0 where the system does not say.
+    /// Peak memory of the daemon until it is idle, in MiB; 0 without `/proc`.
     pub daemon_mib: f64,
-    /// The file, its log included, in MiB.
+    /// Size of the store file with its write-ahead log, in MiB.
     pub file_mib: f64,
 }
 
-/// All sizes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GrowthReport {
-    /// By size.
+    /// Ascending by size.
     pub rows: Vec<GrowthRow>,
 }
 
-/// Fills a store at each size and measures it. `progress` is told in words what goes on.
-///
-/// # Errors
-/// If a file, a store or the daemon fails.
+/// Fills a store at each size and measures it.
 pub fn run(options: &GrowthOptions, progress: &mut dyn FnMut(&str)) -> Result<GrowthReport, BenchError> {
     let mut report = GrowthReport::default();
     for &claims in &options.sizes {
@@ -105,29 +99,29 @@ pub fn run(options: &GrowthOptions, progress: &mut dyn FnMut(&str)) -> Result<Gr
     Ok(report)
 }
 
-/// The claims of the large scope, and of all others, by their numbers.
+/// Splits the numbers of claims into those of the large scope and those of all other scopes.
 pub(super) fn shares(claims: usize) -> [Range<usize>; 2] {
     let large = (claims / 10).max(1);
     [0..large, large..claims.max(large)]
 }
 
-/// A scope beside the large one.
-fn other(number: usize) -> Scope {
+/// Returns one of the small scopes.
+fn small_scope(number: usize) -> Scope {
     Scope { org_id: "bench".into(), project: format!("project-{number}") }
 }
 
-/// Spreads claims evenly over scopes beside the large one.
-pub(super) fn fill_others(
+/// Spreads claims evenly over small scopes.
+pub(super) fn fill_small_scopes(
     store: &mut Store,
     scopes: usize,
     numbers: Range<usize>,
     model: &VectorModel,
     vector: &dyn Fn(usize) -> Vec<f32>,
 ) -> Result<(), BenchError> {
-    let (scopes, many) = (scopes.max(1), numbers.len());
+    let (scopes, claims) = (scopes.max(1), numbers.len());
     for scope in 0..scopes {
-        let of = |scope: usize| numbers.start + many * scope / scopes;
-        store::fill_in(store, &other(scope), of(scope)..of(scope + 1), model, vector)?;
+        let first = |scope: usize| numbers.start + claims * scope / scopes;
+        fill_in(store, &small_scope(scope), first(scope)..first(scope + 1), model, vector)?;
     }
     Ok(())
 }
@@ -142,27 +136,27 @@ fn measure(options: &GrowthOptions, claims: usize, progress: &mut dyn FnMut(&str
                   [sync]\nmode = \"off\"\n";
     write_private(&paths.config, config.as_bytes())?;
     let model = VectorModel { name: "made up".into(), dimension: synth::DIMENSION };
-    let made = || {
+    let open_store = || {
         Store::open_with(&paths.store(), key.clone(), Arc::new(StructuralPairCheck), StoreOptions { durable: false })
     };
     let vector = |n: usize| synth::vector(n, 0);
     let [large, rest] = shares(claims);
     progress(&format!("filling one scope with {} claims", large.len()));
     let begun = Instant::now();
-    store::fill_in(&mut made()?, &store::scope(), large.clone(), &model, &vector)?;
+    fill_in(&mut open_store()?, &store::scope(), large.clone(), &model, &vector)?;
     let mut fill_s = begun.elapsed().as_secs_f64();
-    let open = || {
+    let open_engine = || {
         let mut config = EngineConfig::new(paths.store(), key.clone());
         config.durable = false;
         Engine::open(config)
     };
-    let recall_alone_ms = recall(&open()?, large.len(), samples)?;
+    let recall_alone_ms = recall(&open_engine()?, large.len(), samples)?;
     progress(&format!("filling {others} more scopes with {} claims", rest.len()));
     let begun = Instant::now();
-    fill_others(&mut made()?, others, rest, &model, &vector)?;
+    fill_small_scopes(&mut open_store()?, others, rest, &model, &vector)?;
     fill_s += begun.elapsed().as_secs_f64();
     progress(&format!("measuring at {claims} claims"));
-    let engine = open()?;
+    let engine = open_engine()?;
     let everywhere = ClaimsQuery::default();
     let search = |n: usize| ClaimsQuery { q: Some(synth::question(n * 7919 % claims)), ..everywhere.clone() };
     let retracted = ClaimsQuery { status: Some("retracted".to_owned()), ..everywhere.clone() };
@@ -171,15 +165,16 @@ fn measure(options: &GrowthOptions, claims: usize, progress: &mut dyn FnMut(&str
     let search_ms = store::timed(samples, |n| engine.claims(&search(n)).map(drop))?;
     let page_ms = store::timed(samples, |_| engine.claims(&everywhere).map(drop))?;
     let counts_ms = store::timed(samples, |_| engine.counts().map(drop))?;
-    let file_mib = engine.counts()?.store_bytes as f64 / f64::from(1 << 20);
+    let file_mib = measure::mib(engine.counts()?.store_bytes);
     let write_ms = writes(&engine, |_| store::scope(), claims, samples)?;
-    let write_small_ms = writes(&engine, |n| other(n % others.max(1)), claims + samples, samples)?;
+    let write_small_ms =
+        writes(&engine, |n| small_scope(n % others.max(1)), claims + samples + WARM_UP_CALLS, samples)?;
     retract(&engine, others, claims + samples, samples)?;
     let rare_page_ms = store::timed(samples, |_| engine.claims(&retracted).map(drop))?;
     drop(engine);
     let (start_ms, daemon_mib) = daemon(paths.clone(), options)?;
-    // Room for the next size.
-    std::fs::remove_dir_all(&paths.data).map_err(|error| BenchError::Io { path: paths.data.clone(), error })?;
+    // Makes room for the next size.
+    std::fs::remove_dir_all(&paths.data).map_err(BenchError::io(&paths.data))?;
     Ok(GrowthRow {
         claims,
         in_scope: large.len(),
@@ -208,7 +203,6 @@ fn recall(engine: &Engine, claims: usize, samples: usize) -> Result<Quantiles, B
             RecallRequest { org_id: org_id.clone(), project: project.clone(), query, ..RecallRequest::default() };
         engine.recall(&request).map(drop)
     };
-    (0..WARM).try_for_each(|n| ask(samples + n))?;
     store::timed(samples, ask)
 }
 
@@ -217,7 +211,7 @@ fn caller(scope: Scope) -> Caller {
     Caller { org_id, project, who: "bench".into(), ..Caller::default() }
 }
 
-/// Writes claims from a number on, each into the scope that is named for it.
+/// Times writes of claims from number `first` on. `scope` returns the scope of a write.
 fn writes(
     engine: &Engine,
     scope: impl Fn(usize) -> Scope,
@@ -244,15 +238,15 @@ fn writes(
     }
 }
 
-/// Retracts one claim in each of some small scopes.
+/// Retracts one claim in each of at most `samples` small scopes.
 fn retract(engine: &Engine, others: usize, first: usize, samples: usize) -> Result<(), ApiError> {
     for n in 0..samples.min(others) {
-        let Scope { org_id, project } = other(n);
+        let Scope { org_id, project } = small_scope(n);
         let (org_id, project) = (Some(org_id), Some(project));
         let newest = engine.claims(&ClaimsQuery { org_id, project, limit: Some(1), ..ClaimsQuery::default() })?;
         let Some(claim) = newest.items.first() else { continue };
         engine.retract(ergo::api::ActRequest {
-            caller: caller(other(n)),
+            caller: caller(small_scope(n)),
             target: claim.id.to_string(),
             reason: synth::reason(first + n),
             ..ergo::api::ActRequest::default()
@@ -261,25 +255,21 @@ fn retract(engine: &Engine, others: usize, first: usize, samples: usize) -> Resu
     Ok(())
 }
 
-/// The milliseconds that a daemon takes to start, and its memory in MiB once it rests.
+/// Starts a daemon; returns the milliseconds that this takes, and its peak memory in MiB once it is idle.
 fn daemon(paths: Paths, options: &GrowthOptions) -> Result<(f64, f64), BenchError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| BenchError::Io { path: PathBuf::from("the runtime"), error })?;
-    runtime.block_on(async {
-        let mut daemon = Daemon::new(paths, options.program.clone())?;
+    runtime()?.block_on(async {
+        let mut daemon = BenchDaemon::new(paths, options.program.clone())?;
         let begun = Instant::now();
         daemon.start().await?;
-        let start_ms = begun.elapsed().as_secs_f64() * 1000.0;
-        tokio::time::sleep(REST).await;
-        let bytes = daemon.pid().map_or(0, proc::peak);
+        let start_ms = millis(begun.elapsed());
+        tokio::time::sleep(IDLE_AFTER_START).await;
+        let peak = daemon.pid().and_then(measure::peak_memory).unwrap_or_default();
         daemon.stop().await?;
-        Ok((start_ms, bytes as f64 / f64::from(1 << 20)))
+        Ok((start_ms, measure::mib(peak)))
     })
 }
 
-/// A column of the table: its head and its figure in milliseconds.
+/// A column of the table: its heading and its figure in milliseconds.
 type Column = (&'static str, fn(&GrowthRow) -> f64);
 
 const COLUMNS: [Column; 10] = [
@@ -296,7 +286,7 @@ const COLUMNS: [Column; 10] = [
 ];
 
 impl GrowthReport {
-    /// As a table for people: one line a size, and under it by how much each figure grew since the size before.
+    /// Returns a table with a line for each size. Each time is followed by its ratio to that of the size before.
     pub fn table(&self) -> String {
         let mut text = String::from(
             "p95 in ms; in parentheses the factor since the size before\n\n| claims | in the large scope | scopes |",
@@ -333,8 +323,8 @@ mod tests {
         let mut store = Store::open_with(&path, store::key(), Arc::new(StructuralPairCheck), options).unwrap();
         let model = VectorModel { name: "made up".into(), dimension: synth::DIMENSION };
         let [large, rest] = shares(100);
-        store::fill_in(&mut store, &store::scope(), large, &model, &|n| synth::vector(n, 0)).unwrap();
-        fill_others(&mut store, 4, rest, &model, &|n| synth::vector(n, 0)).unwrap();
+        fill_in(&mut store, &store::scope(), large, &model, &|n| synth::vector(n, 0)).unwrap();
+        fill_small_scopes(&mut store, 4, rest, &model, &|n| synth::vector(n, 0)).unwrap();
         let mut sizes: Vec<_> = store.reader().scopes().unwrap().iter().map(|row| row.active).collect();
         sizes.sort_unstable();
         assert_eq!(sizes, [10, 22, 22, 23, 23]);

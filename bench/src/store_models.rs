@@ -1,11 +1,12 @@
-//! `ergo-bench store --models`: how long writes take with models, by the number of active claims in the scope; and what the
-//! deep stage's work in the background costs them.
+//! `ergo-bench store --models`: how long writes take with models, by the number of active claims in the scope, and what
+//! the deep stage's work in the background costs them.
 //!
-//! Statements are embedded by the real worker for a few thousand claims; the vectors of all others are those of real ones,
-//! moved a little, so that every claim has near neighbours. What is written is embedded and inferred as always.
+//! The real worker embeds the statements of some claims. The vectors of all other claims are those of embedded ones,
+//! moved a little, so that every claim has near neighbours. Timed writes are embedded and inferred as always.
 
 use std::{
     fmt::Write as _,
+    ops::Range,
     path::Path,
     sync::{
         Arc,
@@ -17,8 +18,10 @@ use std::{
 use serde::Serialize;
 
 use super::{
-    store::{self, BenchError, MOST_FOR_LEVELS, Options, Quantiles},
-    store_growth, store_synth as synth,
+    error::BenchError,
+    measure::{Quantiles, mib, millis},
+    store::{self, MAX_LEVEL_COST_PERCENT, StoreBenchOptions},
+    store_fill, store_growth, store_synth as synth,
 };
 use ergo::{
     api::{ApiError, Caller, RememberRequest, UndoRequest, WriteOutcome},
@@ -29,83 +32,80 @@ use ergo::{
 };
 
 /// Claims that are embedded; the vectors of the others are made from theirs.
-const EMBEDDED: usize = 2_000;
+const EMBEDDED_CLAIMS: usize = 2_000;
 
-/// Texts that are embedded at once.
-const BATCH: usize = 50;
+/// Texts per call of the embedder.
+const TEXTS_PER_CALL: usize = 50;
 
-/// Writes that load the models and are not counted.
-const WARM: usize = 5;
+/// Writes that load the models and are not timed.
+const WARM_UP_WRITES: usize = 5;
 
-/// Claims that the deep stage reads at least, unless that takes too long.
-const DEEP: usize = 60;
+/// The least number of claims that the deep stage reads, unless that takes longer than [`DEEP_TIMEOUT`].
+const MIN_DEEP_CLAIMS: usize = 60;
 
-/// How long it may go on with them.
-const LONG: Duration = Duration::from_mins(3);
+const DEEP_TIMEOUT: Duration = Duration::from_mins(3);
 
-/// How far a made vector lies from the real one that it is made from: their cosine is about 0.9.
-const MOVED: f32 = 0.5;
+/// The length of the random direction that is added to a real vector of length 1: the cosine of the sum and the real
+/// vector is about 0.9.
+const MOVED_BY: f32 = 0.5;
 
-/// A call of these measurements.
+/// The deadline of the calls of these measurements.
 pub(super) const CALL: Call = Call::foreground(Duration::from_mins(2));
 
-/// One size.
+/// The figures at one size of the scope.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct ModelWritesRow {
     /// Active claims in the scope before the writes.
     pub claims: usize,
-    /// Writes of which the cross-encoder was asked about a pair, the disk waited for.
+    /// Writes for which the cross-encoder read a pair, including the wait for the disk.
     pub inferred_ms: Quantiles,
-    /// How many those were.
+    /// The number of these writes.
     pub inferred: usize,
-    /// Pairs of one such write, on average.
+    /// Pairs per such write, on average.
     pub pairs: f64,
-    /// `inferred_ms` once the organisation's level has a tenth as many claims as the project.
+    /// `inferred_ms` after the organisation's level got a tenth as many claims as the project.
     pub leveled_ms: Quantiles,
-    /// Pairs of one such write, on average.
+    /// Pairs per such write, on average.
     pub leveled_pairs: f64,
-    /// Writes of which it was not.
+    /// Writes for which the cross-encoder read nothing.
     pub plain_ms: Quantiles,
-    /// How many those were.
+    /// The number of these writes.
     pub plain: usize,
-    /// Writes whose writer was asked about claims in doubt, until the question came; the cross-encoder read pairs for it.
+    /// Writes that are answered by a question about claims in doubt, until the question came.
     pub doubt_ms: Quantiles,
-    /// How many those were.
+    /// The number of these writes.
     pub doubts: usize,
-    /// Pairs of one such write, on average.
+    /// Pairs per such write, on average.
     pub doubt_pairs: f64,
-    /// Writes while the deep stage works in the background, and the same before it began; absent without a language model.
+    /// What the deep stage costs writes; absent without a language model.
     pub deep: Option<DeepRow>,
-    /// Memory of the workers, in MiB, by what they hold.
+    /// Memory of the workers, in MiB, by the roles of their models.
     pub workers_mib: Vec<(String, f64)>,
 }
 
 /// What the deep stage costs writes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DeepRow {
-    /// Writes while it rests.
+    /// Writes while the deep stage rests.
     pub resting_ms: Quantiles,
     /// Writes while it works.
     pub working_ms: Quantiles,
-    /// Its time for the first claim, with which it reads the examples of its questions.
+    /// Its time for the first claim, which includes reading the examples of its prompt.
     pub first_ms: f64,
     /// Claims that it read after the first one, some of them while nothing was written.
     pub read: usize,
-    /// Its time for one of them.
+    /// Its time for one of these.
     pub claim_ms: Quantiles,
 }
 
 /// Fills a store at each size and measures writes with models.
-///
-/// # Errors
-/// Where a file, the store or a model fails.
 pub fn run(
-    options: &Options,
+    options: &StoreBenchOptions,
     models: &Arc<dyn Models>,
     progress: &mut dyn FnMut(&str),
-) -> Result<Vec<Row>, BenchError> {
-    std::fs::create_dir_all(&options.folder).map_err(|error| BenchError::Io { path: options.folder.clone(), error })?;
-    progress(&format!("embedding {EMBEDDED} claims"));
+) -> Result<Vec<ModelWritesRow>, BenchError> {
+    std::fs::create_dir_all(&options.folder).map_err(BenchError::io(&options.folder))?;
+    progress(&format!("embedding {EMBEDDED_CLAIMS} claims"));
     let most = options.sizes.iter().copied().max().unwrap_or_default();
     let real = embed(models, most)?;
     let mut rows = Vec::new();
@@ -121,28 +121,29 @@ pub fn run(
     Ok(rows)
 }
 
-/// The vectors of claims that are spread over all of them.
+/// Embeds claims that are spread evenly over the first `most` ones.
 pub(super) fn embed(models: &Arc<dyn Models>, most: usize) -> Result<Vec<Vec<f32>>, BenchError> {
-    let count = EMBEDDED.min(most.max(1));
+    let count = EMBEDDED_CLAIMS.min(most.max(1));
     let step = (most / count).max(1);
     let texts: Vec<String> = (0..count).map(|n| synth::statement(n * step)).collect();
     let mut vectors = Vec::with_capacity(count);
-    for texts in texts.chunks(BATCH) {
+    for texts in texts.chunks(TEXTS_PER_CALL) {
         vectors.extend(models.embed(texts, CALL)?);
     }
     Ok(vectors)
 }
 
+/// Creates a store with this number of claims, whose vectors are near those in `real`.
 pub(super) fn fill(path: &Path, claims: usize, real: &[Vec<f32>], models: &Arc<dyn Models>) -> Result<(), BenchError> {
-    // The first claim is written as always, so that the store knows the model by its name.
+    // A first claim is written through the engine, so that the store knows the name of the model.
     let first = open(path, models)?;
     write(&first, "The first claim says nothing")?;
     drop(first);
     let (store, model) = open_filled(path)?;
-    store::fill(store, claims, &model, &|n| moved(n, real))
+    store_fill::fill(store, claims, &model, &|n| moved(n, real))
 }
 
-/// A store to fill further, with the model of its vectors.
+/// Opens a store that [`fill`] made, and returns the model of its vectors.
 fn open_filled(path: &Path) -> Result<(Store, VectorModel), BenchError> {
     let options = StoreOptions { durable: false };
     let store = Store::open_with(path, store::key(), Arc::new(StructuralPairCheck), options)?;
@@ -150,28 +151,28 @@ fn open_filled(path: &Path) -> Result<(Store, VectorModel), BenchError> {
     Ok((store, model))
 }
 
-/// Spreads claims over further scopes of a store that [`fill`] made.
-pub(super) fn fill_others(
+/// Spreads claims over small scopes of a store that [`fill`] made.
+pub(super) fn fill_small_scopes(
     path: &Path,
     scopes: usize,
-    numbers: std::ops::Range<usize>,
+    numbers: Range<usize>,
     real: &[Vec<f32>],
 ) -> Result<(), BenchError> {
     let (mut store, model) = open_filled(path)?;
-    store_growth::fill_others(&mut store, scopes, numbers, &model, &|n| moved(n, real))
+    store_growth::fill_small_scopes(&mut store, scopes, numbers, &model, &|n| moved(n, real))
 }
 
 /// Adds claims of the organisation's level to a store that [`fill`] made.
-fn fill_organisation(path: &Path, numbers: std::ops::Range<usize>, real: &[Vec<f32>]) -> Result<(), BenchError> {
+fn fill_organisation(path: &Path, numbers: Range<usize>, real: &[Vec<f32>]) -> Result<(), BenchError> {
     let (mut store, model) = open_filled(path)?;
-    store::fill_in(&mut store, &store::scope().organisation(), numbers, &model, &|n| moved(n, real))
+    store_fill::fill_in(&mut store, &store::scope().organisation(), numbers, &model, &|n| moved(n, real))
 }
 
-/// A vector near a real one.
+/// Returns a vector near one of the real ones.
 fn moved(n: usize, real: &[Vec<f32>]) -> Vec<f32> {
     let near = &real[n % real.len()];
     let away = synth::direction(n, near.len());
-    near.iter().zip(away).map(|(x, y)| x + MOVED * y).collect()
+    near.iter().zip(away).map(|(x, y)| x + MOVED_BY * y).collect()
 }
 
 pub(super) fn open(path: &Path, models: &Arc<dyn Models>) -> Result<Engine, BenchError> {
@@ -184,7 +185,7 @@ fn caller() -> Caller {
     Caller { org_id: scope.org_id, project: scope.project, who: "bench".into(), ..Caller::default() }
 }
 
-/// Writes a statement; answers how long it took.
+/// Writes a statement; returns the time in milliseconds.
 fn write(engine: &Engine, statement: &str) -> Result<f64, BenchError> {
     let begun = Instant::now();
     let outcome = engine.remember(RememberRequest {
@@ -194,14 +195,15 @@ fn write(engine: &Engine, statement: &str) -> Result<f64, BenchError> {
         force_exception: Some("the measurement goes on".into()),
         ..RememberRequest::default()
     })?;
-    let took = begun.elapsed().as_secs_f64() * 1000.0;
+    let took = millis(begun.elapsed());
     match outcome {
         WriteOutcome::Stored(stored) if !stored.warnings.iter().any(|w| w.code == "stage_skipped") => Ok(took),
         _ => Err(BenchError::Unexpected { statement: statement.to_owned(), expected: "stored" }),
     }
 }
 
-/// Writes a statement as an agent does, who answers questions; answers how long it took if a question came. The write is undone.
+/// Writes a statement as an agent that can answer questions. Returns the time in milliseconds if the answer is a
+/// question. The write is undone.
 fn write_as_an_agent(engine: &Engine, statement: &str) -> Result<Option<f64>, BenchError> {
     let begun = Instant::now();
     let outcome = engine.remember(RememberRequest {
@@ -211,22 +213,22 @@ fn write_as_an_agent(engine: &Engine, statement: &str) -> Result<Option<f64>, Be
         consider: true,
         ..RememberRequest::default()
     })?;
-    let took = begun.elapsed().as_secs_f64() * 1000.0;
-    let (op, asked) = match outcome {
+    let took = millis(begun.elapsed());
+    let (op, time) = match outcome {
         WriteOutcome::Stored(stored) => (stored.op_id, None),
         WriteOutcome::Consider(question) => (question.op_id, Some(took)),
         _ => return Ok(None),
     };
     engine.undo(UndoRequest { caller: caller(), target_op: Some(op) })?;
-    Ok(asked)
+    Ok(time)
 }
 
-/// The times of writes in milliseconds, by whether the cross-encoder was asked about a pair.
+/// Times of writes in milliseconds, by whether the cross-encoder read a pair for them.
 #[derive(Default)]
-struct Writes {
+struct WriteTimes {
     inferred: Vec<f64>,
     plain: Vec<f64>,
-    /// The pairs that it read.
+    /// Pairs that the cross-encoder read.
     pairs: u64,
 }
 
@@ -235,10 +237,10 @@ fn pairs_read(engine: &Engine) -> Result<u64, ApiError> {
 }
 
 /// Writes `samples` statements that have near claims, and as many that have none.
-fn writes(engine: &Engine, first: usize, samples: usize) -> Result<Writes, BenchError> {
-    let mut done = Writes::default();
+fn writes(engine: &Engine, first: usize, samples: usize) -> Result<WriteTimes, BenchError> {
+    let mut done = WriteTimes::default();
     for n in 0..2 * samples {
-        let text = if n % 2 == 0 { synth::statement(first + n / 2) } else { synth::aside(1 + n / 2) };
+        let text = if n % 2 == 0 { synth::statement(first + n / 2) } else { synth::unrelated(1 + n / 2) };
         let before = pairs_read(engine)?;
         let took = write(engine, &text)?;
         match pairs_read(engine)? - before {
@@ -249,7 +251,7 @@ fn writes(engine: &Engine, first: usize, samples: usize) -> Result<Writes, Bench
             }
         }
         if n % 2 == 1 {
-            // Else the next one would have a neighbour of its sort.
+            // Otherwise the next statement of this kind would have a near claim.
             engine.undo(UndoRequest { caller: caller(), ..UndoRequest::default() })?;
         }
     }
@@ -262,14 +264,14 @@ fn measure(
     samples: usize,
     models: &Arc<dyn Models>,
     real: &[Vec<f32>],
-) -> Result<Row, BenchError> {
+) -> Result<ModelWritesRow, BenchError> {
     let engine = open(path, models)?;
     let mut next = claims;
-    for n in 0..WARM {
+    for n in 0..WARM_UP_WRITES {
         write(&engine, &synth::statement(next + n))?;
     }
-    next += WARM;
-    let Writes { inferred, plain, pairs } = writes(&engine, next, samples)?;
+    next += WARM_UP_WRITES;
+    let WriteTimes { inferred, plain, pairs } = writes(&engine, next, samples)?;
     next += samples;
     let (mut doubted, mut doubt_pairs) = (Vec::new(), 0);
     for n in 0..samples {
@@ -290,79 +292,79 @@ fn measure(
         .filter(|worker| worker.rss_bytes > 0)
         .map(|worker| {
             let held: Vec<&str> = worker.roles.iter().map(|role| role.name()).collect();
-            (held.join(" and "), worker.rss_bytes as f64 / f64::from(1 << 20))
+            (held.join(" and "), mib(worker.rss_bytes))
         })
         .collect();
     drop(engine);
     fill_organisation(path, 10 * claims..10 * claims + claims / 10, real)?;
     let engine = open(path, models)?;
-    for n in 0..WARM {
+    for n in 0..WARM_UP_WRITES {
         write(&engine, &synth::statement(next + n))?;
     }
-    let leveled = writes(&engine, next + WARM, samples)?;
-    Ok(Row {
+    let leveled = writes(&engine, next + WARM_UP_WRITES, samples)?;
+    Ok(ModelWritesRow {
         claims,
         leveled_pairs: leveled.pairs as f64 / leveled.inferred.len().max(1) as f64,
-        leveled_ms: store::quantiles(leveled.inferred),
+        leveled_ms: Quantiles::of(leveled.inferred),
         pairs: pairs as f64 / inferred.len().max(1) as f64,
         inferred: inferred.len(),
         plain: plain.len(),
-        inferred_ms: store::quantiles(inferred),
-        plain_ms: store::quantiles(plain),
+        inferred_ms: Quantiles::of(inferred),
+        plain_ms: Quantiles::of(plain),
         doubts: doubted.len(),
         doubt_pairs: doubt_pairs as f64 / doubted.len().max(1) as f64,
-        doubt_ms: store::quantiles(doubted),
+        doubt_ms: Quantiles::of(doubted),
         deep,
         workers_mib,
     })
 }
 
-/// Writes while nothing waits for the language model, and while it works through what was written.
+/// Times writes while the deep stage rests, and while it works through what was written.
 fn beside_the_deep_stage(engine: &Engine, first: usize, samples: usize) -> Result<DeepRow, BenchError> {
     let writes = |first: usize| -> Result<Vec<f64>, BenchError> {
         (first..first + samples).map(|n| write(engine, &synth::statement(n))).collect()
     };
     let resting = writes(first)?;
-    let over = AtomicBool::new(false);
+    let writes_done = AtomicBool::new(false);
     let (working, claim_ms) = std::thread::scope(|threads| {
         let background = threads.spawn(|| {
             let mut took = Vec::new();
-            while !over.load(Ordering::Relaxed) {
+            while !writes_done.load(Ordering::Relaxed) {
                 let begun = Instant::now();
                 if !engine.deepen_next()? {
                     break;
                 }
-                took.push(begun.elapsed().as_secs_f64() * 1000.0);
+                took.push(millis(begun.elapsed()));
             }
             Ok::<_, ApiError>(took)
         });
         let working = writes(first + samples);
-        over.store(true, Ordering::Relaxed);
+        writes_done.store(true, Ordering::Relaxed);
         let stopped = background.join().unwrap_or_else(|_| Err(ApiError::internal("the deep stage panicked")));
         Ok::<_, BenchError>((working?, stopped?))
     })?;
-    // The model reads the examples of its questions once, with the first claim; the others wait for nobody.
+    // The language model reads the examples of its prompt once, with the first claim.
     let first_ms = claim_ms.first().copied().unwrap_or_default();
     let mut claim_ms = claim_ms.get(1..).unwrap_or_default().to_vec();
     let begun = Instant::now();
-    while claim_ms.len() < DEEP && begun.elapsed() < LONG {
+    while claim_ms.len() < MIN_DEEP_CLAIMS && begun.elapsed() < DEEP_TIMEOUT {
         let claim = Instant::now();
         if !engine.deepen_next()? {
             break;
         }
-        claim_ms.push(claim.elapsed().as_secs_f64() * 1000.0);
+        claim_ms.push(millis(claim.elapsed()));
     }
     Ok(DeepRow {
-        resting_ms: store::quantiles(resting),
-        working_ms: store::quantiles(working),
+        resting_ms: Quantiles::of(resting),
+        working_ms: Quantiles::of(working),
         first_ms,
         read: claim_ms.len(),
-        claim_ms: store::quantiles(claim_ms),
+        claim_ms: Quantiles::of(claim_ms),
     })
 }
 
-/// As a table for people, one line a size.
-pub fn table(rows: &[Row]) -> String {
+/// Returns a table with a line for each size.
+pub fn table(rows: &[ModelWritesRow]) -> String {
     let pair = |times: Quantiles| format!("{:.1}/{:.1}", times.p50, times.p95);
     let mut text = String::from(
         "    claims   inferred p50/p95   writes   pairs   two levels p50/p95   pairs   not inferred p50/p95   writes   asked p50/p95   writes   pairs   beside the deep stage p50/p95   resting   \
@@ -398,7 +400,7 @@ pub fn table(rows: &[Row]) -> String {
         let more = |leveled: f64, one: f64| 100.0 * (leveled / one.max(f64::EPSILON) - 1.0);
         let _ = writeln!(
             text,
-            "{:>10}   two levels cost a write {:+.1} % at p50 and {:+.1} % at p95 (bar: {MOST_FOR_LEVELS:.0} %)",
+            "{:>10}   two levels cost a write {:+.1} % at p50 and {:+.1} % at p95 (bar: {MAX_LEVEL_COST_PERCENT:.0} %)",
             "",
             more(row.leveled_ms.p50, row.inferred_ms.p50),
             more(row.leveled_ms.p95, row.inferred_ms.p95),

@@ -1,7 +1,7 @@
-//! Made-up claims for measurements: as many as wanted, always the same, none contradicting another, their words shared as
-//! in real projects, where some occur in every twentieth claim and most are rare.
+//! Made-up claims for measurements: numbered, always the same, and without contradictions. Words are shared as in real
+//! projects, where some occur in every twentieth claim and most are rare.
 
-/// Names that are no alternatives to each other, so that two subjects never look like one.
+/// Words that the guard does not take for alternatives of each other, so that no two subjects seem to be the same.
 const QUALITIES: [&str; 40] = [
     "acacia", "alder", "aspen", "bamboo", "baobab", "beech", "birch", "cedar", "cherry", "cypress", "ebony", "elder",
     "elm", "fir", "hazel", "hemlock", "hickory", "holly", "juniper", "larch", "laurel", "linden", "maple", "oak",
@@ -65,6 +65,7 @@ const THINGS: [&str; 50] = [
 const PARTS: [&str; 10] =
     ["api", "worker", "module", "plugin", "service", "job", "daemon", "agent", "bridge", "adapter"];
 
+/// Verb, value, and a value that contradicts it.
 const RULES: [(&str, &str, &str); 6] = [
     ("must use a", "blue canary", "red canary"),
     ("must listen on port", "8080", "9090"),
@@ -82,49 +83,49 @@ const REASONS: [&str; 5] = [
     "two customers depend on it by contract",
 ];
 
-/// The subject of claim `n`, its rule, and the number of times that all subjects were used before.
+/// Returns the subject of claim `n`, and the index of its rule.
 fn place(n: usize) -> (String, usize) {
     let (quality, rest) = (n % QUALITIES.len(), n / QUALITIES.len());
     let (thing, rest) = (rest % THINGS.len(), rest / THINGS.len());
     let (part, rest) = (rest % PARTS.len(), rest / PARTS.len());
     let (rule, round) = (rest % RULES.len(), rest / RULES.len());
     let subject = format!("{} {} {}", QUALITIES[quality], THINGS[thing], PARTS[part]);
-    // Beyond 120,000 claims the subjects get a number.
+    // From 120,000 claims on, the subjects get a number.
     (if round == 0 { subject } else { format!("{subject} {round}") }, rule)
 }
 
-/// Claim `n`.
+/// Returns the statement of claim `n`.
 pub(super) fn statement(n: usize) -> String {
     let (subject, rule) = place(n);
     let (verb, value, _) = RULES[rule];
     format!("The {subject} {verb} {value}")
 }
 
-/// What contradicts claim `n`.
+/// Returns a statement that contradicts claim `n`.
 pub(super) fn contrary(n: usize) -> String {
     let (subject, rule) = place(n);
     let (verb, _, value) = RULES[rule];
     format!("The {subject} {verb} {value}")
 }
 
-/// What may contradict claim `n`, so that its writer is asked.
+/// Returns a statement that may contradict claim `n`, so that its writer is asked.
 pub(super) fn doubtful(n: usize) -> String {
     let (subject, rule) = place(n);
     format!("Something other than {} is fine for the {subject}", RULES[rule].1)
 }
 
-/// Two claims that contradict each other and nothing else: they speak of what no other claim does, each pair of a thing of its own.
+/// Returns two statements that contradict each other and nothing else: each pair has a subject of its own.
 pub(super) fn opposed(n: usize) -> [String; 2] {
     let (place, number) = (PLACES[n % PLACES.len()], n / PLACES.len());
     ["blue", "red"].map(|colour| format!("The {place} turnstile {number} must use a {colour} canary"))
 }
 
-/// Why claim `n` holds.
+/// Returns the reason of claim `n`.
 pub(super) fn reason(n: usize) -> String {
     format!("{} (case {n})", REASONS[n % REASONS.len()])
 }
 
-/// The dimension of the made-up vectors: that of the embedder that ships.
+/// The dimension of made-up vectors, which is that of the shipped embedder.
 pub(super) const DIMENSION: usize = 384;
 
 const PLACES: [&str; 16] = [
@@ -163,14 +164,14 @@ const PURSUITS: [&str; 14] = [
     "dancers rehearse",
 ];
 
-/// A statement that has nothing to do with any claim, nor much with another one of its sort.
-pub(super) fn aside(n: usize) -> String {
+/// Returns a statement that is unrelated to all claims, and hardly related to others of this kind.
+pub(super) fn unrelated(n: usize) -> String {
     let (place, pursuit) = (n % PLACES.len(), (n / PLACES.len() + n) % PURSUITS.len());
     let often = ["at dawn", "in winter", "after rain", "on holidays", "by moonlight"][n / 3 % 5];
     format!("Beside the {}, {} {often}", PLACES[place], PURSUITS[pursuit])
 }
 
-/// A direction of length 1 that looks random, the same for the same number.
+/// Returns a pseudorandom vector of length 1, seeded by a number.
 pub(super) fn direction(n: usize, dimension: usize) -> Vec<f32> {
     let mut bytes = vec![0; dimension * 2];
     blake3::Hasher::new().update(&n.to_le_bytes()).finalize_xof().fill(&mut bytes);
@@ -179,8 +180,8 @@ pub(super) fn direction(n: usize, dimension: usize) -> Vec<f32> {
     numbers.map(|x| x / length).collect()
 }
 
-/// What claim `n` could have become in an embedding model: claims of one subject lie near each other, those of one rule a
-/// little, all others are strangers. Another `voice` says the same in other words.
+/// Returns a made-up embedding of claim `n`: claims of one subject are near each other, those of one rule slightly nearer
+/// than unrelated ones. `voice` selects a wording of the claim.
 pub(super) fn vector(n: usize, voice: u64) -> Vec<f32> {
     let (subject, rule) = place(n);
     let of = |text: &str| {
@@ -190,7 +191,7 @@ pub(super) fn vector(n: usize, voice: u64) -> Vec<f32> {
     };
     let mut parts = [of(&subject), of(RULES[rule].0), of(&format!("{n} {voice}"))];
     let mut number = |part: usize| {
-        // Xorshift: Marsaglia, "Xorshift RNGs", 2003. As a float, -1 to 1.
+        // Xorshift (Marsaglia, "Xorshift RNGs", 2003) as a float, -1 to 1.
         let state = &mut parts[part];
         *state ^= *state << 13;
         *state ^= *state >> 7;
@@ -200,7 +201,7 @@ pub(super) fn vector(n: usize, voice: u64) -> Vec<f32> {
     (0..DIMENSION).map(|_| number(0) + 0.5 * number(1) + 0.7 * number(2)).collect()
 }
 
-/// A question that claim `n` answers.
+/// Returns a question that claim `n` answers.
 pub(super) fn question(n: usize) -> String {
     format!("why is it that {}?", statement(n).to_lowercase())
 }
@@ -215,7 +216,7 @@ mod tests {
         guard::{Guard, NormedClaim, PairScores, ParsedClaim},
     };
 
-    /// Whether the second, written beside the first, would be refused.
+    /// Returns whether `second` would be refused beside `first`.
     fn refused(first: &str, second: &str) -> bool {
         let guard = Guard::default();
         let parsed = |statement: &str| {
@@ -247,8 +248,8 @@ mod tests {
 
     #[test]
     fn no_two_claims_are_the_same() {
-        let asides: BTreeSet<String> = (0..200).map(aside).collect();
-        assert_eq!(asides.len(), 200);
+        let unrelated_ones: BTreeSet<String> = (0..200).map(unrelated).collect();
+        assert_eq!(unrelated_ones.len(), 200);
         let all: BTreeSet<String> = (0..250_000).step_by(7).map(statement).collect();
         assert_eq!(all.len(), 250_000_usize.div_ceil(7));
         assert_ne!(statement(5), contrary(5));

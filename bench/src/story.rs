@@ -1,83 +1,61 @@
-//! `ergo-bench story`: which stories the reader marks, with the right category and claims, and what it marks that is coherent.
+//! `ergo-bench story`: which labelled stories are marked with the right category and claims, and which coherent ones are
+//! marked wrongly.
 //!
-//! The data is `stories.jsonl`, a story a line; `rules_corpus.jsonl` and `adr_corpus.jsonl`, if they are there, are replayed as stories
-//! in which nothing is wrong.
+//! The data is `stories.jsonl`, with a story in each line. `rules_corpus.jsonl` and `adr_corpus.jsonl`, if they exist, are
+//! replayed as stories in which nothing is wrong.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
 };
 
 use ergo::{
     domain::{Confusion, MarkAnswers, Qualifiers, StoryRule},
-    files,
     guard::{Guard, JudgeContext, NormedClaim, ParsedClaim},
     infer::{ModelRole, Models},
     story::{self, ClaimStanding, Mark, StoryClaim, StoryText},
 };
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 
-use crate::story_judged::{self, FoundMarks};
-
-/// The largest data file that is read, in bytes.
-const MAX_FILE: u64 = 64 * 1024 * 1024;
+use crate::{
+    error::BenchError,
+    measure::{read_json_lines, read_json_lines_if_any},
+    story_judged::{self, FoundMarks},
+};
 
 /// The time between two claims of a corpus that has no dates: a week, in milliseconds.
 const WEEK: u64 = 7 * 24 * 60 * 60 * 1000;
 
-/// The data cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum BenchError {
-    /// A file cannot be read.
-    #[error("cannot read {}: {error}", path.display())]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// A line is not what it should be.
-    #[error("{}:{line}: {error}", path.display())]
-    Parse {
-        /// Which file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        error: serde_json::Error,
-    },
-}
-
 #[derive(Debug, Deserialize)]
-pub(crate) struct StoryRow {
+pub(crate) struct LabelledStory {
     pub(crate) id: String,
     /// `reversal`, `ambiguity`, `stale` or `coherent`.
     expected: String,
     at_issue: Vec<String>,
-    pub(crate) claims: Vec<ClaimRow>,
+    pub(crate) claims: Vec<StoryClaimRow>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct ClaimRow {
+pub(crate) struct StoryClaimRow {
     pub(crate) id: String,
     pub(crate) at: jiff::Timestamp,
-    /// The part of the project that it was noted in: taken as its writer.
+    /// The part of the project that the claim is about. It serves as the writer.
     pub(crate) scope: String,
     pub(crate) text: String,
 }
 
-/// What to measure.
+/// Options of `ergo-bench story`.
 #[derive(Default)]
-pub struct Options {
+pub struct StoryOptions {
     /// The folder with the stories.
     pub data: PathBuf,
-    /// The language model of the rows `model` and `both`; without one they are left out.
+    /// The language model of the rows `model` and `both`, which are omitted without one.
     pub models: Option<Arc<dyn Models>>,
-    /// Where to write what a judge is to be asked.
+    /// Write the questions for a judge to this file.
     pub questions: Option<PathBuf>,
-    /// The answers for the row `judged`: a JSON object a line, with `id` and `answer`.
+    /// The file with the answers for the row `judged`: JSON lines with `id` and `answer`.
     pub verdicts: Option<PathBuf>,
 }
 
@@ -93,61 +71,57 @@ struct DecisionRow {
     claim: String,
 }
 
-/// What was measured.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
-    /// One for each way of reading.
-    pub rows: Vec<Row>,
+pub struct StoryReport {
+    /// A row for each reader.
+    pub rows: Vec<StoryScore>,
     /// Marks on corpora in which nothing is known to be wrong.
-    pub idle: Vec<Idle>,
-    /// What was not right, a line each.
+    pub idle: Vec<CorpusMarks>,
+    /// The wrong answers, a line each.
     pub misses: Vec<String>,
 }
 
-/// How well one way of reading does. Fractions are 0 to 1.
+/// The results of one reader. Fractions are 0 to 1.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Row {
-    /// `pairwise`: each pair of claims by the guard's rules; `deterministic`: the story; `model`: a language model alone; `both`: the story, then the model;
-    /// `judged`: the story, then the answers of a file.
+pub struct StoryScore {
+    /// `pairwise`: the guard's rules on each pair of claims; `deterministic`: the story pass; `model`: a language model
+    /// alone; `both`: the story pass, then the model; `judged`: the story pass, then the answers of a file.
     pub name: &'static str,
     /// Incoherent stories.
     pub incoherent: usize,
-    /// The share of them in which something was marked.
+    /// The share of the incoherent stories with a mark.
     pub detected: f64,
-    /// The share of them whose category was marked.
+    /// The share of the incoherent stories with a mark of the right category.
     pub category_right: f64,
-    /// The mean overlap (intersection by union) of the claims that were marked and those at issue.
+    /// The mean overlap (intersection by union) of the marked claims and those at issue, by the best mark of each story.
     pub ids_overlap: f64,
     /// Coherent stories.
     pub coherent: usize,
-    /// Those of them in which something was marked.
+    /// Coherent stories with a mark.
     pub false_alarms: usize,
 }
 
-/// Marks on a corpus that is replayed.
+/// Marks on a replayed corpus.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Idle {
-    /// Its file.
+pub struct CorpusMarks {
+    /// The name of the corpus.
     pub name: &'static str,
-    /// Its claims.
+    /// Claims of the corpus.
     pub claims: usize,
-    /// Marks, of 1,000 claims.
+    /// Marks per 1,000 claims.
     pub per_1000: f64,
-    /// Cards, of 1,000 claims, if people dismiss each: the bar of a unit rises with what was dismissed there.
+    /// Cards per 1,000 claims if people dismiss each: dismissals raise the threshold in their unit.
     pub dismissed_per_1000: f64,
-    /// The first marks, for reading.
+    /// All marks as text.
     pub examples: Vec<String>,
 }
 
-/// Reads every story of a folder.
-///
-/// # Errors
-/// If the data cannot be read.
-pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
+/// Scores each reader on the stories of a folder, and replays the corpora.
+pub fn run(options: &StoryOptions, progress: &mut dyn FnMut(&str)) -> Result<StoryReport, BenchError> {
     let guard = Guard::default();
     let data = &options.data;
-    let stories: Vec<StoryRow> = rows(&data.join("stories.jsonl"))?;
-    let mut report = Report::default();
+    let stories: Vec<LabelledStory> = read_json_lines(&data.join("stories.jsonl"))?;
+    let mut report = StoryReport::default();
     let (deterministic, misses) = score("deterministic", &stories, |_, story| marks(&guard, &story.claims));
     let (pairwise, _) = score("pairwise", &stories, |_, story| pairs(&guard, &story.claims));
     report.rows = vec![pairwise, deterministic];
@@ -155,18 +129,19 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     if let Some(path) = &options.questions {
         story_judged::write_questions(path, &stories)?;
     }
-    let by_rules = |story: &StoryRow| marks(&guard, &story.claims);
+    let by_rules = |story: &LabelledStory| marks(&guard, &story.claims);
     if let Some(models) = options.models.as_deref().filter(|models| models.info().role(ModelRole::Llm).is_some()) {
         let answers = story_judged::ask(models, &stories, progress);
-        let by_model = |at: usize, story: &StoryRow| answers.marks(at, story, &lines(&guard, &dated(&story.claims)));
+        let by_model =
+            |at: usize, story: &LabelledStory| answers.marks(at, story, &lines(&guard, &dated(&story.claims)));
         let (model, missed) = score("model", &stories, by_model);
         report.misses.extend(missed.into_iter().map(|miss| format!("model: {miss}")));
-        let both = |at: usize, story: &StoryRow| story_judged::both(by_rules(story), by_model(at, story));
+        let both = |at: usize, story: &LabelledStory| story_judged::both(by_rules(story), by_model(at, story));
         report.rows.extend([model, score("both", &stories, both).0]);
     }
     if let Some(path) = &options.verdicts {
         let answers = story_judged::read_verdicts(path, &stories)?;
-        let judged = |at: usize, story: &StoryRow| {
+        let judged = |at: usize, story: &LabelledStory| {
             let by_judge = answers.marks(at, story, &lines(&guard, &dated(&story.claims)));
             story_judged::both(by_rules(story), by_judge)
         };
@@ -174,47 +149,33 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
         report.rows.push(judged);
         report.misses.extend(missed.into_iter().map(|miss| format!("judged: {miss}")));
     }
-    let rules = data.join("rules_corpus.jsonl");
-    if rules.exists() {
-        let rows: Vec<RuleRow> = rows(&rules)?;
-        report.idle.push(idle(&guard, "rules_corpus", rows.into_iter().map(|row| (row.unit, row.text))));
+    if let Some(rows) = read_json_lines_if_any::<RuleRow>(&data.join("rules_corpus.jsonl"))? {
+        report.idle.push(replay(&guard, "rules_corpus", rows.into_iter().map(|row| (row.unit, row.text))));
     }
-    let decisions = data.join("adr_corpus.jsonl");
-    if decisions.exists() {
-        let rows: Vec<DecisionRow> = rows(&decisions)?;
-        report.idle.push(idle(&guard, "adr_corpus", rows.into_iter().map(|row| (row.repo, row.claim))));
+    if let Some(rows) = read_json_lines_if_any::<DecisionRow>(&data.join("adr_corpus.jsonl"))? {
+        report.idle.push(replay(&guard, "adr_corpus", rows.into_iter().map(|row| (row.repo, row.claim))));
     }
     Ok(report)
 }
 
-pub(crate) fn rows<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, BenchError> {
-    let text = files::text(path, MAX_FILE).map_err(|error| BenchError::Io { path: path.to_owned(), error })?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(at, line)| {
-            serde_json::from_str(line).map_err(|error| BenchError::Parse { path: path.to_owned(), line: at + 1, error })
-        })
-        .collect()
-}
-
-/// The marks of a story, each with the ids of its claims.
-fn marks(guard: &Guard, claims: &[ClaimRow]) -> FoundMarks {
+/// Returns the marks of the story pass, each with the ids of its claims.
+fn marks(guard: &Guard, claims: &[StoryClaimRow]) -> FoundMarks {
     let ids = |mark: &Mark| mark.claims.iter().map(|at| claims[*at].id.clone()).collect();
     read(guard, &dated(claims)).iter().map(|mark| (mark.confusion, ids(mark))).collect()
 }
 
-/// The claims of a story as (time, writer, statement).
-fn dated(claims: &[ClaimRow]) -> Vec<(u64, &str, &str)> {
-    let time = |claim: &ClaimRow| claim.at.as_millisecond().try_into().unwrap_or_default();
+/// Returns the claims of a story as (time, writer, statement).
+fn dated(claims: &[StoryClaimRow]) -> Vec<(u64, &str, &str)> {
+    let time = |claim: &StoryClaimRow| claim.at.as_millisecond().try_into().unwrap_or_default();
     claims.iter().map(|claim| (time(claim), claim.scope.as_str(), claim.text.as_str())).collect()
 }
 
-/// The story of (time, writer, statement), all of them in force.
+/// Returns the marks on claims that are given as (time, writer, statement), all of them active.
 fn read(guard: &Guard, dated: &[(u64, &str, &str)]) -> Vec<Mark> {
     story::read(guard, &lines(guard, dated))
 }
 
-/// [`read`], the claims alone.
+/// Returns the claims that [`read`] reads.
 fn lines(guard: &Guard, dated: &[(u64, &str, &str)]) -> Vec<StoryClaim> {
     dated
         .iter()
@@ -228,14 +189,14 @@ fn lines(guard: &Guard, dated: &[(u64, &str, &str)]) -> Vec<StoryClaim> {
         .collect()
 }
 
-/// A decision with its norms.
+/// Returns a decision with its norms.
 fn claim(guard: &Guard, statement: &str) -> NormedClaim {
     let norms = guard.normalise(statement, &Qualifiers::default()).norms;
     NormedClaim { statement: statement.to_owned(), norms, ..NormedClaim::default() }
 }
 
-/// What the guard's rules say of each pair, as marks: the baseline.
-fn pairs(guard: &Guard, claims: &[ClaimRow]) -> FoundMarks {
+/// Returns the pairs that the guard's rules find contradictory, as marks: the baseline.
+fn pairs(guard: &Guard, claims: &[StoryClaimRow]) -> FoundMarks {
     let read: Vec<Arc<ParsedClaim>> =
         claims.iter().map(|row| Arc::new(ParsedClaim::new(claim(guard, &row.text)))).collect();
     let mut found = Vec::new();
@@ -251,12 +212,13 @@ fn pairs(guard: &Guard, claims: &[ClaimRow]) -> FoundMarks {
     found
 }
 
+/// Scores a reader, and describes its wrong answers. `read` gets the place of a story, and the story.
 fn score(
     name: &'static str,
-    stories: &[StoryRow],
-    read: impl Fn(usize, &StoryRow) -> FoundMarks,
-) -> (Row, Vec<String>) {
-    let mut row = Row { name, ..Row::default() };
+    stories: &[LabelledStory],
+    read: impl Fn(usize, &LabelledStory) -> FoundMarks,
+) -> (StoryScore, Vec<String>) {
+    let mut row = StoryScore { name, ..StoryScore::default() };
     let mut misses = Vec::new();
     let (mut detected, mut right, mut overlap) = (0, 0, 0.0);
     for (at, story) in stories.iter().enumerate() {
@@ -269,12 +231,12 @@ fn score(
         }
         row.incoherent += 1;
         let expected: BTreeSet<String> = story.at_issue.iter().cloned().collect();
-        let best = found.iter().map(|(_, ids)| share(ids, &expected)).fold(0.0, f64::max);
+        let best_overlap = found.iter().map(|(_, ids)| overlap_of(ids, &expected)).fold(0.0, f64::max);
         let category = found.iter().any(|(confusion, _)| confusion.as_str() == story.expected);
         detected += usize::from(!found.is_empty());
         right += usize::from(category);
-        overlap += best;
-        if !category || best < 0.5 {
+        overlap += best_overlap;
+        if !category || best_overlap < 0.5 {
             misses.push(format!("{}: {} {expected:?}, marked {found:?}", story.id, story.expected));
         }
     }
@@ -285,18 +247,18 @@ fn score(
     (row, misses)
 }
 
-/// Intersection by union.
-fn share(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
+/// Returns the size of the intersection divided by that of the union.
+fn overlap_of(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
     one.intersection(other).count() as f64 / one.union(other).count().max(1) as f64
 }
 
-/// Replays a corpus, each unit a story with a claim a week by writers in turn.
-fn idle(guard: &Guard, name: &'static str, rows: impl Iterator<Item = (String, String)>) -> Idle {
+/// Replays a corpus. Each unit is a story, to which one writer adds a claim each week.
+fn replay(guard: &Guard, name: &'static str, rows: impl Iterator<Item = (String, String)>) -> CorpusMarks {
     let mut units: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (unit, text) in rows {
         units.entry(unit).or_default().push(text);
     }
-    let mut out = Idle { name, ..Idle::default() };
+    let mut out = CorpusMarks { name, ..CorpusMarks::default() };
     let (mut found, mut asked) = (0_u32, 0_u32);
     for texts in units.values() {
         out.claims += texts.len();
@@ -306,10 +268,10 @@ fn idle(guard: &Guard, name: &'static str, rows: impl Iterator<Item = (String, S
         found += u32::try_from(marks.len()).unwrap_or(u32::MAX);
         let mut answers: BTreeMap<(Confusion, StoryRule), MarkAnswers> = BTreeMap::new();
         for mark in &marks {
-            let of = answers.entry((mark.confusion, mark.rule)).or_default();
-            if mark.strength >= of.bar() {
+            let dismissals = answers.entry((mark.confusion, mark.rule)).or_default();
+            if mark.strength >= dismissals.bar() {
                 asked += 1;
-                of.dismissed += 1;
+                dismissals.dismissed += 1;
             }
         }
         out.examples.extend(marks.iter().map(|mark| {
@@ -322,7 +284,7 @@ fn idle(guard: &Guard, name: &'static str, rows: impl Iterator<Item = (String, S
     out
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for StoryReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<14} {:>9} {:>9} {:>11} {:>13}", "", "detected", "category", "ids overlap", "false alarms")?;
         for row in &self.rows {

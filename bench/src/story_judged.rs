@@ -1,4 +1,5 @@
-//! The rows of `ergo-bench story` in which a language model, or whoever answers a file of questions, reads the stories.
+//! The rows of `ergo-bench story` in which a language model, or another judge who answers a file of questions, reads the
+//! stories.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,25 +14,29 @@ use ergo::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::story::{BenchError, StoryRow, rows};
+use crate::{
+    error::BenchError,
+    measure::read_json_lines,
+    story::{LabelledStory, StoryClaimRow},
+};
 
-/// How long one answer of a model may take here.
-const PATIENCE: Duration = Duration::from_mins(10);
+/// The deadline of a model's answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Marks of a story: the category, and the ids of the claims.
 pub(crate) type FoundMarks = Vec<(Confusion, BTreeSet<String>)>;
 
-/// A story as it is put to a judge: no label, and ids of its own.
+/// A question to a judge: no label, and ids that reveal nothing.
 #[derive(Debug, Serialize)]
 struct AskedStory<'a> {
     id: &'a str,
-    /// The instruction, which is the same for each.
+    /// The instruction, which is the same for each story.
     system: &'a str,
-    /// The claims, a JSON object a line, the oldest first.
+    /// The claims as JSON lines, the oldest first.
     message: String,
 }
 
-/// What a judge says of a story.
+/// A judge's answer about a story.
 #[derive(Debug, Deserialize)]
 struct AnsweredStory {
     id: String,
@@ -39,9 +44,9 @@ struct AnsweredStory {
     answer: serde_json::Value,
 }
 
-/// The claims of a story as a prompt shows them.
-fn prompted(story: &StoryRow) -> Vec<PromptedClaim> {
-    let claim = |claim: &crate::story::ClaimRow| PromptedClaim {
+/// Returns the claims of a story as a prompt shows them.
+fn prompted(story: &LabelledStory) -> Vec<PromptedClaim> {
+    let claim = |claim: &StoryClaimRow| PromptedClaim {
         id: prompt_id(&story.id, &claim.id),
         on: claim.at.strftime("%Y-%m-%d %H:%M").to_string(),
         by: claim.scope.clone(),
@@ -52,16 +57,13 @@ fn prompted(story: &StoryRow) -> Vec<PromptedClaim> {
     story.claims.iter().map(claim).collect()
 }
 
-/// An id that tells nothing about its place in the data.
+/// Returns an id that does not reveal the place of the claim in the data.
 fn prompt_id(story: &str, claim: &str) -> ClaimId {
     EventId(*blake3::hash(format!("{story}/{claim}").as_bytes()).as_bytes())
 }
 
-/// Writes what a judge is to be asked, a JSON object a line.
-///
-/// # Errors
-/// If the file cannot be written.
-pub(crate) fn write_questions(path: &Path, stories: &[StoryRow]) -> Result<(), BenchError> {
+/// Writes the questions for a judge as JSON lines.
+pub(crate) fn write_questions(path: &Path, stories: &[LabelledStory]) -> Result<(), BenchError> {
     let mut text = String::new();
     for story in stories {
         let message = story::story_message(&prompted(story));
@@ -69,36 +71,35 @@ pub(crate) fn write_questions(path: &Path, stories: &[StoryRow]) -> Result<(), B
         text.push_str(&serde_json::to_string(&asked).unwrap_or_default());
         text.push('\n');
     }
-    std::fs::write(path, text).map_err(|error| BenchError::Io { path: path.to_owned(), error })
+    std::fs::write(path, text).map_err(BenchError::io(path))
 }
 
-/// Reads the answers of a judge, and what was marked by each: `None` for a story without a usable one.
-///
-/// # Errors
-/// If the file cannot be read.
-pub(crate) fn read_verdicts(path: &Path, stories: &[StoryRow]) -> Result<Answers, BenchError> {
-    let answers: Vec<AnsweredStory> = rows(path)?;
+/// Reads the answers of a judge.
+pub(crate) fn read_verdicts(path: &Path, stories: &[LabelledStory]) -> Result<JudgeAnswers, BenchError> {
+    let answers: Vec<AnsweredStory> = read_json_lines(path)?;
     let by_id: BTreeMap<&str, String> = answers.iter().map(|row| (row.id.as_str(), row.answer.to_string())).collect();
-    Ok(Answers(stories.iter().map(|story| by_id.get(story.id.as_str()).cloned()).collect()))
+    Ok(JudgeAnswers(stories.iter().map(|story| by_id.get(story.id.as_str()).cloned()).collect()))
 }
 
 /// Asks a local model about each story.
-pub(crate) fn ask(models: &dyn Models, stories: &[StoryRow], progress: &mut dyn FnMut(&str)) -> Answers {
-    let ask = |(at, story): (usize, &StoryRow)| {
+pub(crate) fn ask(models: &dyn Models, stories: &[LabelledStory], progress: &mut dyn FnMut(&str)) -> JudgeAnswers {
+    let ask = |(at, story): (usize, &LabelledStory)| {
         progress(&format!("story {} of {}", at + 1, stories.len()));
         let claims = prompted(story);
         let prompt = Prompt::few_shot::<String, String>(STORY_SYSTEM, [], story::story_message(&claims));
-        models.generate(&prompt, &story::story_grammar(&claims), STORY_ANSWER_TOKENS, Call::background(PATIENCE)).ok()
+        models
+            .generate(&prompt, &story::story_grammar(&claims), STORY_ANSWER_TOKENS, Call::background(ANSWER_TIMEOUT))
+            .ok()
     };
-    Answers(stories.iter().enumerate().map(ask).collect())
+    JudgeAnswers(stories.iter().enumerate().map(ask).collect())
 }
 
-/// Answers to stories, in their order.
-pub(crate) struct Answers(Vec<Option<String>>);
+/// The answers about the stories, in their order; `None` for a story without one.
+pub(crate) struct JudgeAnswers(Vec<Option<String>>);
 
-impl Answers {
-    /// What becomes a card of the answer to a story: each finding that the rules do not know to be settled.
-    pub(crate) fn marks(&self, at: usize, story: &StoryRow, lines: &[StoryClaim]) -> FoundMarks {
+impl JudgeAnswers {
+    /// Returns the findings about a story that would become cards: those that the rules do not know to be settled.
+    pub(crate) fn marks(&self, at: usize, story: &LabelledStory, lines: &[StoryClaim]) -> FoundMarks {
         let claims = prompted(story);
         let reading = self.0.get(at).and_then(Option::as_deref).and_then(|answer| story::read_answer(answer, &claims));
         let marked = |finding: ModelFinding| {
@@ -111,7 +112,7 @@ impl Answers {
     }
 }
 
-/// The marks of the rules, and of a model those about other claims.
+/// Returns the marks of the rules, and those of a model about other claims.
 pub(crate) fn both(rules: FoundMarks, model: FoundMarks) -> FoundMarks {
     let mut found = rules;
     for (confusion, ids) in model {

@@ -1,68 +1,68 @@
-//! `ergo-bench story --speed`: how long the pass over a story takes after one write, and an audit of a whole scope without models.
+//! `ergo-bench story --speed`: how long the story pass takes after one write, and an audit of a whole scope without
+//! models.
 
-use std::{fmt, path::Path, time::Instant};
+use std::{fmt, path::Path, sync::Arc, time::Instant};
 
 use ergo::{
-    api::{AuditRequest, Caller, RememberRequest},
+    api::{AuditRequest, Caller, RememberRequest, StoryQuery},
     domain::ClaimKind,
     engine::{Engine, EngineConfig},
-    store::{Store, VectorModel},
+    guard::StructuralPairCheck,
+    store::{Store, StoreOptions, VectorModel},
 };
 use serde::Serialize;
 
 use crate::{
-    store::{self, BenchError, Quantiles},
-    store_synth as synth,
+    error::BenchError,
+    measure::{Quantiles, millis},
+    store, store_fill, store_synth as synth,
 };
 
-/// What was measured of one size.
+/// The largest scope of which an audit is measured.
+const MAX_AUDITED_CLAIMS: usize = 5_000;
+
+/// The figures at one size of the scope.
 #[derive(Clone, Debug, Serialize)]
-pub struct SpeedRow {
-    /// Claims of the scope.
+pub struct StorySpeedRow {
+    /// Claims in the scope.
     pub claims: usize,
     /// Reading the whole story for the first time, in seconds.
     pub first_s: f64,
     /// The pass after one write, in milliseconds.
     pub pass_ms: Quantiles,
-    /// The story with its marks, in milliseconds.
+    /// Returning the story with its marks, in milliseconds.
     pub story_ms: f64,
-    /// An audit of the scope without models, in seconds; not measured above 5,000 claims.
+    /// An audit of the scope without models, in seconds; absent above [`MAX_AUDITED_CLAIMS`].
     pub audit_s: Option<f64>,
 }
 
-/// What was measured.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct SpeedReport {
-    /// One for each size.
-    pub rows: Vec<SpeedRow>,
+pub struct StorySpeedReport {
+    pub rows: Vec<StorySpeedRow>,
 }
 
-/// Measures scopes of these sizes in a folder.
-///
-/// # Errors
-/// If a store cannot be made or read.
+/// Measures scopes of these sizes, in temporary stores in a folder.
 pub fn run(
     folder: &Path,
     sizes: &[usize],
     samples: usize,
     progress: &mut dyn FnMut(&str),
-) -> Result<SpeedReport, BenchError> {
-    let failed = |error: std::io::Error| BenchError::Io { path: folder.to_owned(), error };
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let mut report = SpeedReport::default();
+) -> Result<StorySpeedReport, BenchError> {
+    std::fs::create_dir_all(folder).map_err(BenchError::io(folder))?;
+    let mut report = StorySpeedReport::default();
     for claims in sizes.iter().copied() {
         progress(&format!("writing {claims} claims"));
         let path = folder.join(format!("story-{claims}.db"));
-        let check = std::sync::Arc::new(ergo::guard::StructuralPairCheck);
-        let made = Store::open_with(&path, store::key(), check, ergo::store::StoreOptions { durable: false })?;
+        let options = StoreOptions { durable: false };
+        let made = Store::open_with(&path, store::key(), Arc::new(StructuralPairCheck), options)?;
         let model = VectorModel { name: "made up".into(), dimension: synth::DIMENSION };
-        store::fill(made, claims, &model, &|n| synth::vector(n, 0))?;
+        store_fill::fill(made, claims, &model, &|n| synth::vector(n, 0))?;
         let mut config = EngineConfig::new(&path, store::key());
         config.durable = false;
         let engine = Engine::open(config)?;
         progress(&format!("reading the story of {claims} claims"));
         let begun = Instant::now();
-        drain(&engine)?;
+        read_all_stories(&engine)?;
         let first_s = begun.elapsed().as_secs_f64();
         let mut pass = Vec::with_capacity(samples);
         for n in 0..samples {
@@ -74,28 +74,28 @@ pub fn run(
                 ..RememberRequest::default()
             })?;
             let begun = Instant::now();
-            drain(&engine)?;
-            pass.push(begun.elapsed().as_secs_f64() * 1000.0);
+            read_all_stories(&engine)?;
+            pass.push(millis(begun.elapsed()));
         }
         let begun = Instant::now();
         let Caller { org_id, project, .. } = caller();
-        engine.story(&ergo::api::StoryQuery { org_id, project, ..Default::default() })?;
-        let story_ms = begun.elapsed().as_secs_f64() * 1000.0;
-        let audit_s = if claims <= 5_000 {
+        engine.story(&StoryQuery { org_id, project, ..StoryQuery::default() })?;
+        let story_ms = millis(begun.elapsed());
+        let audit_s = if claims <= MAX_AUDITED_CLAIMS {
             let begun = Instant::now();
             engine.audit(AuditRequest { caller: caller(), dry_run: true })?;
             Some(begun.elapsed().as_secs_f64())
         } else {
             None
         };
-        report.rows.push(SpeedRow { claims, first_s, pass_ms: store::quantiles(pass), story_ms, audit_s });
+        report.rows.push(StorySpeedRow { claims, first_s, pass_ms: Quantiles::of(pass), story_ms, audit_s });
         drop(engine);
         store::remove(&path)?;
     }
     Ok(report)
 }
 
-fn drain(engine: &Engine) -> Result<(), BenchError> {
+fn read_all_stories(engine: &Engine) -> Result<(), BenchError> {
     while engine.read_stories()? {}
     Ok(())
 }
@@ -105,7 +105,7 @@ fn caller() -> Caller {
     Caller { org_id: scope.org_id, project: scope.project, who: "bench".into(), ..Caller::default() }
 }
 
-impl fmt::Display for SpeedReport {
+impl fmt::Display for StorySpeedReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

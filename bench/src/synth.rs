@@ -1,26 +1,30 @@
-//! Made-up claims for measurements, always the same for a seed: words and subjects are as unevenly spread as in real
-//! text, so that some stand in every second claim and most in very few.
+//! Made-up claims for measurements, always the same for a seed. Words and subjects are as unevenly distributed as in real
+//! text: some occur in every second claim, most in very few.
 //!
 //! Frequencies: Zipf, "Human Behavior and the Principle of Least Effort", 1949; exponent 1.07 as fitted for English by
 //! Piantadosi, "Zipf's word frequency law in natural language", 2014.
 
-use ergo::domain::{
-    Body, ClaimKind, Norm,
-    norm::{Modality, SubjectKind},
+use ergo::{
+    domain::{
+        Body, ClaimKind, EventKind, Norm,
+        norm::{Modality, SubjectKind},
+    },
+    store::EventDraft,
 };
 
-/// Different words in all.
+/// The number of different words.
 const WORDS: usize = 20_000;
 
-/// Different subjects: a project speaks of far fewer things than it has words.
+/// The number of different subjects: a project has far fewer subjects than words.
 const SUBJECTS: usize = 3_000;
 
-/// Words of filling per statement.
-const FILLING: usize = 6;
+/// Words of running text per statement.
+const STATEMENT_WORDS: usize = 6;
 
-/// Words of a reason.
-const REASON: usize = 14;
+/// Words of running text per reason.
+const REASON_WORDS: usize = 14;
 
+/// The exponent of the Zipf distribution.
 const EXPONENT: f64 = 1.07;
 
 const SYLLABLES: [&str; 32] = [
@@ -28,36 +32,41 @@ const SYLLABLES: [&str; 32] = [
     "bre", "cla", "dro", "fli", "gra", "kno", "ple", "sca", "stri", "tha", "tri", "sho", "vel",
 ];
 
-/// A source of claims.
+/// A generator of claims.
 pub struct Synth {
     state: u64,
     words: Vec<f64>,
     subjects: Vec<f64>,
 }
 
-/// A made-up claim. No two of one source contradict each other: each speaks of a property of its own.
+/// A made-up claim. No two claims of a generator contradict each other, since each has an attribute of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Synthetic {
-    /// Its kind, guarded.
     pub kind: ClaimKind,
-    /// What an event carries of it.
     pub body: Body,
 }
 
+impl Synthetic {
+    /// Returns the draft of the event that asserts the claim.
+    pub fn draft(self) -> EventDraft {
+        EventDraft { claim_kind: Some(self.kind), body: self.body, ..EventDraft::new(EventKind::Assert, []) }
+    }
+}
+
 impl Synth {
-    /// A source of claims; the same seed gives the same claims.
+    /// Creates a generator; the same seed gives the same claims.
     pub fn new(seed: u64) -> Self {
         Self { state: seed.wrapping_mul(2).wrapping_add(1), words: cumulative(WORDS), subjects: cumulative(SUBJECTS) }
     }
 
-    /// The next claim; `n` tells it from all others.
+    /// Generates the next claim; `n` makes it unique.
     pub fn claim(&mut self, n: usize) -> Synthetic {
         let unit = self.unit();
         let subject = format!("{} service", word(pick(&self.subjects, unit) + WORDS));
         let attribute = format!("{} {n}", word(n % WORDS));
         let value = format!("{}", 1_000 + n % 60_000);
-        let statement = format!("The {subject} {attribute} must be {value}: {}", self.text(FILLING));
-        let reason = self.text(REASON);
+        let statement = format!("The {subject} {attribute} must be {value}: {}", self.text(STATEMENT_WORDS));
+        let reason = self.text(REASON_WORDS);
         let kind = [ClaimKind::Decision, ClaimKind::Constraint, ClaimKind::Convention][n % 3];
         let norm = Norm {
             modality: Modality::Must,
@@ -79,13 +88,13 @@ impl Synth {
         Synthetic { kind, body }
     }
 
-    /// Words of running text.
+    /// Generates running text.
     pub fn text(&mut self, words: usize) -> String {
         let units: Vec<f64> = (0..words).map(|_| self.unit()).collect();
         units.into_iter().map(|unit| word(pick(&self.words, unit))).collect::<Vec<_>>().join(" ")
     }
 
-    /// A uniform number in [0, 1): `SplitMix64`, Steele et al., "Fast splittable pseudorandom number generators", 2014.
+    /// Returns a uniform number in [0, 1): `SplitMix64`, Steele et al., "Fast splittable pseudorandom number generators", 2014.
     fn unit(&mut self) -> f64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
@@ -95,7 +104,7 @@ impl Synth {
     }
 }
 
-/// The word of a rank, 0 the commonest.
+/// Returns the word of a rank; that of rank 0 is the commonest.
 fn word(rank: usize) -> String {
     let mut rest = rank;
     let mut text = String::new();
@@ -109,7 +118,7 @@ fn word(rank: usize) -> String {
     }
 }
 
-/// Cumulative Zipf frequencies of ranks 1 to `n`, up to 1.
+/// Returns the cumulative Zipf frequencies of ranks 1 to `n`, up to 1.
 fn cumulative(n: usize) -> Vec<f64> {
     let mut sum = 0.0;
     let mut all: Vec<f64> = (1..=n)
@@ -124,6 +133,7 @@ fn cumulative(n: usize) -> Vec<f64> {
     all
 }
 
+/// Returns the rank, from 0, at which the cumulative frequency exceeds `unit`.
 fn pick(cumulative: &[f64], unit: f64) -> usize {
     cumulative.partition_point(|share| *share <= unit).min(cumulative.len() - 1)
 }

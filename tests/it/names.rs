@@ -123,10 +123,10 @@ fn public_types(source: &str) -> Vec<&str> {
     found
 }
 
-/// The files of the program that are no tests.
-fn sources() -> BTreeMap<String, String> {
+/// The source files of a folder, without tests.
+fn sources(folder: &str) -> BTreeMap<String, String> {
     let is_test = |file: &str| file.ends_with("/tests.rs") || file.contains("/tests/");
-    let files: BTreeMap<_, _> = rust_files("src").into_iter().filter(|(file, _)| !is_test(file)).collect();
+    let files: BTreeMap<_, _> = rust_files(folder).into_iter().filter(|(file, _)| !is_test(file)).collect();
     assert!(files.len() > 20, "only {} files were found", files.len());
     files
 }
@@ -154,12 +154,12 @@ fn types() -> Vec<(String, String)> {
     let of = |(file, source): (String, String)| {
         public_types(&source).into_iter().map(|name| (name.to_owned(), file.clone())).collect::<Vec<_>>()
     };
-    sources().into_iter().flat_map(of).collect()
+    sources("src").into_iter().chain(sources("bench/src")).flat_map(of).collect()
 }
 
 fn files() -> Vec<(String, String)> {
     let stem = |file: &str| file.rsplit('/').next().unwrap_or_default().trim_end_matches(".rs").to_owned();
-    let all = sources().into_keys().map(|file| (stem(&file), file));
+    let all = sources("src").into_keys().map(|file| (stem(&file), file));
     all.filter(|(stem, _)| stem != "mod").collect()
 }
 

@@ -1,10 +1,6 @@
-//! Measures how long a daemon takes to answer each read of the app over the socket, parsing included.
+//! Measures how long a daemon takes to answer each read of the app over the socket, including parsing.
 
-use std::{
-    fmt::Display,
-    future::Future,
-    time::{Duration, Instant},
-};
+use std::{fmt::Display, future::Future, time::Instant};
 
 use ergo::{
     api::{
@@ -15,12 +11,14 @@ use ergo::{
     domain::{ClaimKind, Scope},
 };
 
-use super::{crowded_store, p};
+use ergo_bench::measure::{Quantiles, millis};
 
-/// The bound of each read, 95 of 100, in milliseconds.
+use super::crowded_store;
+
+/// The target of the 95th percentile of each read, in milliseconds.
 const BAR: f64 = 20.0;
 
-/// Prints a row for each read: the median, 95 of 100, and the first one, for which nothing was kept yet.
+/// Prints a row for each read: the median, the 95th percentile, and the first read, for which nothing is cached yet.
 pub(crate) fn measure(client: &Client, rounds: usize) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     println!("{:42} {:>12} {:>12} {:>12}", "a read, over the socket", "median", "95 of 100", "the first");
@@ -114,16 +112,16 @@ async fn row<T, F: Future<Output = Result<T, ClientError>>>(
     print(&what.to_string(), &times);
 }
 
-async fn timed<T, F: Future<Output = Result<T, ClientError>>>(mut read: impl FnMut() -> F) -> Duration {
+async fn timed<T, F: Future<Output = Result<T, ClientError>>>(mut read: impl FnMut() -> F) -> f64 {
     let begin = Instant::now();
     read().await.unwrap();
-    begin.elapsed()
+    millis(begin.elapsed())
 }
 
-/// A row: the times are in the order in which they were measured.
-fn print(what: &str, times: &[Duration]) {
-    let tail = p(times, 95);
-    let first = times.first().map_or(0.0, |first| first.as_secs_f64() * 1000.0);
-    let over = if tail > BAR { "  over" } else { "" };
-    println!("{what:42} {:>12.2} {tail:>12.2} {first:>12.2} ms{over}", p(times, 50));
+/// Prints a row. The times, in milliseconds, must be in the order in which they were measured.
+fn print(what: &str, times: &[f64]) {
+    let first = times.first().copied().unwrap_or_default();
+    let Quantiles { p50, p95, .. } = Quantiles::of(times.to_vec());
+    let over = if p95 > BAR { "  over" } else { "" };
+    println!("{what:42} {p50:>12.2} {p95:>12.2} {first:>12.2} ms{over}");
 }

@@ -1,4 +1,4 @@
-//! One agent: `ergo mcp` at the other end of two pipes.
+//! A connected agent: it talks to the process `ergo mcp` over two pipes.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -8,52 +8,54 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::home::Home;
-use crate::store::{BenchError, Quantiles, quantiles};
+use super::home::AgentsHome;
+use crate::{
+    error::BenchError,
+    measure::{Quantiles, millis},
+};
 
-/// The protocol's version with a handshake, which most agents speak.
-const VERSION: &str = "2025-11-25";
+/// A version of the protocol that has a handshake; most agents use it.
+const PROTOCOL_VERSION: &str = "2025-11-25";
 
-/// Bridges that are started and not counted.
-const WARM: usize = 2;
+/// Bridges that are started before the timed ones.
+const WARM_UP_BRIDGES: usize = 2;
 
-/// A session. Its process ends with this.
-pub(super) struct Bridge {
+/// A session. Its process is killed when this value is dropped.
+pub(super) struct TimedBridge {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    next: u64,
+    /// The id of the latest request.
+    latest_id: u64,
 }
 
-/// What came of a call.
+/// The outcome of a tool call.
 pub(super) enum CallOutcome {
-    /// The tool's data.
+    /// The structured content.
     Result(Value),
-    /// What it said instead.
+    /// The message of an error.
     Failed(String),
 }
 
-impl Bridge {
-    /// Starts a bridge and shakes hands.
-    pub(super) fn start(home: &Home, name: &str) -> Result<Self, BenchError> {
+impl TimedBridge {
+    /// Starts a bridge and completes the handshake.
+    pub(super) fn start(home: &AgentsHome, name: &str) -> Result<Self, BenchError> {
         let mut command = home.daemon.command(&["mcp"]);
         command.current_dir(&home.work).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| home.daemon.not_run(error))?;
+        let mut child = command.spawn().map_err(|error| home.daemon.spawn_error(error))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(answer("no pipes"));
+            return Err(unexpected("no pipes"));
         };
-        let mut bridge = Self { child, input, output: BufReader::new(output), next: 0 };
-        let hello =
-            json!({"protocolVersion": VERSION, "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
+        let mut bridge = Self { child, input, output: BufReader::new(output), latest_id: 0 };
+        let hello = json!({"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
         let reply = bridge.ask("initialize", hello)?;
-        if reply["result"]["protocolVersion"] != VERSION {
-            return Err(answer(reply));
+        if reply["result"]["protocolVersion"] != PROTOCOL_VERSION {
+            return Err(unexpected(reply));
         }
         bridge.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
         Ok(bridge)
     }
 
-    /// Calls a tool.
     pub(super) fn call(&mut self, tool: &str, arguments: Value) -> Result<CallOutcome, BenchError> {
         let mut reply = self.ask("tools/call", json!({"name": tool, "arguments": arguments}))?;
         if reply["result"]["isError"] == false && reply["result"]["structuredContent"].is_object() {
@@ -64,14 +66,14 @@ impl Bridge {
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Result<Value, BenchError> {
-        self.next += 1;
-        let id = self.next;
+        self.latest_id += 1;
+        let id = self.latest_id;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
         loop {
             let mut line = String::new();
-            let read = self.output.read_line(&mut line).map_err(answer)?;
+            let read = self.output.read_line(&mut line).map_err(unexpected)?;
             let reply: Value =
-                serde_json::from_str(&line).map_err(|_| answer(if read == 0 { "nothing" } else { &line }))?;
+                serde_json::from_str(&line).map_err(|_| unexpected(if read == 0 { "nothing" } else { &line }))?;
             if reply["id"] == id {
                 return Ok(reply);
             }
@@ -80,38 +82,39 @@ impl Bridge {
 
     fn send(&mut self, message: &Value) -> Result<(), BenchError> {
         let line = format!("{message}\n");
-        self.input.write_all(line.as_bytes()).and_then(|()| self.input.flush()).map_err(answer)
+        self.input.write_all(line.as_bytes()).and_then(|()| self.input.flush()).map_err(unexpected)
     }
 }
 
-impl Drop for Bridge {
+impl Drop for TimedBridge {
     fn drop(&mut self) {
-        // Gone already, perhaps.
+        // It may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// What a bridge should not have said.
-fn answer(message: impl ToString) -> BenchError {
+/// Returns the error of an unexpected answer.
+fn unexpected(message: impl ToString) -> BenchError {
     BenchError::Answer { verb: "mcp".into(), message: message.to_string() }
 }
 
-/// How long bridges take, from their start: until they have shaken hands, and until the first call is answered, which needs the daemon.
-pub(super) fn starts(home: &Home, samples: usize) -> Result<(Quantiles, Quantiles), BenchError> {
-    let (mut greeted, mut answered) = (Vec::with_capacity(samples), Vec::with_capacity(samples));
-    for n in 0..WARM + samples {
+/// Starts bridges one after the other. Returns the times from the start of a bridge until the handshake is complete, and
+/// until the first tool call, which needs the daemon, is answered.
+pub(super) fn starts(home: &AgentsHome, samples: usize) -> Result<(Quantiles, Quantiles), BenchError> {
+    let (mut connected, mut answered) = (Vec::with_capacity(samples), Vec::with_capacity(samples));
+    for n in 0..WARM_UP_BRIDGES + samples {
         let begun = Instant::now();
-        let mut bridge = Bridge::start(home, "bench")?;
-        let hands = begun.elapsed();
+        let mut bridge = TimedBridge::start(home, "bench")?;
+        let handshake = begun.elapsed();
         if let CallOutcome::Failed(message) = bridge.call("ergo_scopes", json!({}))? {
-            return Err(answer(message));
+            return Err(unexpected(message));
         }
         let first = begun.elapsed();
-        if n >= WARM {
-            greeted.push(hands.as_secs_f64() * 1000.0);
-            answered.push(first.as_secs_f64() * 1000.0);
+        if n >= WARM_UP_BRIDGES {
+            connected.push(millis(handshake));
+            answered.push(millis(first));
         }
     }
-    Ok((quantiles(greeted), quantiles(answered)))
+    Ok((Quantiles::of(connected), Quantiles::of(answered)))
 }

@@ -2,61 +2,70 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    sync::atomic::{AtomicBool, Ordering},
     thread::{self, ScopedJoinHandle},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use serde_json::json;
 
 use super::{
-    Options,
-    bridge::{Bridge, CallOutcome},
-    home::Home,
+    AgentsOptions,
+    bridge::{CallOutcome, TimedBridge},
+    home::AgentsHome,
     hooks,
-    report::{Crowd, Hook},
+    report::{ConcurrentAgents, HookTimes},
 };
 use crate::{
-    store::{self, BenchError, quantiles},
-    store_synth as synth,
+    error::BenchError,
+    measure::{Quantiles, millis},
+    store, store_synth as synth,
 };
 use ergo::api::ClaimsQuery;
 
-/// Claims of a page.
-const PAGE: usize = 200;
+/// Claims per page when the stored claims are listed.
+const PAGE_SIZE: usize = 200;
 
-/// Failures that are told word for word.
-const TOLD: usize = 5;
+/// The most failures that are reported word for word.
+const MAX_REPORTED_FAILURES: usize = 5;
 
-/// The answers that the agents got.
+/// The answers that agents got.
 #[derive(Default)]
-pub(super) struct CrowdAnswers {
+pub(super) struct AgentAnswers {
     clients: usize,
     seconds: f64,
+    /// Times of writes in milliseconds.
     writes: Vec<f64>,
+    /// Times of recalls in milliseconds.
     recalls: Vec<f64>,
-    /// What was acknowledged as stored: the claim's id as it was told, and its statement.
+    /// Claims that were acknowledged as stored: the short id in the answer, and the statement.
     stored: Vec<(String, String)>,
     conflicts: usize,
     by_rules: usize,
     failures: Vec<String>,
 }
 
-/// Lets all agents write and ask until the time is over, and runs each hook beside them.
-pub(super) fn all(home: &Home, options: &Options) -> Result<(CrowdAnswers, Vec<Hook>), BenchError> {
-    let clients = (0..options.clients).map(|n| Bridge::start(home, &format!("agent-{n}")));
-    let clients = clients.collect::<Result<Vec<_>, _>>()?;
+/// Lets all agents write and recall, and runs each hook beside them. The agents stop when the time is over and all hooks
+/// have run, whichever is later: otherwise the last hooks would have run beside nobody.
+pub(super) fn run(home: &AgentsHome, options: &AgentsOptions) -> Result<(AgentAnswers, Vec<HookTimes>), BenchError> {
+    let bridges = (0..options.clients).map(|n| TimedBridge::start(home, &format!("agent-{n}")));
+    let bridges = bridges.collect::<Result<Vec<_>, _>>()?;
+    let hooks_done = AtomicBool::new(false);
     let begun = Instant::now();
-    let (each, hooks) = thread::scope(|threads| {
-        let agent = |(at, bridge)| threads.spawn(move || one(bridge, at, options, begun + options.time));
-        let agents: Vec<_> = clients.into_iter().enumerate().map(agent).collect();
-        let hooks = hooks::measure(home, options.claims, options.samples, "beside agents");
-        (agents.into_iter().map(ScopedJoinHandle::join).collect::<Vec<_>>(), hooks)
+    let (results, hooks, seconds) = thread::scope(|threads| {
+        let goes_on = || begun.elapsed() < options.time || !hooks_done.load(Ordering::Relaxed);
+        let agent = |(number, bridge)| threads.spawn(move || run_agent(bridge, number, options, goes_on));
+        let agents: Vec<_> = bridges.into_iter().enumerate().map(agent).collect();
+        // In a thread, so that the agents stop even if it panics.
+        let hooks = threads.spawn(|| hooks::measure(home, options.claims, options.samples, "beside agents")).join();
+        hooks_done.store(true, Ordering::Relaxed);
+        let results: Vec<_> = agents.into_iter().map(ScopedJoinHandle::join).collect();
+        (results, hooks, begun.elapsed().as_secs_f64())
     });
-    let mut all =
-        CrowdAnswers { clients: options.clients, seconds: begun.elapsed().as_secs_f64(), ..CrowdAnswers::default() };
-    for answers in each {
-        let panicked =
-            |_| BenchError::Answer { verb: "mcp".into(), message: "an agent of the measurement panicked".into() };
+    let panicked =
+        |_| BenchError::Answer { verb: "mcp".into(), message: "a thread of the measurement panicked".into() };
+    let mut all = AgentAnswers { clients: options.clients, seconds, ..AgentAnswers::default() };
+    for answers in results {
         let answers = answers.map_err(panicked)??;
         all.writes.extend(answers.writes);
         all.recalls.extend(answers.recalls);
@@ -65,22 +74,26 @@ pub(super) fn all(home: &Home, options: &Options) -> Result<(CrowdAnswers, Vec<H
         all.by_rules += answers.by_rules;
         all.failures.extend(answers.failures);
     }
-    Ok((all, hooks?))
+    Ok((all, hooks.map_err(panicked)??))
 }
 
-/// One agent: it stores a claim of its own, then asks for it, and so on.
-fn one(mut bridge: Bridge, at: usize, options: &Options, end: Instant) -> Result<CrowdAnswers, BenchError> {
-    let mut answers = CrowdAnswers::default();
-    let millis = |took: Duration| took.as_secs_f64() * 1000.0;
+/// Runs one agent, which stores a claim of its own, then asks a question that the claim answers, and so on.
+fn run_agent(
+    mut bridge: TimedBridge,
+    agent: usize,
+    options: &AgentsOptions,
+    goes_on: impl Fn() -> bool,
+) -> Result<AgentAnswers, BenchError> {
+    let mut answers = AgentAnswers::default();
     for n in 0.. {
-        if Instant::now() >= end {
+        if !goes_on() {
             break;
         }
-        let number = options.claims + at + n * options.clients;
+        let number = options.claims + agent + n * options.clients;
         let statement = synth::statement(number);
         let begun = Instant::now();
         let outcome = bridge.call("ergo_remember", json!({"statement": statement, "reason": synth::reason(number)}))?;
-        let outcome = judged(&mut bridge, outcome)?;
+        let outcome = answer_doubts(&mut bridge, outcome)?;
         answers.writes.push(millis(begun.elapsed()));
         match outcome {
             CallOutcome::Result(value) => {
@@ -104,8 +117,9 @@ fn one(mut bridge: Bridge, at: usize, options: &Options, end: Instant) -> Result
     Ok(answers)
 }
 
-/// Answers the question of a write that may contradict others: all of them are compatible, as the statements are made so.
-fn judged(bridge: &mut Bridge, outcome: CallOutcome) -> Result<CallOutcome, BenchError> {
+/// If a write is answered by a question about claims in doubt, answers that all are compatible, which is true of these
+/// statements.
+fn answer_doubts(bridge: &mut TimedBridge, outcome: CallOutcome) -> Result<CallOutcome, BenchError> {
     let CallOutcome::Result(value) = &outcome else { return Ok(outcome) };
     if value["result"] != "consider" {
         return Ok(outcome);
@@ -116,9 +130,9 @@ fn judged(bridge: &mut Bridge, outcome: CallOutcome) -> Result<CallOutcome, Benc
     bridge.call("ergo_judge", json!({"token": value["token"], "verdicts": verdicts, "because": "Other things."}))
 }
 
-impl CrowdAnswers {
-    /// Looks for every acknowledged write in the daemon's own list.
-    pub(super) async fn counted(self, home: &Home) -> Result<Crowd, BenchError> {
+impl AgentAnswers {
+    /// Looks for every acknowledged write in the daemon's list of claims.
+    pub(super) async fn count(self, home: &AgentsHome) -> Result<ConcurrentAgents, BenchError> {
         let scope = store::scope();
         let (mut ids, mut statements) = (HashSet::new(), HashMap::<String, usize>::new());
         let mut cursor = None;
@@ -127,7 +141,7 @@ impl CrowdAnswers {
                 org_id: Some(scope.org_id.clone()),
                 project: Some(scope.project.clone()),
                 status: Some("all".into()),
-                limit: Some(PAGE),
+                limit: Some(PAGE_SIZE),
                 cursor,
                 ..ClaimsQuery::default()
             };
@@ -141,10 +155,10 @@ impl CrowdAnswers {
                 break;
             }
         }
-        let there = |statement: &String| statements.get(statement).copied().unwrap_or_default();
-        let lost = self.stored.iter().filter(|(id, statement)| !ids.contains(id) || there(statement) == 0).count();
-        let doubled = self.stored.iter().filter(|(_, statement)| there(statement) > 1).count();
-        Ok(Crowd {
+        let stored = |statement: &String| statements.get(statement).copied().unwrap_or_default();
+        let lost = self.stored.iter().filter(|(id, statement)| !ids.contains(id) || stored(statement) == 0).count();
+        let doubled = self.stored.iter().filter(|(_, statement)| stored(statement) > 1).count();
+        Ok(ConcurrentAgents {
             clients: self.clients,
             seconds: self.seconds,
             stored: self.stored.len(),
@@ -153,9 +167,9 @@ impl CrowdAnswers {
             lost,
             doubled,
             failed: self.failures.len(),
-            failures: self.failures.into_iter().take(TOLD).collect(),
-            write_ms: quantiles(self.writes),
-            recall_ms: quantiles(self.recalls),
+            failures: self.failures.into_iter().take(MAX_REPORTED_FAILURES).collect(),
+            write_ms: Quantiles::of(self.writes),
+            recall_ms: Quantiles::of(self.recalls),
         })
     }
 }

@@ -2,12 +2,8 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use super::Options;
-use crate::{
-    daemon::Daemon,
-    store::{self, BenchError},
-    store_models, store_synth as synth,
-};
+use super::AgentsOptions;
+use crate::{daemon::BenchDaemon, error::BenchError, store, store_models, store_synth as synth};
 use ergo::{
     api::{Caller, RecallRequest, RememberRequest},
     config::{Paths, write_private},
@@ -15,36 +11,36 @@ use ergo::{
     infer::Models,
 };
 
-/// Constraints that a session is told first; each names a line of [`FILE`].
+/// Constraints, which a session gets first. The source of each is a line of [`CONSTRAINED_FILE`].
 const CONSTRAINTS: usize = 20;
 
-/// The file that an agent reads.
-pub(super) const FILE: &str = "src/api.rs";
+/// The file that an agent reads before the hook `post-tool`.
+pub(super) const CONSTRAINED_FILE: &str = "src/api.rs";
 
 /// A private home with its daemon.
-pub(super) struct Home {
-    pub(super) daemon: Daemon,
-    /// The agent's folder, whose scope is the one that is filled.
+pub(super) struct AgentsHome {
+    pub(super) daemon: BenchDaemon,
+    /// The working directory of the agents. Its scope is the one that is filled.
     pub(super) work: PathBuf,
 }
 
-impl Home {
-    /// A home whose store is filled; its daemon does not run yet.
-    pub(super) fn make(options: &Options, models: &Arc<dyn Models>) -> Result<Self, BenchError> {
+impl AgentsHome {
+    /// Creates a home with a filled store. Its daemon is not started yet.
+    pub(super) fn make(options: &AgentsOptions, models: &Arc<dyn Models>) -> Result<Self, BenchError> {
         let paths = Paths::under(&options.folder);
         paths.make()?;
         let scope = store::scope();
         let work = options.folder.join(&scope.project);
-        std::fs::create_dir_all(&work).map_err(|error| BenchError::Io { path: work.clone(), error })?;
+        std::fs::create_dir_all(&work).map_err(BenchError::io(&work))?;
         write_private(&paths.device_key(), format!("{}\n", hex::encode(store::key().to_bytes())).as_bytes())?;
         let config = format!("org_id = \"{}\"\n[daemon]\ntcp = false\n[sync]\nmode = \"off\"\n", scope.org_id);
         write_private(&paths.config, config.as_bytes())?;
-        let real = store_models::embed(models, options.claims)?;
-        store_models::fill(&paths.store(), options.claims, &real, models)?;
-        Ok(Self { daemon: Daemon::new(paths, options.program.clone())?, work })
+        let vectors = store_models::embed(models, options.claims)?;
+        store_models::fill(&paths.store(), options.claims, &vectors, models)?;
+        Ok(Self { daemon: BenchDaemon::new(paths, options.program.clone())?, work })
     }
 
-    /// Starts the daemon, stores the constraints, and asks once, so that the models are there.
+    /// Starts the daemon, stores the constraints, and recalls once, so that the models are loaded.
     pub(super) async fn start(&mut self) -> Result<(), BenchError> {
         self.daemon.start().await?;
         let scope = store::scope();
@@ -56,10 +52,10 @@ impl Home {
                     who: "bench".into(),
                     ..Caller::default()
                 },
-                statement: synth::aside(n),
+                statement: synth::unrelated(n),
                 kind: Some(ClaimKind::Constraint),
                 reason: Some(synth::reason(n)),
-                source: Some(format!("{FILE}:{}", n + 1)),
+                source: Some(format!("{CONSTRAINED_FILE}:{}", n + 1)),
                 force_exception: Some("the measurement goes on".into()),
                 ..RememberRequest::default()
             };

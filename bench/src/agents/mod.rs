@@ -1,7 +1,8 @@
-//! `ergo-bench agents`: what coding agents wait for. Hooks and bridges are processes that end at once or live with a session; both are measured from
-//! the outside, as the agent's program sees them, beside a daemon of their own with the built-in models.
+//! `ergo-bench agents`: how long coding agents wait for hooks and bridges.
 //!
-//! In the end every write that was acknowledged is looked for: none may be lost, and none there twice.
+//! Hooks are processes that end at once, bridges live as long as a session. Both are measured from the outside, as an
+//! agent's program sees them, with a daemon of their own and the built-in models. In the end, every acknowledged write is
+//! looked up: none may be lost, and none may be stored twice.
 
 mod bridge;
 mod crowd;
@@ -11,49 +12,48 @@ mod report;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use self::home::Home;
-use super::store::BenchError;
+use self::home::AgentsHome;
+use super::{daemon::runtime, error::BenchError};
 use ergo::infer::Models;
-pub use report::{Crowd, Hook, Report};
+pub use report::{AgentsReport, ConcurrentAgents, HookTimes};
 
-/// What to measure.
+/// Options of `ergo-bench agents`.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct AgentsOptions {
     /// Active claims in the scope.
     pub claims: usize,
-    /// How often each hook runs, and how many bridges are started one after the other.
+    /// Runs of each hook, and bridges that are started one after the other.
     pub samples: usize,
-    /// Agents that write and ask at once.
+    /// Concurrent agents.
     pub clients: usize,
-    /// How long they do.
+    /// The least time for which the concurrent agents work. They go on until all hooks beside them have run.
     pub time: Duration,
-    /// Where the home is made; the caller removes it. The path must be short: a socket lies in it.
+    /// The folder of the home, which the caller removes. Its path must be short, since a socket is created in it.
     pub folder: PathBuf,
-    /// The program that is the daemon, the hooks and the bridges.
+    /// The program to run as daemon, hooks and bridges.
     pub program: PathBuf,
 }
 
-/// Makes a home, measures, and counts. `models` embed what the home holds. `progress` is told in words what goes on.
-///
-/// # Errors
-/// Where the store, a model or the daemon fails, or a bridge answers what is no answer.
-pub fn run(options: &Options, models: &Arc<dyn Models>, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| BenchError::Io { path: PathBuf::from("the runtime"), error })?;
+/// Creates a home, measures hooks, bridges and concurrent agents, and counts the claims. `models` embed the claims with
+/// which the store is filled.
+pub fn run(
+    options: &AgentsOptions,
+    models: &Arc<dyn Models>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<AgentsReport, BenchError> {
+    let runtime = runtime()?;
     progress(&format!("filling a store with {} claims", options.claims));
-    let mut home = Home::make(options, models)?;
+    let mut home = AgentsHome::make(options, models)?;
     runtime.block_on(home.start())?;
     progress("running hooks");
     let hooks = hooks::measure(&home, options.claims, options.samples, "alone")?;
     progress("starting bridges");
     let (bridge_ms, first_call_ms) = bridge::starts(&home, options.samples)?;
-    progress(&format!("{} agents at once, for {} s", options.clients, options.time.as_secs()));
-    let (answers, hooks_in_crowd) = crowd::all(&home, options)?;
+    progress(&format!("{} agents at once, for at least {} s", options.clients, options.time.as_secs()));
+    let (answers, hooks_in_crowd) = crowd::run(&home, options)?;
     progress("counting what they wrote");
-    let crowd = runtime.block_on(answers.counted(&home))?;
+    let crowd = runtime.block_on(answers.count(&home))?;
     runtime.block_on(home.daemon.stop())?;
     let claims = options.claims;
-    Ok(Report { claims, hooks, bridge_ms, first_call_ms, crowd, hooks_in_crowd, bars: Vec::new() }.judged())
+    Ok(AgentsReport { claims, hooks, bridge_ms, first_call_ms, crowd, hooks_in_crowd, bars: Vec::new() }.with_bars())
 }

@@ -4,80 +4,76 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{bar::Bar, store::Quantiles};
+use crate::{bar::Bar, measure::Quantiles};
 
-/// Everything that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
+pub struct AgentsReport {
     /// Active claims in the scope.
     pub claims: usize,
-    /// Each hook.
-    pub hooks: Vec<Hook>,
-    /// A bridge, from its start until it has shaken hands, in milliseconds.
+    /// Each hook, without concurrent agents.
+    pub hooks: Vec<HookTimes>,
+    /// The time from the start of a bridge until the handshake is complete, in milliseconds.
     pub bridge_ms: Quantiles,
-    /// The same until its first call is answered.
+    /// The time from the start of a bridge until its first call is answered, in milliseconds.
     pub first_call_ms: Quantiles,
-    /// Several agents at once.
-    pub crowd: Crowd,
-    /// Each hook beside them.
-    pub hooks_in_crowd: Vec<Hook>,
-    /// The bars, each beside its figure.
+    pub crowd: ConcurrentAgents,
+    /// Each hook beside the concurrent agents.
+    pub hooks_in_crowd: Vec<HookTimes>,
     pub bars: Vec<Bar>,
 }
 
-/// A hook, from its start to its end.
+/// The runs of one hook.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Hook {
-    /// Which, and with what.
+pub struct HookTimes {
+    /// The hook, and the kind of input.
     pub name: String,
-    /// Its time, in milliseconds.
+    /// The time from its start to its end, in milliseconds.
     pub ms: Quantiles,
-    /// How often it ran.
     pub runs: usize,
-    /// How often it had something to say.
+    /// Runs that printed something.
     pub spoke: usize,
 }
 
-/// Several agents that write and ask at once.
+/// Several agents that write and recall at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Crowd {
-    /// How many.
+pub struct ConcurrentAgents {
+    /// The number of agents.
     pub clients: usize,
-    /// For how long.
+    /// The time for which they worked, in seconds.
     pub seconds: f64,
     /// Writes that were acknowledged as stored.
     pub stored: usize,
     /// Writes that the guard refused.
     pub conflicts: usize,
-    /// Writes that were acknowledged and are not there.
+    /// Acknowledged writes that are missing from the store.
     pub lost: usize,
-    /// Writes that were acknowledged and are there more than once.
+    /// Acknowledged writes that are stored more than once.
     pub doubled: usize,
     /// Calls that were answered by an error.
     pub failed: usize,
-    /// Writes that were compared by the rules alone at first, since the models were busy.
+    /// Writes that only the rules judged at first, since the models were busy.
     pub by_rules: usize,
-    /// The first of those errors.
+    /// The first errors.
     pub failures: Vec<String>,
     /// A guarded write, from the call to its result, in milliseconds.
     pub write_ms: Quantiles,
     pub recall_ms: Quantiles,
 }
 
-impl Crowd {
-    /// Nothing was lost, nothing is there twice, and nothing failed.
-    pub fn whole(&self) -> bool {
+impl ConcurrentAgents {
+    /// Returns whether nothing was lost, stored twice or failed.
+    pub fn is_consistent(&self) -> bool {
         self.lost + self.doubled + self.failed == 0
     }
 }
 
-impl Report {
-    /// With the bars.
-    pub(super) fn judged(mut self) -> Self {
-        let hook = |hook: &Hook| Bar::new(&format!("hook {}, p95", hook.name), hook.ms.p95, 100.0, "ms");
+impl AgentsReport {
+    /// Adds the bars.
+    pub(super) fn with_bars(mut self) -> Self {
+        let hook = |hook: &HookTimes| Bar::new(&format!("hook {}, p95", hook.name), hook.ms.p95, 100.0, "ms");
         self.bars = self.hooks.iter().map(hook).collect();
         self.bars.push(Bar::new("bridge, until it shook hands, p95", self.bridge_ms.p95, 60.0, "ms"));
-        let hook = |hook: &Hook| Bar::new(&format!("beside agents: {}, p95", hook.name), hook.ms.p95, 60.0, "ms");
+        let hook = |hook: &HookTimes| Bar::new(&format!("beside agents: {}, p95", hook.name), hook.ms.p95, 60.0, "ms");
         self.bars.extend(self.hooks_in_crowd.iter().map(hook));
         self.bars.push(Bar::new("beside agents: a write, p95", self.crowd.write_ms.p95, 300.0, "ms"));
         self.bars.push(Bar::new("beside agents: a recall, p95", self.crowd.recall_ms.p95, 60.0, "ms"));
@@ -85,15 +81,15 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for AgentsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", Bar::heading(&format!("{} claims", self.claims)))?;
         self.bars.iter().try_for_each(|bar| writeln!(f, "{bar}"))?;
-        for Hook { name, ms, runs, spoke } in &self.hooks {
+        for HookTimes { name, ms, runs, spoke } in &self.hooks {
             let Quantiles { p50, max, .. } = ms;
             writeln!(
                 f,
-                "Hook {name}: p50 {p50:.1} ms, max {max:.1}; it had something to say {spoke} times of {runs}."
+                "HookTimes {name}: p50 {p50:.1} ms, max {max:.1}; it had something to say {spoke} times of {runs}."
             )?;
         }
         let Self { bridge_ms, first_call_ms, crowd, .. } = self;
@@ -122,7 +118,7 @@ impl fmt::Display for Report {
             crowd.recall_ms.max
         )?;
         writeln!(f, "  {} writes were compared by the rules alone at first", crowd.by_rules)?;
-        let whole = if crowd.whole() { "nothing lost, nothing twice" } else { "NOT WHOLE" };
+        let whole = if crowd.is_consistent() { "nothing lost, nothing twice" } else { "NOT WHOLE" };
         writeln!(f, "  {} lost, {} twice, {} errors: {whole}", crowd.lost, crowd.doubled, crowd.failed)?;
         crowd.failures.iter().try_for_each(|failure| writeln!(f, "  {failure}"))
     }
@@ -132,13 +128,20 @@ impl fmt::Display for Report {
 mod tests {
     use super::*;
 
-    fn report() -> Report {
+    fn report() -> AgentsReport {
         let times = Quantiles { p50: 10.0, p95: 20.0, max: 30.0 };
         let slow = Quantiles { p95: 120.0, ..times };
-        let hook = |name: &str, ms| Hook { name: name.into(), ms, runs: 50, spoke: 49 };
-        let crowd = Crowd { clients: 10, seconds: 2.0, stored: 90, conflicts: 10, write_ms: times, ..Crowd::default() };
+        let hook = |name: &str, ms| HookTimes { name: name.into(), ms, runs: 50, spoke: 49 };
+        let crowd = ConcurrentAgents {
+            clients: 10,
+            seconds: 2.0,
+            stored: 90,
+            conflicts: 10,
+            write_ms: times,
+            ..ConcurrentAgents::default()
+        };
         let hooks = vec![hook("session-start", times), hook("user-prompt, a page", slow)];
-        Report {
+        AgentsReport {
             claims: 7,
             hooks,
             bridge_ms: times,
@@ -147,7 +150,7 @@ mod tests {
             hooks_in_crowd: vec![hook("stop", slow)],
             bars: vec![],
         }
-        .judged()
+        .with_bars()
     }
 
     #[test]
@@ -165,8 +168,8 @@ mod tests {
     fn what_is_lost_or_twice_or_failed_is_reported() {
         for (lost, doubled, failed) in [(1, 0, 0), (0, 1, 0), (0, 0, 1)] {
             let mut report = report();
-            report.crowd = Crowd { lost, doubled, failed, ..report.crowd };
-            assert!(!report.crowd.whole() && report.to_string().contains("NOT WHOLE"));
+            report.crowd = ConcurrentAgents { lost, doubled, failed, ..report.crowd };
+            assert!(!report.crowd.is_consistent() && report.to_string().contains("NOT WHOLE"));
         }
     }
 }

@@ -4,18 +4,17 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// Predicted probabilities in ten bins of equal width.
+/// Pairs by their predicted probability, in ten bins of equal width.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Bins(pub [Bin; 10]);
 
 /// The pairs whose predicted probability lies in one tenth.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Bin {
-    /// How many pairs.
     pub pairs: usize,
-    /// How many of them contradict.
+    /// Pairs that contradict.
     pub contradictions: usize,
-    /// The sum of their predicted probabilities: as many contradictions were to be expected.
+    /// The sum of the predicted probabilities, which is the expected number of contradictions.
     pub expected: f64,
 }
 
@@ -28,7 +27,7 @@ impl Bins {
         bin.expected += f64::from(probability);
     }
 
-    /// How far the shares lie from what was predicted, over all pairs: the expected calibration error.
+    /// Returns the expected calibration error: the mean distance of observed shares from predicted ones.
     pub fn error(&self) -> f64 {
         let pairs: usize = self.0.iter().map(|bin| bin.pairs).sum();
         let off: f64 = self.0.iter().map(|bin| (bin.expected - bin.contradictions as f64).abs()).sum();

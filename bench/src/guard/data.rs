@@ -1,40 +1,12 @@
-//! The data files: JSON Lines, read leniently. Fields that are not needed are ignored.
+//! The data of `ergo-bench guard`: files of JSON lines. Further fields are ignored.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
-use ergo::files;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 
-/// The largest file of examples that is read, in bytes.
-const MAX_DATA: u64 = 256 * 1024 * 1024;
+use crate::measure::{JsonLinesError, read_json_lines, read_json_lines_if_any};
 
-/// Why the data could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum DataError {
-    /// A file or folder could not be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A line is not what it should be.
-    #[error("{}:{line}: {source}", path.display())]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-}
-
-/// Two statements with a label.
+/// A labelled pair of statements.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct PairRow {
     #[serde(default)]
@@ -48,34 +20,34 @@ pub(super) struct PairRow {
     pub(super) accept_tiers: Vec<String>,
 }
 
-/// A decision of a record.
+/// The decision of a decision record.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Decision {
+pub(super) struct RecordedDecision {
     pub(super) claim: String,
 }
 
-/// A record and the one that replaced it.
+/// A decision record and its successor.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct SupersedeRow {
     #[serde(default)]
     pub(super) id: String,
-    pub(super) old: Decision,
-    pub(super) new: Decision,
+    pub(super) old: RecordedDecision,
+    pub(super) new: RecordedDecision,
     pub(super) label: String,
     #[serde(default)]
     pub(super) visible_in_text: String,
 }
 
-/// One sentence of a corpus that is replayed unit by unit.
+/// A sentence of a corpus that is replayed unit by unit.
 #[derive(Clone, Debug)]
 pub(super) struct CorpusRow {
     pub(super) id: String,
     pub(super) unit: String,
     pub(super) text: String,
     pub(super) seq: u64,
-    /// Rows with which a contradiction is true.
+    /// Rows that the sentence may rightly contradict.
     pub(super) related_ids: Vec<String>,
-    /// It tells of a change, so that a block may be right: counted apart.
+    /// Whether the sentence tells of a change. Refusing it may be right, so it is counted separately.
     pub(super) narrates_change: bool,
 }
 
@@ -123,13 +95,13 @@ pub(super) struct QuestionRow {
 /// A fact set with its questions.
 #[derive(Clone, Debug)]
 pub(super) struct FactSet {
-    /// The size in its name: `6k`.
+    /// The size in the file name, such as `6k`.
     pub(super) size: String,
     pub(super) facts: Vec<FactRow>,
     pub(super) questions: Vec<QuestionRow>,
 }
 
-/// Everything that was found.
+/// The contents of a data folder.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Data {
     pub(super) pairs: Vec<PairRow>,
@@ -137,31 +109,11 @@ pub(super) struct Data {
     pub(super) rules: Vec<CorpusRow>,
     pub(super) adr: Vec<CorpusRow>,
     pub(super) facts: Vec<FactSet>,
+    /// Missing files.
     pub(super) skipped: Vec<String>,
 }
 
-/// The rows of a file; `None` where there is none.
-pub(super) fn lines<T: DeserializeOwned>(path: &Path) -> Result<Option<Vec<T>>, DataError> {
-    let text = match files::text(path, MAX_DATA) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(DataError::Read { path: path.to_owned(), source }),
-    };
-    text.lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty())
-        .map(|(number, line)| {
-            serde_json::from_str(line).map_err(|source| DataError::Parse {
-                path: path.to_owned(),
-                line: number + 1,
-                source,
-            })
-        })
-        .collect::<Result<Vec<T>, _>>()
-        .map(Some)
-}
-
-/// In order within each unit; units in the order of their first row.
+/// Sorts rows by unit, in the order of the units' first rows, then by sequence number.
 fn in_order(mut rows: Vec<CorpusRow>) -> Vec<CorpusRow> {
     let mut units: Vec<String> = Vec::new();
     for row in &rows {
@@ -174,29 +126,29 @@ fn in_order(mut rows: Vec<CorpusRow>) -> Vec<CorpusRow> {
 }
 
 impl Data {
-    /// The same with the first rows of each corpus only.
-    pub(super) fn part(&self, most: usize) -> Self {
+    /// Returns the data with at most `most` rows of each corpus.
+    pub(super) fn with_at_most(&self, most: usize) -> Self {
         let mut part = self.clone();
         part.rules.truncate(most);
         part.adr.truncate(most);
         part
     }
 
-    pub(super) fn load(folder: &Path) -> Result<Self, DataError> {
+    pub(super) fn load(folder: &Path) -> Result<Self, JsonLinesError> {
         let mut data = Self::default();
-        let entries = fs::read_dir(folder).map_err(|source| DataError::Read { path: folder.to_owned(), source })?;
+        let entries = fs::read_dir(folder).map_err(|error| JsonLinesError::Read { path: folder.to_owned(), error })?;
         let mut names: Vec<String> = entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
         names.sort_unstable();
         let missing = |name: &str, skipped: &mut Vec<String>| skipped.push(name.to_owned());
-        match lines(&folder.join("pairs.jsonl"))? {
+        match read_json_lines_if_any(&folder.join("pairs.jsonl"))? {
             Some(rows) => data.pairs = rows,
             None => missing("pairs.jsonl", &mut data.skipped),
         }
-        match lines(&folder.join("adr_supersede.jsonl"))? {
+        match read_json_lines_if_any(&folder.join("adr_supersede.jsonl"))? {
             Some(rows) => data.supersede = rows,
             None => missing("adr_supersede.jsonl", &mut data.skipped),
         }
-        match lines::<RawRule>(&folder.join("rules_corpus.jsonl"))? {
+        match read_json_lines_if_any::<RawRule>(&folder.join("rules_corpus.jsonl"))? {
             Some(rows) => {
                 data.rules = in_order(
                     rows.into_iter()
@@ -213,7 +165,7 @@ impl Data {
             }
             None => missing("rules_corpus.jsonl", &mut data.skipped),
         }
-        match lines::<RawDecision>(&folder.join("adr_corpus.jsonl"))? {
+        match read_json_lines_if_any::<RawDecision>(&folder.join("adr_corpus.jsonl"))? {
             Some(rows) => {
                 data.adr = in_order(
                     rows.into_iter()
@@ -240,10 +192,10 @@ impl Data {
                 data.skipped.push(format!("{name}: no file of questions"));
                 continue;
             };
-            let (facts, questions) = (lines::<FactRow>(&folder.join(name))?, lines(&folder.join(questions))?);
-            let mut facts = facts.unwrap_or_default();
+            let (mut facts, questions) =
+                (read_json_lines::<FactRow>(&folder.join(name))?, read_json_lines(&folder.join(questions))?);
             facts.sort_by_key(|fact| fact.seq);
-            data.facts.push(FactSet { size, facts, questions: questions.unwrap_or_default() });
+            data.facts.push(FactSet { size, facts, questions });
         }
         if data.facts.is_empty() {
             data.skipped.push("factconsolidation_*.facts.jsonl".into());

@@ -1,21 +1,21 @@
-//! The row `dense`: what the guard refuses, asks and mentions in projects in which every claim is near every other.
+//! The row `dense`: what the guard refuses, asks about and mentions in projects whose claims are all near each other.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BenchError,
-    data::lines,
+    GuardBenchError,
     gate_examples::{ExampleFile, GateExample},
-    memory::{Doubted, Memory},
+    memory_project::{GatedClaim, MemoryProject},
 };
+use crate::measure::read_json_lines;
 use ergo::{
     domain::{ClaimKind, DoubtBand, PairVerdict},
     guard::{COUNTED_ANSWERS, ask_shift},
 };
 
-/// The projects that are built in.
+/// The built-in projects.
 const BUILT_IN: &str = include_str!("dense_scopes.toml");
 
 /// A project with harmless writes and contradictions.
@@ -25,7 +25,7 @@ pub(super) struct DenseScope {
     pub(super) name: String,
     pub(super) claims: Vec<String>,
     pub(super) harmless: Vec<String>,
-    /// Each with the number of the claim that it contradicts.
+    /// Statements, each with the number of the claim that it contradicts.
     pub(super) clashes: Vec<(String, usize)>,
 }
 
@@ -34,13 +34,14 @@ struct DenseFile {
     scope: Vec<DenseScope>,
 }
 
-/// So many harmless writes come before each contradiction while questions are answered: about as rare as contradictions are among real writes.
+/// The number of harmless writes before each contradiction while questions are answered: contradictions are about as rare
+/// among real writes.
 const HARMLESS_PER_CLASH: usize = 10;
 
 /// A write beside the claims of a project.
 #[derive(Clone, Copy)]
 struct DenseWrite<'a> {
-    /// Its place in the project's data.
+    /// The number of the write in the project's data.
     number: usize,
     statement: &'a str,
     /// The claim that it contradicts; `None` for a harmless one.
@@ -48,7 +49,7 @@ struct DenseWrite<'a> {
 }
 
 impl DenseScope {
-    /// The harmless writes, then the contradictions.
+    /// Returns the harmless writes, then the contradictions.
     fn writes(&self) -> Vec<DenseWrite<'_>> {
         let harmless = self.harmless.iter().map(|statement| (statement, None));
         let clashes = self.clashes.iter().map(|(statement, claim)| (statement, Some(*claim)));
@@ -56,7 +57,8 @@ impl DenseScope {
         numbered.map(|(number, (statement, target))| DenseWrite { number, statement, target }).collect()
     }
 
-    /// The writes with a contradiction after every [`HARMLESS_PER_CLASH`] harmless ones, then the contradictions that are left.
+    /// Returns the writes with a contradiction after every [`HARMLESS_PER_CLASH`] harmless ones, and the contradictions that
+    /// are left.
     fn mixed(&self) -> (Vec<DenseWrite<'_>>, Vec<DenseWrite<'_>>) {
         let (mut harmless, mut clashes) = (self.writes(), Vec::new());
         clashes.extend(harmless.drain(self.harmless.len()..));
@@ -72,46 +74,46 @@ impl DenseScope {
     }
 }
 
-/// What became of writes beside the claims of some projects.
+/// The results in some projects.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DenseRow {
-    /// `words`, or `models` if a cross-encoder was asked; `models, answered` if questions in vain made further ones rarer, too.
+    /// `words`, or `models` with a cross-encoder; `models, answered` if answers also made further questions rarer.
     pub name: String,
-    /// The project, or how many of a file.
+    /// The project, or the number of projects and their file.
     pub scope: String,
-    /// Claims that stand there.
+    /// The claims of the projects.
     pub claims: usize,
     /// Writes that contradict nothing.
     pub harmless: DenseCounts,
-    /// Writes that contradict a claim. What is said of another claim does not count.
+    /// Writes that contradict a claim. Findings about other claims do not count.
     pub clashes: DenseCounts,
 }
 
-/// Writes by what became of them.
+/// Writes by outcome.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct DenseCounts {
     pub writes: usize,
     pub refused: usize,
-    /// Not refused, and asked about.
+    /// Not refused, but asked about.
     pub asked: usize,
-    /// Neither, and answered with a mention.
+    /// Neither refused nor asked about, but answered with a mention.
     pub mentioned: usize,
 }
 
 impl DenseRow {
-    /// Counts a write. What is said of another claim than the contradicted one does not count.
-    fn add(&mut self, write: DenseWrite<'_>, seen: &[Doubted]) {
-        let counts = |one: &&Doubted| write.target.is_none_or(|target| one.number == target);
-        let counted: Vec<&Doubted> = seen.iter().filter(counts).collect();
+    /// Counts a write. Findings about other claims than the contradicted one do not count.
+    fn add(&mut self, write: DenseWrite<'_>, nearby: &[GatedClaim]) {
+        let counts = |one: &&GatedClaim| write.target.is_none_or(|target| one.number == target);
+        let counted: Vec<&GatedClaim> = nearby.iter().filter(counts).collect();
         if write.target.is_some() { &mut self.clashes } else { &mut self.harmless }.add(&counted);
     }
 }
 
 impl DenseCounts {
-    fn add(&mut self, seen: &[&Doubted]) {
-        let in_band = |band| seen.iter().any(|one| one.band == Some(band));
+    fn add(&mut self, nearby: &[&GatedClaim]) {
+        let in_band = |band| nearby.iter().any(|one| one.band == Some(band));
         self.writes += 1;
-        if seen.iter().any(|one| one.blocked) {
+        if nearby.iter().any(|one| one.blocked) {
             self.refused += 1;
         } else if in_band(DoubtBand::Ask) {
             self.asked += 1;
@@ -120,61 +122,57 @@ impl DenseCounts {
         }
     }
 
-    /// Writes of which nothing was said.
+    /// Returns the number of writes without a finding.
     pub(super) fn silent(self) -> usize {
         self.writes - self.refused - self.asked - self.mentioned
     }
 }
 
-/// The projects that are built in.
-pub(super) fn built_in() -> Result<Vec<DenseScope>, BenchError> {
+/// Returns the built-in projects.
+pub(super) fn built_in() -> Result<Vec<DenseScope>, GuardBenchError> {
     let file: DenseFile =
-        toml::from_str(BUILT_IN).map_err(|error| BenchError::Model(format!("dense_scopes.toml: {error}")))?;
+        toml::from_str(BUILT_IN).map_err(|error| GuardBenchError::Model(format!("dense_scopes.toml: {error}")))?;
     Ok(file.scope)
 }
 
-/// The projects of a file of JSON lines.
-pub(super) fn read(path: &Path) -> Result<Vec<DenseScope>, BenchError> {
-    lines(path)?.ok_or_else(|| BenchError::Model(format!("{} is not there", path.display())))
-}
-
-/// The built-in projects, each a group of its own, and those of each file, with what a row calls them.
-fn groups(files: &[PathBuf]) -> Result<Vec<(String, Vec<DenseScope>)>, BenchError> {
+/// Returns the projects of each row, with its name: one row per built-in project, and one per file.
+fn groups(files: &[PathBuf]) -> Result<Vec<(String, Vec<DenseScope>)>, GuardBenchError> {
     let mut groups: Vec<_> = built_in()?.into_iter().map(|scope| (scope.name.clone(), vec![scope])).collect();
     for path in files {
-        let scopes = read(path)?;
+        let scopes: Vec<DenseScope> = read_json_lines(path)?;
         groups.push((format!("{} of {}", scopes.len(), path.display()), scopes));
     }
     Ok(groups)
 }
 
-/// Puts the claims of a project into the memory, and nothing else.
-fn keep_claims(memory: &mut Memory, scope: &DenseScope) {
-    memory.stored.clear();
+/// Replaces the claims of the project in memory by those of `scope`.
+fn store_claims(project: &mut MemoryProject, scope: &DenseScope) {
+    project.stored.clear();
     for claim in &scope.claims {
-        memory.keep(ClaimKind::Decision, claim);
+        project.store(ClaimKind::Decision, claim);
     }
 }
 
-fn doubted(memory: &mut Memory, write: DenseWrite<'_>) -> Vec<Doubted> {
-    let ours = memory.read(ClaimKind::Decision, write.statement);
-    memory.doubted(&ours)
+/// Returns the nearby claims of a write, which is not stored.
+fn nearby_claims(project: &mut MemoryProject, write: DenseWrite<'_>) -> Vec<GatedClaim> {
+    let ours = project.parse(ClaimKind::Decision, write.statement);
+    project.gated_claims(&ours)
 }
 
-/// A row for each of the [`groups`]: `write` brings the writes of a project to its claims, and counts them in the row.
+/// Measures a row for each of the [`groups`]. `write` writes to a project and counts the results in the row.
 fn rows(
     name: &str,
-    memory: &mut Memory,
+    project: &mut MemoryProject,
     files: &[PathBuf],
-    mut write: impl FnMut(&mut Memory, &DenseScope, &mut DenseRow) -> Result<(), BenchError>,
-) -> Result<Vec<DenseRow>, BenchError> {
+    mut write: impl FnMut(&mut MemoryProject, &DenseScope, &mut DenseRow) -> Result<(), GuardBenchError>,
+) -> Result<Vec<DenseRow>, GuardBenchError> {
     let mut rows = Vec::new();
     for (group, scopes) in groups(files)? {
         let mut row = DenseRow { name: name.to_owned(), scope: group, ..DenseRow::default() };
         for scope in &scopes {
             row.claims += scope.claims.len();
-            keep_claims(memory, scope);
-            write(memory, scope, &mut row)?;
+            store_claims(project, scope);
+            write(project, scope, &mut row)?;
         }
         rows.push(row);
     }
@@ -184,22 +182,22 @@ fn rows(
 /// Measures the built-in projects, each in a row of its own, and those of `files` in a row for each file.
 pub(super) fn measure(
     name: &str,
-    memory: &mut Memory,
+    project: &mut MemoryProject,
     files: &[PathBuf],
     examples: Option<&Path>,
-) -> Result<Vec<DenseRow>, BenchError> {
+) -> Result<Vec<DenseRow>, GuardBenchError> {
     let mut examples = ExampleFile::create(examples)?;
-    let rows = rows(name, memory, files, |memory, scope, row| {
+    let rows = rows(name, project, files, |project, scope, row| {
         for write in scope.writes() {
-            let seen = doubted(memory, write);
-            for one in &seen {
+            let nearby = nearby_claims(project, write);
+            for one in &nearby {
                 let group = if write.target.is_some() { "contradiction" } else { "harmless" };
-                let existing = &memory.stored[one.number].claim.claim().statement;
+                let existing = &project.stored[one.number].claim.claim().statement;
                 let target = write.target == Some(one.number);
                 let example = GateExample::of(one, group, write.statement, existing, target);
                 examples.add(&GateExample { set: &scope.name, write: write.number, ..example })?;
             }
-            row.add(write, &seen);
+            row.add(write, &nearby);
         }
         Ok(())
     })?;
@@ -207,50 +205,50 @@ pub(super) fn measure(
     Ok(rows)
 }
 
-/// [`measure`] with each question answered by its label, so that questions in vain make further ones in the same project rarer. After the mixed
-/// writes the threshold stays where it is.
+/// Like [`measure`], but each question is answered by its label, so that questions in vain make further ones in the same
+/// project rarer. After the mixed writes, the threshold stays as it is.
 pub(super) fn measure_answered(
     name: &str,
-    memory: &mut Memory,
+    project: &mut MemoryProject,
     files: &[PathBuf],
-) -> Result<Vec<DenseRow>, BenchError> {
-    let rows = rows(name, memory, files, |memory, scope, row| {
+) -> Result<Vec<DenseRow>, GuardBenchError> {
+    let rows = rows(name, project, files, |project, scope, row| {
         let mut answers = Vec::new();
         let (mixed, rest) = scope.mixed();
         let written = mixed.len();
         for (at, write) in mixed.into_iter().enumerate() {
-            memory.ask_shift = shift_after(&answers, at);
-            let seen = doubted(memory, write);
-            answers.extend(verdicts(write, &seen).into_iter().map(|verdict| (at, verdict)));
-            row.add(write, &seen);
+            project.ask_shift = shift_after(&answers, at);
+            let nearby = nearby_claims(project, write);
+            answers.extend(verdicts(write, &nearby).into_iter().map(|verdict| (at, verdict)));
+            row.add(write, &nearby);
         }
-        memory.ask_shift = shift_after(&answers, written);
+        project.ask_shift = shift_after(&answers, written);
         for write in rest {
-            let seen = doubted(memory, write);
-            row.add(write, &seen);
+            let nearby = nearby_claims(project, write);
+            row.add(write, &nearby);
         }
         Ok(())
     })?;
-    memory.ask_shift = 0.0;
+    project.ask_shift = 0.0;
     Ok(rows)
 }
 
-/// The shift after some answers, each with the number of its write, and `written` writes in all.
+/// Returns the shift of the threshold after these answers, each with the number of its write, and `written` writes.
 fn shift_after(answers: &[(usize, PairVerdict)], written: usize) -> f32 {
     let counted = &answers[answers.len().saturating_sub(COUNTED_ANSWERS)..];
     let verdicts: Vec<PairVerdict> = counted.iter().map(|(_, verdict)| *verdict).collect();
     ask_shift(&verdicts, counted.first().map_or(0, |(at, _)| written - at))
 }
 
-/// What a writer answers who knows which claim it contradicts; nothing if the write is refused.
-fn verdicts(write: DenseWrite<'_>, seen: &[Doubted]) -> Vec<PairVerdict> {
-    if seen.iter().any(|one| one.blocked) {
+/// Returns the answers of a writer who knows which claim the write contradicts; none if the write is refused.
+fn verdicts(write: DenseWrite<'_>, nearby: &[GatedClaim]) -> Vec<PairVerdict> {
+    if nearby.iter().any(|one| one.blocked) {
         return Vec::new();
     }
-    let verdict = |one: &Doubted| {
+    let verdict = |one: &GatedClaim| {
         if write.target == Some(one.number) { PairVerdict::Contradicts } else { PairVerdict::Compatible }
     };
-    seen.iter().filter(|one| one.band == Some(DoubtBand::Ask)).map(verdict).collect()
+    nearby.iter().filter(|one| one.band == Some(DoubtBand::Ask)).map(verdict).collect()
 }
 
 #[cfg(test)]
@@ -282,7 +280,7 @@ mod tests {
     #[test]
     fn a_refused_write_answers_nothing() {
         let write = DenseWrite { number: 0, statement: "", target: Some(2) };
-        let doubt = |number, blocked, band| Doubted { number, blocked, band, features: None };
+        let doubt = |number, blocked, band| GatedClaim { number, blocked, band, features: None };
         let asked = [doubt(1, false, Some(DoubtBand::Ask)), doubt(2, false, Some(DoubtBand::Ask))];
         assert_eq!(verdicts(write, &asked), [PairVerdict::Compatible, PairVerdict::Contradicts]);
         assert_eq!(verdicts(write, &[doubt(1, false, Some(DoubtBand::Mention))]), []);

@@ -1,15 +1,13 @@
-//! Fact sets in which later statements win: write, supersede on a conflict, answer from what is active.
+//! The row `facts`: sets of statements in which later ones win. Each is written, and supersedes those that it conflicts
+//! with. Questions are answered from the active statements.
 
-use super::{
-    data::FactSet,
-    path::GuardPath,
-    report::{Facts, Millis},
-};
+use super::{data::FactSet, path::GuardPath, report::FactsRow};
+use crate::measure::{Quantiles, millis};
 
 /// The reason that every statement is written with.
 const REASON: &str = "stated later in the same source";
 
-/// Lower case, letters and digits only, without articles: the usual normalisation of question answering.
+/// Normalises an answer as usual in question answering: lower case, letters and digits only, without articles.
 fn plain(text: &str) -> String {
     text.to_lowercase()
         .split(|c: char| !c.is_alphanumeric())
@@ -19,13 +17,13 @@ fn plain(text: &str) -> String {
 }
 
 /// Writes a fact set and asks its questions.
-pub(super) fn measure(path: &mut dyn GuardPath, set: &FactSet) -> Facts {
+pub(super) fn measure(path: &mut dyn GuardPath, set: &FactSet) -> FactsRow {
     path.fresh();
     let (mut blocked, mut took) = (0, Vec::new());
     for fact in &set.facts {
         let (refused, time) = path.write_or_supersede(&fact.statement, REASON);
         blocked += usize::from(refused);
-        took.push(time.as_secs_f64() * 1000.0);
+        took.push(millis(time));
     }
     let right = set
         .questions
@@ -38,12 +36,12 @@ pub(super) fn measure(path: &mut dyn GuardPath, set: &FactSet) -> Facts {
             })
         })
         .count();
-    Facts {
+    FactsRow {
         size: set.size.clone(),
         statements: set.facts.len(),
         questions: set.questions.len(),
         accuracy: right as f64 / set.questions.len().max(1) as f64,
         blocked,
-        write_ms: Millis::of(took),
+        write_ms: Quantiles::of(took),
     }
 }

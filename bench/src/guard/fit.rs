@@ -1,30 +1,23 @@
-//! `ergo-bench guard --fit`: the judge's weights from labelled pairs, its thresholds from a replay of sentences that contradict nothing.
+//! `ergo-bench guard --fit`: fits the judge's weights to labelled pairs, and chooses its thresholds on a replay of sentences
+//! that contradict nothing.
 //!
-//! Two regressions are fitted: over pairs of which a cross-encoder was heard, and over all pairs as they look without any model. The replay is
-//! parted by unit and the pairs by their text, and each part is scored by what is learnt from the others, so that thresholds are chosen, and
-//! probabilities checked, on all of it and on nothing that was learnt from; the weights that are kept are learnt from all. A threshold holds
-//! for each file of the replay by itself, whoever refuses.
+//! Two regressions are fitted: one over pairs that a cross-encoder read, and one over all pairs as they look without models.
+//! The replay is partitioned by unit, and the pairs by their text. Each part is scored by weights that were fitted to the
+//! other parts. So thresholds are chosen, and probabilities checked, on all data, but never on data that the weights were
+//! fitted to. The final weights are fitted to all data. Each file of the replay sets a limit to the thresholds by itself.
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
-
-use serde::Deserialize;
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use super::{
-    BenchError,
+    GuardBenchError,
     bins::Bins,
     cached_models::CachedModels,
-    data::lines,
+    fit_data::{FitPair, MeasuredPair, PARTS, ReplayedSentence, measure_pairs, replay},
     fit_deep,
-    logistic::{self, Example},
-    memory::Memory,
-    path::GuardPath,
+    logistic::{self, FitExample},
+    memory_project::MemoryProject,
 };
 use ergo::{
-    domain::ClaimKind,
     guard::{
         Guard, JudgeWeights,
         features::{FEATURE_NAMES, Features, RULE_FEATURES},
@@ -34,44 +27,45 @@ use ergo::{
     infer::{ModelRole, Models},
 };
 
-/// What to fit to.
+/// Options of `ergo-bench guard --fit`.
 #[derive(Clone)]
 pub struct FitOptions {
-    /// Files of labelled pairs: `a`, `b`, `label` (`contradiction` or another word).
+    /// Files of labelled pairs: JSON lines with `a`, `b`, `label` (`contradiction` or another word).
     pub pairs: Vec<PathBuf>,
-    /// Files of sentences: `unit`, `text`.
+    /// Files of sentences: JSON lines with `unit`, `text`.
     pub replay: Vec<PathBuf>,
-    /// Sentences of each file of the replay, at most; the first units count.
+    /// The most sentences of each file of the replay; those of the first units are taken.
     pub most: usize,
     pub models: Arc<dyn Models>,
-    /// Keeps what the models say in this file, and believes it at the next measurement.
+    /// Keep the answers of the models in this file and reuse them.
     pub cache: Option<PathBuf>,
-    /// How many of 1,000 writes may be refused wrongly, for each file of the replay; the last one holds for all further files.
+    /// The wrong refusals that are allowed per 1,000 writes of each file of the replay; the last one applies to all further
+    /// files.
     pub per_1000: Vec<f64>,
-    /// The same, where there is no model.
+    /// The same without models.
     pub rules_per_1000: Vec<f64>,
-    /// How many of 1,000 writes may be warned about wrongly.
+    /// The wrong warnings that are allowed per 1,000 writes.
     pub warn_per_1000: f64,
-    /// Writes every example with its figures to this file, for other ways to look at them.
+    /// Write each example with its features to this file, for other analyses.
     pub examples: Option<PathBuf>,
-    /// The share of the contradictions that the rules name which the cross-encoder may take back.
+    /// The share of the contradictions named by the rules that the cross-encoder may overrule.
     pub taken_back: f64,
-    /// Pairs that the language model is asked about, where there is one: half of them labelled, half of the replay.
+    /// The number of pairs that the language model is asked about, if there is one: half of them labelled, half of the
+    /// replay.
     pub deep_pairs: usize,
-    /// How many of 1,000 writes the deep stage may find wrongly.
+    /// The wrong findings of the deep stage that are allowed per 1,000 writes.
     pub deep_per_1000: f64,
-    /// The weights whose gates are kept, and whose deep stage is, where there is no language model.
+    /// The weights from which the gate is taken; and the deep stage, if there is no language model.
     pub start: JudgeWeights,
-    /// The day, for the provenance.
+    /// The current date, for the provenance.
     pub date: String,
 }
 
-/// The fitted judge, and how it does on what it was fitted to.
+/// A fitted judge, or the notes of a fitted gate.
 #[derive(Clone, Debug, Default)]
 pub struct Fitted {
-    /// The judge.
     pub weights: JudgeWeights,
-    /// Lines for people.
+    /// The results, as text.
     pub notes: Vec<String>,
 }
 
@@ -84,51 +78,8 @@ impl fmt::Display for Fitted {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct Pair {
-    pub(super) a: String,
-    pub(super) b: String,
-    pub(super) label: String,
-    #[serde(default)]
-    kind: String,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Sentence {
-    #[serde(default)]
-    pub(super) unit: String,
-    pub(super) text: String,
-}
-
-/// A labelled pair, measured; without a look where nothing is weighed.
-pub(super) struct Seen {
-    kind: String,
-    part: usize,
-    pub(super) contradiction: bool,
-    pub(super) look: Option<Look>,
-}
-
-/// What a pair of statements looks like to the judge.
-pub(super) struct Look {
-    /// Where a cross-encoder was heard.
-    pub(super) with_inference: Option<Features>,
-    /// Without any model.
-    by_rules: Features,
-    pub(super) stored: String,
-    pub(super) incoming: String,
-}
-
-/// One write of a replay: what its pairs look like.
-pub(super) struct Write {
-    /// The file that it is from, by its place.
-    file: usize,
-    /// The part that its unit belongs to, of [`PARTS`].
-    part: usize,
-    pub(super) looks: Vec<Look>,
-}
-
-impl Look {
-    /// The log-odds of a contradiction, and those from which it is refused.
+impl FitPair {
+    /// Returns the log-odds of a contradiction, and those from which the pair is refused.
     fn judged(&self, judge: &JudgeWeights) -> (f32, f32) {
         let odds = self
             .with_inference
@@ -141,7 +92,7 @@ impl Look {
         (odds, log_odds(limit))
     }
 
-    /// Whether the rules name what is opposed.
+    /// Returns whether the rules name the contradiction.
     fn is_named(&self) -> bool {
         let figure = |name: &str, least: f32| {
             FEATURE_NAMES.iter().zip(self.by_rules).any(|(of, figure)| *of == name && figure >= least)
@@ -149,55 +100,53 @@ impl Look {
         figure("aligned", CONTRADICTION_STRENGTH) || figure("structural_contradiction", 1.0)
     }
 
-    /// Whether only inference speaks against it.
+    /// Returns whether only the cross-encoder may find a contradiction.
     fn inferred(&self) -> bool {
         self.with_inference.is_some() && !self.is_named()
     }
 
-    /// Whether it is refused.
+    /// Returns whether the pair is refused.
     pub(super) fn refused(&self, judge: &JudgeWeights) -> bool {
         let (odds, limit) = self.judged(judge);
         odds >= limit
     }
 }
 
-/// The log-odds of a probability; above 1 none reaches it.
+/// Returns the log-odds of a probability; those of a probability from 1 on are never reached.
 fn log_odds(probability: f32) -> f32 {
     if probability >= 1.0 { f32::MAX } else { (probability / (1.0 - probability)).ln() }
 }
 
 /// Fits the judge.
-///
-/// # Errors
-/// Where a file cannot be read, a model is missing or fails.
-pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fitted, BenchError> {
+pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fitted, GuardBenchError> {
     let info = options.models.info();
     let hash = |role| info.role(role).map(|role| role.sha256.clone());
     let nli =
-        hash(ModelRole::Nli).ok_or_else(|| BenchError::Model("fitting needs a cross-encoder: name one".into()))?;
+        hash(ModelRole::Nli).ok_or_else(|| GuardBenchError::Model("fitting needs a cross-encoder: name one".into()))?;
     let Some(cache) = super::cache(Some(&options.models), options.cache.as_ref())? else {
-        return Err(BenchError::Model("fitting needs models".into()));
+        return Err(GuardBenchError::Model("fitting needs models".into()));
     };
     let guard = || Guard::default().with_weights(JudgeWeights { gate: options.start.gate, ..JudgeWeights::default() });
-    let pairs = measure_pairs(options, &mut memory(guard(), &cache), progress)?;
-    let writes = replay(options, &mut memory(guard(), &cache), progress)?;
+    let pairs = measure_pairs(options, &mut empty_project(guard(), &cache), progress)?;
+    let writes = replay(options, &mut empty_project(guard(), &cache), progress)?;
 
     if let Some(path) = &options.examples {
-        let failed = |source| BenchError::Cache { path: path.clone(), source };
+        let failed = |source| GuardBenchError::File { path: path.clone(), source };
         std::fs::write(path, json_lines(&pairs, &writes)).map_err(failed)?;
     }
     let mut judges: Vec<JudgeWeights> = (0..PARTS).map(|part| learn(&pairs, &writes, Some(part), options)).collect();
     let mut weights = learn(&pairs, &writes, None, options);
     let files = options.replay.len();
-    // The strongest pair of each write, by the judge that has not learnt from its unit.
-    let strongest = |judges: &[JudgeWeights], file: usize, odds: &dyn Fn(&JudgeWeights, &Look) -> f32| -> Vec<f32> {
-        let of =
-            |write: &Write| write.looks.iter().map(|look| odds(&judges[write.part], look)).fold(f32::MIN, f32::max);
+    // The log-odds of the strongest pair of each write, by the judge that was not fitted to its unit; descending.
+    let strongest = |judges: &[JudgeWeights], file: usize, odds: &dyn Fn(&JudgeWeights, &FitPair) -> f32| -> Vec<f32> {
+        let of = |write: &ReplayedSentence| {
+            write.compared.iter().map(|features| odds(&judges[write.part], features)).fold(f32::MIN, f32::max)
+        };
         let mut all: Vec<f32> = writes.iter().filter(|write| write.file == file).map(of).collect();
         all.sort_by(|a, b| b.total_cmp(a));
         all
     };
-    let by_file = |judges: &[JudgeWeights], odds: &dyn Fn(&JudgeWeights, &Look) -> f32| -> Vec<Vec<f32>> {
+    let by_file = |judges: &[JudgeWeights], odds: &dyn Fn(&JudgeWeights, &FitPair) -> f32| -> Vec<Vec<f32>> {
         (0..files).map(|file| strongest(judges, file, odds)).collect()
     };
     let over = |all: &[Vec<f32>], per_1000: &dyn Fn(usize) -> f64| {
@@ -205,21 +154,24 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     };
     let of_file = |list: &[f64], file: usize| list.get(file).or(list.last()).copied().unwrap_or(0.0);
 
-    let alone = by_file(&judges, &|judge, look| judge.rules.log_odds(&look.by_rules));
+    let alone = by_file(&judges, &|judge, features| judge.rules.log_odds(&features.by_rules));
     let rules_block = over(&alone, &|file| of_file(&options.rules_per_1000, file));
     let rules_warn =
         over(&alone, &|file| of_file(&options.rules_per_1000, file) + options.warn_per_1000).min(rules_block);
     for judge in judges.iter_mut().chain([&mut weights]) {
         (judge.rules.block, judge.rules.warn) = (probability(rules_block), probability(rules_warn));
     }
-    // What the rules name is taken back where the cross-encoder leaves so little that hardly a contradiction has it.
+    // The cross-encoder overrules the rules below a probability that hardly any contradiction has.
     let mut named: Vec<f32> = pairs
         .iter()
         .filter(|pair| pair.contradiction)
         .filter_map(|pair| {
-            pair.look.as_ref().filter(|look| look.with_inference.is_some() && look.is_named()).map(|look| (pair, look))
+            pair.features
+                .as_ref()
+                .filter(|features| features.with_inference.is_some() && features.is_named())
+                .map(|features| (pair, features))
         })
-        .map(|(pair, look)| look.judged(&judges[pair.part]).0)
+        .map(|(pair, features)| features.judged(&judges[pair.part]).0)
         .collect();
     named.sort_by(f32::total_cmp);
     let named =
@@ -227,9 +179,9 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     for judge in judges.iter_mut().chain([&mut weights]) {
         judge.thresholds.named = named;
     }
-    // Whoever refuses counts: what the rules name is refused by the threshold above, whatever the other is.
-    let all = by_file(&judges, &|judge, look| match (look.inferred(), look.refused(judge)) {
-        (true, _) => look.judged(judge).0,
+    // All refusals count. The contradictions that the rules name are refused by the threshold above.
+    let all = by_file(&judges, &|judge, features| match (features.inferred(), features.refused(judge)) {
+        (true, _) => features.judged(judge).0,
         (false, true) => f32::MAX,
         (false, false) => f32::MIN,
     });
@@ -243,37 +195,37 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     let mut notes = vec![format!(
         "{} pairs ({wanted} contradictions), {} pairs of {} replayed sentences",
         pairs.len(),
-        writes.iter().map(|write| write.looks.len()).sum::<usize>(),
+        writes.iter().map(|write| write.compared.len()).sum::<usize>(),
         writes.len(),
     )];
     for (file, path) in options.replay.iter().enumerate() {
-        let of: Vec<&Write> = writes.iter().filter(|write| write.file == file).collect();
-        let refused = |how: &dyn Fn(&JudgeWeights, &Look) -> bool| {
-            of.iter().filter(|write| write.looks.iter().any(|look| how(&judges[write.part], look))).count()
+        let of: Vec<&ReplayedSentence> = writes.iter().filter(|write| write.file == file).collect();
+        let refused = |how: &dyn Fn(&JudgeWeights, &FitPair) -> bool| {
+            of.iter().filter(|write| write.compared.iter().any(|features| how(&judges[write.part], features))).count()
         };
         notes.push(format!(
             "{}: {} sentences, of which {} are refused without models and {} with them",
-            names(std::slice::from_ref(path)),
+            file_names(std::slice::from_ref(path)),
             of.len(),
-            refused(&|judge, look| judge.rules.log_odds(&look.by_rules) >= rules_block),
-            refused(&|judge, look| look.refused(judge)),
+            refused(&|judge, features| judge.rules.log_odds(&features.by_rules) >= rules_block),
+            refused(&|judge, features| features.refused(judge)),
         ));
     }
-    // Pairs too are scored by the judge that has not learnt from them.
-    let share = |found: &dyn Fn(&JudgeWeights, &Look) -> bool| {
+    // Pairs, too, are scored by the judge that was not fitted to them.
+    let share = |found: &dyn Fn(&JudgeWeights, &FitPair) -> bool| {
         let hits = |contradiction: bool| {
             let of = pairs.iter().filter(|pair| pair.contradiction == contradiction);
-            of.filter(|pair| pair.look.as_ref().is_some_and(|look| found(&judges[pair.part], look))).count()
+            of.filter(|pair| pair.features.as_ref().is_some_and(|features| found(&judges[pair.part], features))).count()
         };
         let (right, wrong) = (hits(true), hits(false));
         (right as f64 / wanted.max(1) as f64, right as f64 / (right + wrong).max(1) as f64)
     };
-    let (recall, precision) = share(&|judge, look| judge.rules.log_odds(&look.by_rules) >= rules_block);
+    let (recall, precision) = share(&|judge, features| judge.rules.log_odds(&features.by_rules) >= rules_block);
     notes.push(format!(
         "without models: {recall:.3} of the contradictions, precision {precision:.2}, from {:.3}",
         probability(rules_block)
     ));
-    let (recall, precision) = share(&|judge, look| look.refused(judge));
+    let (recall, precision) = share(&|judge, features| features.refused(judge));
     notes.push(format!(
         "with models: {recall:.3} of the contradictions, precision {precision:.2}, from {:.3}",
         probability(block)
@@ -281,30 +233,33 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     for per_1000 in [0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0] {
         let one = |all: &[Vec<f32>]| over(all, &|_| per_1000);
         let (at, at_alone) = (one(&all), one(&alone));
-        let with = share(&|judge, look| if look.inferred() { look.judged(judge).0 >= at } else { look.refused(judge) });
-        let without = share(&|judge, look| judge.rules.log_odds(&look.by_rules) >= at_alone);
+        let with = share(&|judge, features| {
+            if features.inferred() { features.judged(judge).0 >= at } else { features.refused(judge) }
+        });
+        let without = share(&|judge, features| judge.rules.log_odds(&features.by_rules) >= at_alone);
         notes.push(format!(
             "{per_1000:>5.1} per 1,000 in each file: with models from {:.3}: {:.3} of the contradictions, precision {:.2}; without from {:.3}: {:.3}, {:.2}",
             probability(at), with.0, with.1, probability(at_alone), without.0, without.1,
         ));
     }
-    let (mut heard_bins, mut alone_bins) = (Bins::default(), Bins::default());
-    let looks = pairs
+    let (mut inferred_bins, mut alone_bins) = (Bins::default(), Bins::default());
+    let compared = pairs
         .iter()
-        .filter_map(|pair| Some((pair.part, pair.look.as_ref()?, pair.contradiction)))
-        .chain(writes.iter().flat_map(|write| write.looks.iter().map(|look| (write.part, look, false))));
-    for (part, look, contradiction) in looks {
-        if let Some(figures) = &look.with_inference {
-            heard_bins.add(probability(judges[part].log_odds(figures)), contradiction);
+        .filter_map(|pair| Some((pair.part, pair.features.as_ref()?, pair.contradiction)))
+        .chain(writes.iter().flat_map(|write| write.compared.iter().map(|features| (write.part, features, false))));
+    for (part, features, contradiction) in compared {
+        if let Some(figures) = &features.with_inference {
+            inferred_bins.add(probability(judges[part].log_odds(figures)), contradiction);
         }
-        alone_bins.add(probability(judges[part].rules.log_odds(&look.by_rules)), contradiction);
+        alone_bins.add(probability(judges[part].rules.log_odds(&features.by_rules)), contradiction);
     }
-    notes.push(format!("with a cross-encoder's word, on what was not learnt from:\n{heard_bins}"));
-    notes.push(format!("without models, on what was not learnt from:\n{alone_bins}"));
+    notes.push(format!("with the cross-encoder, on data that was not fitted to:\n{inferred_bins}"));
+    notes.push(format!("without models, on data that was not fitted to:\n{alone_bins}"));
     let kinds: std::collections::BTreeSet<&str> = pairs.iter().map(|pair| pair.kind.as_str()).collect();
     for kind in kinds {
-        let of: Vec<&Seen> = pairs.iter().filter(|pair| pair.kind == kind).collect();
-        let refused = |pair: &&&Seen| pair.look.as_ref().is_some_and(|look| look.refused(&judges[pair.part]));
+        let of: Vec<&MeasuredPair> = pairs.iter().filter(|pair| pair.kind == kind).collect();
+        let refused =
+            |pair: &&&MeasuredPair| pair.features.as_ref().is_some_and(|features| features.refused(&judges[pair.part]));
         let refused = of.iter().filter(refused).count();
         notes.push(format!("  {kind:<28} {:>5} pairs, {:.3} refused", of.len(), refused as f64 / of.len() as f64));
     }
@@ -319,10 +274,10 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         date: options.date.clone(),
         nli,
         embedder: hash(ModelRole::Embedder).unwrap_or_default(),
-        pairs: format!("{}: {} pairs", names(&options.pairs), pairs.len()),
+        pairs: format!("{}: {} pairs", file_names(&options.pairs), pairs.len()),
         replay: format!(
             "{}: {} sentences, {:?} of 1,000 refused in each, {:?} without models",
-            names(&options.replay),
+            file_names(&options.replay),
             writes.len(),
             options.per_1000,
             options.rules_per_1000
@@ -331,169 +286,83 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     Ok(Fitted { weights, notes })
 }
 
-/// Every example as a JSON line.
-fn json_lines(pairs: &[Seen], writes: &[Write]) -> String {
-    let look = |look: &Look| {
-        serde_json::json!({ "heard": look.with_inference.map(|figures| figures.to_vec()), "alone": look.by_rules.to_vec(),
-            "stored": look.stored, "incoming": look.incoming })
+/// Returns each example as a JSON line.
+fn json_lines(pairs: &[MeasuredPair], writes: &[ReplayedSentence]) -> String {
+    let features = |features: &FitPair| {
+        serde_json::json!({ "heard": features.with_inference.map(|figures| figures.to_vec()), "alone": features.by_rules.to_vec(),
+            "stored": features.stored, "incoming": features.incoming })
     };
     let pairs = pairs.iter().map(|pair| {
-        let looks: Vec<_> = pair.look.iter().map(look).collect();
-        serde_json::json!({ "kind": pair.kind, "contradiction": pair.contradiction, "part": pair.part, "looks": looks })
+        let compared: Vec<_> = pair.features.iter().map(features).collect();
+        serde_json::json!({ "kind": pair.kind, "contradiction": pair.contradiction, "part": pair.part, "compared": compared })
     });
     let writes = writes.iter().map(|write| {
-        let looks: Vec<_> = write.looks.iter().map(look).collect();
-        serde_json::json!({ "file": write.file, "part": write.part, "looks": looks })
+        let compared: Vec<_> = write.compared.iter().map(features).collect();
+        serde_json::json!({ "file": write.file, "part": write.part, "compared": compared })
     });
     let names = serde_json::json!({ "names": FEATURE_NAMES });
     let lines: Vec<String> = std::iter::once(names).chain(pairs).chain(writes).map(|line| line.to_string()).collect();
     lines.join("\n") + "\n"
 }
 
-/// Parts of the replay.
-const PARTS: usize = 5;
-
-/// The penalty of large weights: enough that figures which say the same share their weight.
+/// The penalty of large weights: enough to spread the weight over correlated features.
 const RIDGE: f64 = 2e-4;
 
-/// The same for three figures that rarely are more than nothing: what it held back would be missing from the probability.
-const RIDGE_OF_FEW: f64 = 1e-6;
+/// The penalty of large weights for the three features of the rules. It is small, since they are rarely above 0, and a
+/// larger one would lower the probability.
+const RULES_RIDGE: f64 = 1e-6;
 
-fn memory(guard: Guard, cache: &Arc<CachedModels>) -> Memory {
-    Memory::new(guard, Some(cache.cached()))
+fn empty_project(guard: Guard, cache: &Arc<CachedModels>) -> MemoryProject {
+    MemoryProject::new(guard, Some(cache.cached()))
 }
 
-fn names(files: &[PathBuf]) -> String {
+pub(super) fn file_names(files: &[PathBuf]) -> String {
     let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
     files.iter().filter_map(name).collect::<Vec<_>>().join(", ")
 }
 
+/// Returns a probability, rounded as in the file of weights.
 pub(super) fn probability(log_odds: f32) -> f32 {
     let score = 1.0 / (1.0 + (-log_odds).exp());
     (score * 1e5).round() / 1e5
 }
 
-/// The log-odds above which `per_1000` of the writes lie; `sorted` from the highest.
-pub(super) fn cut(sorted: &[f32], per_1000: f64) -> f32 {
-    let allowed = (sorted.len() as f64 * per_1000 / 1000.0).floor() as usize;
-    // Just above the first one that must stay out.
-    sorted.get(allowed).map_or(0.0, |score| score.min(20.0) + 1e-3)
+/// Returns the log-odds above which `per_1000` of 1,000 writes lie. `descending` are the log-odds of the writes.
+fn cut(descending: &[f32], per_1000: f64) -> f32 {
+    let allowed = (descending.len() as f64 * per_1000 / 1000.0).floor() as usize;
+    // Just above the first one that must not be refused.
+    descending.get(allowed).map_or(0.0, |score| score.min(20.0) + 1e-3)
 }
 
-/// JudgeWeights learnt from the labelled pairs and from the replay, one part of both left out.
-fn learn(pairs: &[Seen], writes: &[Write], without: Option<usize>, options: &FitOptions) -> JudgeWeights {
+/// Fits weights to the labelled pairs and the replay, without one part of both.
+fn learn(
+    pairs: &[MeasuredPair],
+    writes: &[ReplayedSentence],
+    without: Option<usize>,
+    options: &FitOptions,
+) -> JudgeWeights {
     let labelled = pairs
         .iter()
         .filter(|pair| Some(pair.part) != without)
-        .filter_map(|pair| Some((pair.look.as_ref()?, pair.contradiction)));
+        .filter_map(|pair| Some((pair.features.as_ref()?, pair.contradiction)));
     let taught = writes.iter().filter(|write| Some(write.part) != without);
-    let harmless = taught.flat_map(|write| &write.looks).map(|look| (look, false));
-    let looks: Vec<(&Look, bool)> = labelled.chain(harmless).collect();
-    let learnt = |names: &[&str], ridge: f64, figures: &dyn Fn(&Look) -> Option<Features>| {
-        let example = |(look, yes): &(&Look, bool)| {
-            let all = figures(look)?;
+    let harmless = taught.flat_map(|write| &write.compared).map(|features| (features, false));
+    let compared: Vec<(&FitPair, bool)> = labelled.chain(harmless).collect();
+    let learnt = |names: &[&str], ridge: f64, figures: &dyn Fn(&FitPair) -> Option<Features>| {
+        let example = |(features, yes): &(&FitPair, bool)| {
+            let all = figures(features)?;
             let chosen =
                 FEATURE_NAMES.iter().zip(all).filter(|(name, _)| names.contains(name)).map(|(_, figure)| figure);
-            Some(Example { figures: chosen.collect(), yes: *yes, weight: 1.0 })
+            Some(FitExample { figures: chosen.collect(), yes: *yes, weight: 1.0 })
         };
-        let examples: Vec<Example> = looks.iter().filter_map(example).collect();
+        let examples: Vec<FitExample> = compared.iter().filter_map(example).collect();
         let rounded = |weight: f64| (weight * 1e4).round() as f32 / 1e4;
         let fitted = logistic::fit(&examples, ridge).into_iter().map(rounded);
         let chosen = FEATURE_NAMES.into_iter().filter(|name| names.contains(name));
         std::iter::once("intercept").chain(chosen).map(str::to_owned).zip(fitted).collect()
     };
     let mut weights = JudgeWeights { gate: options.start.gate, deep: options.start.deep, ..JudgeWeights::default() };
-    weights.weights = learnt(&FEATURE_NAMES, RIDGE, &|look| look.with_inference);
-    weights.rules.weights = learnt(&RULE_FEATURES, RIDGE_OF_FEW, &|look| Some(look.by_rules));
+    weights.weights = learnt(&FEATURE_NAMES, RIDGE, &|features| features.with_inference);
+    weights.rules.weights = learnt(&RULE_FEATURES, RULES_RIDGE, &|features| Some(features.by_rules));
     weights
-}
-
-fn read<T: serde::de::DeserializeOwned>(files: &[PathBuf]) -> Result<Vec<T>, BenchError> {
-    let mut rows = Vec::new();
-    for file in files {
-        let missing = || BenchError::Model(format!("{} is not there", file.display()));
-        rows.extend(lines::<T>(Path::new(file))?.ok_or_else(missing)?);
-    }
-    Ok(rows)
-}
-
-pub(super) fn failed(memory: &Memory) -> Result<(), BenchError> {
-    memory.failures().first().map_or(Ok(()), |first| Err(BenchError::Model(format!("a model failed: {first}"))))
-}
-
-fn measure_pairs(
-    options: &FitOptions,
-    memory: &mut Memory,
-    progress: &mut dyn FnMut(String),
-) -> Result<Vec<Seen>, BenchError> {
-    let rows: Vec<Pair> = read(&options.pairs)?;
-    let mut seen = Vec::with_capacity(rows.len());
-    for (number, row) in rows.iter().enumerate() {
-        if number.is_multiple_of(100) {
-            progress(format!("pair {number} of {}", rows.len()));
-        }
-        memory.fresh();
-        memory.keep(ClaimKind::Decision, &row.a);
-        let looks = look(memory, &row.b);
-        failed(memory)?;
-        seen.push(Seen {
-            kind: row.kind.clone(),
-            part: part(&row.a),
-            contradiction: row.label == "contradiction",
-            look: looks.into_iter().next(),
-        });
-    }
-    Ok(seen)
-}
-
-/// The part that a text belongs to.
-fn part(text: &str) -> usize {
-    usize::from(blake3::hash(text.as_bytes()).as_bytes()[0]) % PARTS
-}
-
-/// What a write looks like to the judge beside what is kept.
-fn look(memory: &mut Memory, statement: &str) -> Vec<Look> {
-    let ours = memory.read(ClaimKind::Convention, statement);
-    let mut looks = Vec::new();
-    for (number, scores) in memory.heard(&ours) {
-        let theirs = &memory.stored[number].claim;
-        let weighed = memory.guard.features(&ours.claim, theirs, &scores);
-        looks.extend(weighed.by_rules.map(|by_rules| Look {
-            with_inference: weighed.with_inference,
-            by_rules,
-            stored: theirs.claim().statement.clone(),
-            incoming: statement.to_owned(),
-        }));
-    }
-    memory.stored.push(ours);
-    looks
-}
-
-fn replay(
-    options: &FitOptions,
-    memory: &mut Memory,
-    progress: &mut dyn FnMut(String),
-) -> Result<Vec<Write>, BenchError> {
-    let mut writes = Vec::new();
-    for (file, path) in options.replay.iter().enumerate() {
-        let mut rows: Vec<Sentence> = read(std::slice::from_ref(path))?;
-        // One unit is one project.
-        rows.sort_by(|a, b| a.unit.cmp(&b.unit));
-        rows.truncate(options.most);
-        memory.fresh();
-        let mut unit: Option<&str> = None;
-        for (number, row) in rows.iter().enumerate() {
-            if number.is_multiple_of(100) {
-                progress(format!("sentence {number} of {} in {}", rows.len(), names(std::slice::from_ref(path))));
-            }
-            if unit != Some(&row.unit) {
-                memory.fresh();
-                unit = Some(&row.unit);
-            }
-            let looks = look(memory, &row.text);
-            failed(memory)?;
-            writes.push(Write { file, part: part(&row.unit), looks });
-        }
-    }
-    Ok(writes)
 }

@@ -1,14 +1,12 @@
-//! `ergo-bench guard --fit-gate`: the gate's weights from labelled pairs among the sentences of a replay, its thresholds from the replay.
-
-use std::path::PathBuf;
+//! `ergo-bench guard --fit-gate`: fits the gate's weights to labelled pairs among the sentences of a replay, and chooses its
+//! thresholds on the replay.
 
 use super::{
-    BenchError, FitOptions, Fitted,
-    data::lines,
-    fit::{self, Pair, Sentence},
+    FitOptions, Fitted, GuardBenchError,
+    fit_data::{LabelledPair, ReplayRow, check_failures, read},
     gate_examples::{ExampleFile, GateExample},
-    logistic::{self, Example},
-    memory::Memory,
+    logistic::{self, FitExample},
+    memory_project::MemoryProject,
 };
 use ergo::{
     domain::ClaimKind,
@@ -20,29 +18,30 @@ use ergo::{
     infer::ModelRole,
 };
 
-/// How many sentences stand beside the older side of a labelled pair.
-const CROWD: usize = 300;
+/// The number of sentences beside the older side of a labelled pair.
+const SENTENCES_BESIDE_PAIR: usize = 300;
 
 /// The penalty of large weights.
 const RIDGE: f64 = 2e-4;
 
 /// The features that need no model.
-const WORDS: [&str; 7] = ["rank", "overlap", "containment", "same_subject", "same_object", "strength", "polarity"];
+const WORD_FEATURES: [&str; 7] =
+    ["rank", "overlap", "containment", "same_subject", "same_object", "strength", "polarity"];
 
 /// The features of the first stage.
-const FIRST: [&str; 8] =
+const FIRST_STAGE_FEATURES: [&str; 8] =
     ["rank", "cosine", "overlap", "containment", "same_subject", "same_object", "strength", "polarity"];
 
-/// Shares of the contradictions that the first stage could let through; the figures of each are printed.
-const LET_THROUGH: [f64; 6] = [0.90, 0.93, 0.95, 0.97, 0.98, 0.99];
+/// Shares of the contradictions that the first stage could pass on. The figures of each are printed.
+const PASSED_SHARES: [f64; 6] = [0.90, 0.93, 0.95, 0.97, 0.98, 0.99];
 
-/// The share that it does let through.
-const SHIPPED: f64 = 0.97;
+/// The share of the contradictions that the first stage does pass on.
+const SHIPPED_SHARE: f64 = 0.97;
 
-/// The most pairs of one write that the cross-encoder is asked about for the gate.
-const MOST: usize = 4;
+/// The most pairs of one write that the cross-encoder reads for the gate.
+const MAX_PAIRS: usize = 4;
 
-/// How much of the harmless writes each band may take.
+/// The shares of harmless writes that may be in each band.
 #[derive(Clone, Copy, Debug)]
 pub struct GateBands {
     /// The share that is asked about.
@@ -52,30 +51,27 @@ pub struct GateBands {
 }
 
 /// Fits the gate.
-///
-/// # Errors
-/// If a file cannot be read, or a model is missing or fails.
 pub fn fit_gate(
     options: &FitOptions,
     bands: GateBands,
     start: &GateWeights,
     progress: &mut dyn FnMut(String),
-) -> Result<(GateWeights, Fitted), BenchError> {
+) -> Result<(GateWeights, Fitted), GuardBenchError> {
     let info = options.models.info();
     let hash = |role| info.role(role).map(|role| role.sha256.clone()).unwrap_or_default();
     let cache = super::cache(Some(&options.models), options.cache.as_ref())?;
-    let Some(cache) = cache else { return Err(BenchError::Model("fitting needs models".into())) };
-    // Every new claim is inferred: what the gate will leave out is learnt here.
+    let Some(cache) = cache else { return Err(GuardBenchError::Model("fitting needs models".into())) };
+    // The cross-encoder reads all nearby claims, since the fit decides which ones the gate will leave out.
     let first = GateFirstStage { least: 0.0, most: MAX_CANDIDATES, ..start.first.clone() };
     let guard = Guard::default().with_gate(GateWeights { first, ..start.clone() });
-    let mut memory = Memory::new(guard, Some(cache.cached()));
-    let sentences: Vec<Sentence> = read(&options.replay)?;
-    let pairs: Vec<Pair> = read(&options.pairs)?;
+    let mut project = MemoryProject::new(guard, Some(cache.cached()));
+    let sentences: Vec<ReplayRow> = read(&options.replay)?;
+    let pairs: Vec<LabelledPair> = read(&options.pairs)?;
 
-    for sentence in sentences.iter().take(CROWD) {
-        memory.keep(ClaimKind::Convention, &sentence.text);
+    for sentence in sentences.iter().take(SENTENCES_BESIDE_PAIR) {
+        project.store(ClaimKind::Convention, &sentence.text);
     }
-    let crowd = memory.stored.len();
+    let beside = project.stored.len();
     let mut examples: Vec<(GateFeatures, bool)> = Vec::new();
     let mut file = ExampleFile::create(options.examples.as_deref())?;
     let mut contradictions: Vec<Option<GateFeatures>> = Vec::new();
@@ -83,24 +79,24 @@ pub fn fit_gate(
         if done % 200 == 0 {
             progress(format!("pairs: {done} of {}", pairs.len()));
         }
-        memory.keep(ClaimKind::Decision, &pair.a);
-        let ours = memory.read(ClaimKind::Decision, &pair.b);
+        project.store(ClaimKind::Decision, &pair.a);
+        let ours = project.parse(ClaimKind::Decision, &pair.b);
         let yes = pair.label == "contradiction";
         let mut own = None;
-        for seen in memory.doubted(&ours) {
-            let existing = &memory.stored[seen.number].claim.claim().statement;
-            let example = GateExample::of(&seen, &pair.label, &pair.b, existing, seen.number == crowd);
+        for claim in project.gated_claims(&ours) {
+            let existing = &project.stored[claim.number].claim.claim().statement;
+            let example = GateExample::of(&claim, &pair.label, &pair.b, existing, claim.number == beside);
             file.add(&GateExample { set: "pairs", write: done, ..example })?;
-            let Some(features) = seen.features else { continue };
-            if seen.number == crowd {
+            let Some(features) = claim.features else { continue };
+            if claim.number == beside {
                 own = Some(features);
             }
-            examples.push((features, yes && seen.number == crowd));
+            examples.push((features, yes && claim.number == beside));
         }
         if yes {
             contradictions.push(own);
         }
-        memory.stored.truncate(crowd);
+        project.stored.truncate(beside);
     }
     let mut writes: Vec<Vec<GateFeatures>> = Vec::new();
     let mut unit: Option<&str> = None;
@@ -109,20 +105,20 @@ pub fn fit_gate(
             progress(format!("sentences: {done} of {}", sentences.len().min(options.most)));
         }
         if unit != Some(&sentence.unit) {
-            memory.stored.clear();
+            project.stored.clear();
             unit = Some(&sentence.unit);
         }
-        let ours = memory.read(ClaimKind::Convention, &sentence.text);
-        let seen = memory.doubted(&ours);
-        for one in &seen {
-            let existing = &memory.stored[one.number].claim.claim().statement;
-            let example = GateExample::of(one, "sentence", &sentence.text, existing, true);
+        let ours = project.parse(ClaimKind::Convention, &sentence.text);
+        let nearby = project.gated_claims(&ours);
+        for claim in &nearby {
+            let existing = &project.stored[claim.number].claim.claim().statement;
+            let example = GateExample::of(claim, "sentence", &sentence.text, existing, true);
             file.add(&GateExample { set: &sentence.unit, write: done, ..example })?;
         }
-        let looks: Vec<GateFeatures> = seen.into_iter().filter_map(|seen| seen.features).collect();
-        examples.extend(looks.iter().map(|features| (*features, false)));
-        writes.push(looks);
-        memory.stored.push(ours);
+        let features: Vec<GateFeatures> = nearby.into_iter().filter_map(|claim| claim.features).collect();
+        examples.extend(features.iter().map(|features| (*features, false)));
+        writes.push(features);
+        project.stored.push(ours);
     }
 
     file.finish()?;
@@ -137,7 +133,7 @@ pub fn fit_gate(
         let mut regression = learn(&examples, names);
         let mut best: Vec<f32> = writes
             .iter()
-            .map(|looks| looks.iter().map(|features| regression.score(features)).fold(0.0, f32::max))
+            .map(|features| features.iter().map(|features| regression.score(features)).fold(0.0, f32::max))
             .collect();
         best.sort_by(|a, b| b.total_cmp(a));
         let cut = |share: f64| best.get((best.len() as f64 * share) as usize).map_or(1.0, |score| score + 1e-4);
@@ -155,14 +151,15 @@ pub fn fit_gate(
         ));
         regression
     };
-    let (models, words) = (learnt("models", &GATE_FEATURES), learnt("words", &WORDS));
+    let (models, words) = (learnt("models", &GATE_FEATURES), learnt("words", &WORD_FEATURES));
     for (name, regression) in [("models", &start.models), ("words", &start.words)] {
         let held = |least: f32| {
             let found = contradictions.iter().flatten().filter(|features| regression.score(features) >= least).count();
             found as f64 / contradictions.len().max(1) as f64
         };
         let taken = |least: f32| {
-            let taken = |looks: &&Vec<GateFeatures>| looks.iter().any(|features| regression.score(features) >= least);
+            let taken =
+                |features: &&Vec<GateFeatures>| features.iter().any(|features| regression.score(features) >= least);
             writes.iter().filter(taken).count() as f64 / writes.len().max(1) as f64
         };
         notes.push(format!(
@@ -173,20 +170,21 @@ pub fn fit_gate(
             taken(regression.mention)
         ));
     }
-    let first = GateRegression { ask: 0.0, mention: 0.0, ..learn(&examples, &FIRST) };
+    let first = GateRegression { ask: 0.0, mention: 0.0, ..learn(&examples, &FIRST_STAGE_FEATURES) };
     let mut scores: Vec<f32> = contradictions.iter().flatten().map(|features| first.score(features)).collect();
     scores.sort_by(f32::total_cmp);
     let least = |share: f64| scores.get(((1.0 - share) * scores.len() as f64) as usize).copied().unwrap_or_default();
-    for share in LET_THROUGH {
+    for share in PASSED_SHARES {
         let least = least(share);
-        let passed = |looks: &Vec<GateFeatures>| looks.iter().filter(|features| first.score(features) >= least).count();
-        let pairs: usize = writes.iter().map(|looks| passed(looks).min(MOST)).sum();
+        let passed =
+            |features: &Vec<GateFeatures>| features.iter().filter(|features| first.score(features) >= least).count();
+        let pairs: usize = writes.iter().map(|features| passed(features).min(MAX_PAIRS)).sum();
         let pairs = pairs as f64 / writes.len().max(1) as f64;
         notes.push(format!(
             "first stage: from {least:.4} on {share:.2} of the contradictions and {pairs:.2} pairs of a write"
         ));
     }
-    let first = GateFirstStage { least: least(SHIPPED), most: MOST, weights: first.weights };
+    let first = GateFirstStage { least: least(SHIPPED_SHARE), most: MAX_PAIRS, weights: first.weights };
     let provenance = JudgeProvenance {
         command: "ergo-bench guard --fit-gate --fit PAIRS --replay SENTENCES".into(),
         date: options.date.clone(),
@@ -195,28 +193,22 @@ pub fn fit_gate(
         pairs: format!("{} pairs", pairs.len()),
         replay: format!("{} sentences, {} asked and {} mentioned of 1", writes.len(), bands.ask, bands.mention),
     };
-    fit::failed(&memory)?;
+    check_failures(&project)?;
     Ok((GateWeights { first, models, words, provenance }, Fitted { notes, ..Fitted::default() }))
 }
 
+/// Fits a regression over some of the features.
 fn learn(examples: &[(GateFeatures, bool)], names: &[&str]) -> GateRegression {
     let chosen = |features: &GateFeatures| -> Vec<f32> {
         GATE_FEATURES.iter().zip(features).filter(|(name, _)| names.contains(name)).map(|(_, value)| *value).collect()
     };
-    let examples: Vec<Example> =
-        examples.iter().map(|(features, yes)| Example { figures: chosen(features), yes: *yes, weight: 1.0 }).collect();
+    let examples: Vec<FitExample> = examples
+        .iter()
+        .map(|(features, yes)| FitExample { figures: chosen(features), yes: *yes, weight: 1.0 })
+        .collect();
     let rounded = |weight: f64| (weight * 1e4).round() as f32 / 1e4;
     let fitted = logistic::fit(&examples, RIDGE).into_iter().map(rounded);
     let names = GATE_FEATURES.iter().filter(|name| names.contains(name)).copied();
     let weights = std::iter::once("intercept").chain(names).map(str::to_owned).zip(fitted).collect();
     GateRegression { weights, ..GateRegression::default() }
-}
-
-fn read<T: serde::de::DeserializeOwned>(files: &[PathBuf]) -> Result<Vec<T>, BenchError> {
-    let mut rows = Vec::new();
-    for file in files {
-        let missing = || BenchError::Model(format!("{} is not there", file.display()));
-        rows.extend(lines::<T>(file)?.ok_or_else(missing)?);
-    }
-    Ok(rows)
 }

@@ -1,78 +1,82 @@
-//! The rows `gate` and `asked`: which claims near a write are in doubt, and the result of the answers.
+//! The rows `gate` and `asked`: which nearby claims of a write are in doubt, and the result of the answers.
 //!
-//! A labelled pair is written into a project of 300 rules, which has its older side last. The corpora are replayed as the other rows replay them.
+//! The newer side of a labelled pair is written into a project of 300 rules and the older side. The corpora are replayed
+//! as for the other rows.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BenchError,
-    data::{CorpusRow, Data, lines},
+    GuardBenchError,
+    data::{CorpusRow, Data},
     gate_examples::{ExampleFile, GateExample},
-    memory::{Doubted, Memory},
+    memory_project::{GatedClaim, MemoryProject},
 };
+use crate::measure::read_json_lines;
 use ergo::domain::{ClaimKind, DoubtBand, PairVerdict};
 
-/// How many rules stand beside the older side of a labelled pair.
-const CROWD: usize = 300;
+/// The number of rules beside the older side of a labelled pair.
+const RULES_BESIDE_PAIR: usize = 300;
 
-/// What the gate holds, and what it asks for that. Fractions are 0 to 1.
+/// The contradictions that the guard and its gate find, and the questions that this costs. Fractions are 0 to 1.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct GateRow {
-    /// `words`, or `models` where a cross-encoder was heard.
+    /// `words` without models, or `models`.
     pub name: String,
     /// Contradictions among the labelled pairs.
     pub contradictions: usize,
-    /// Of these, the share that is refused against the older side.
+    /// The share of the contradictions that is refused because of the older side.
     pub refused: f64,
-    /// The share that is refused or asked about.
+    /// The share of the contradictions that is refused or asked about.
     pub asked: f64,
-    /// The share that is refused, asked about or mentioned.
+    /// The share of the contradictions that is refused, asked about or mentioned.
     pub mentioned: f64,
-    /// Of the real decisions whose successor's text shows that it replaces them, the same share.
+    /// The share of the real decisions whose successor's text shows that it replaces them that is refused, asked about or
+    /// mentioned.
     pub replaced_decisions: f64,
-    /// Rules that are replayed.
+    /// The replayed rules.
     pub rules: GateLoad,
-    /// Decisions that are replayed.
+    /// The replayed decisions.
     pub decisions: GateLoad,
-    /// Pairs of one write that the cross-encoder is asked about for the judge, in both orders.
+    /// Pairs per write that the cross-encoder reads for the judge, in both orders.
     pub judge_pairs: f64,
-    /// The same for the gate alone, in one order.
+    /// Pairs per write that the cross-encoder reads only for the gate, in one order.
     pub gate_pairs: f64,
 }
 
-/// What the gate costs writes that contradict nothing.
+/// The questions about writes that contradict nothing.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct GateLoad {
-    /// Writes.
     pub writes: usize,
-    /// Of 1,000 writes, so many are asked about.
+    /// Writes that are asked about, per 1,000.
     pub asked_per_1000: f64,
-    /// Of 1,000 writes, so many are asked about or answered with a mention.
+    /// Writes that are asked about or get a mention, per 1,000.
     pub mentioned_per_1000: f64,
-    /// Claims in a question.
+    /// Claims per question.
     pub pairs_per_question: f64,
 }
 
-/// The guard with its questions answered.
+/// The results of the guard with its questions answered.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct AskedRow {
-    /// Claims in doubt, as `--questions` writes them, and how many of them have a verdict.
+    /// Claims in doubt, as `--questions` writes them.
     pub questions: usize,
+    /// Claims in doubt with a verdict.
     pub answered: usize,
     /// The share of the contradictions that is refused, by the guard or by a verdict.
     pub recall: f64,
-    /// Of the labelled pairs that are refused, the share that contradicts.
+    /// The share of the refused labelled pairs that are contradictions.
     pub precision: f64,
-    /// The share of the real decisions whose successor is found to replace them.
+    /// The share of the real decisions whose successor's text shows that it replaces them, and is refused.
     pub replaced_decisions: f64,
-    /// Harmless writes that are refused, of 1,000.
+    /// Refused rules of the replay, per 1,000.
     pub false_per_1000_rules: f64,
+    /// Refused decisions of the replay, per 1,000.
     pub false_per_1000_decisions: f64,
 }
 
-/// A question as a reader gets it: no label, nothing but the statements.
+/// A line of the file of questions, which contains no label.
 #[derive(Serialize)]
 struct QuestionLine<'a> {
     id: &'a str,
@@ -80,188 +84,210 @@ struct QuestionLine<'a> {
     existing: &'a str,
 }
 
-/// An answer.
+/// A line of the file of verdicts.
 #[derive(Deserialize)]
 struct VerdictLine {
     id: String,
     verdict: PairVerdict,
 }
 
+/// The kind of write, in lower case also in the file of examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Group {
+enum WriteGroup {
+    /// The newer side of a labelled contradiction.
     Contradiction,
+    /// The newer side of another labelled pair.
     Harmless,
+    /// The successor of a real decision, whose text shows that it replaces the decision.
     Replaced,
+    /// The successor of a real decision, whose text does not show that it replaces the decision. A verdict that says so is
+    /// right, but cannot be expected.
+    Implicit,
+    /// A later decision that only adds detail to an earlier one.
     Refined,
+    /// A replayed rule.
     Rule,
+    /// A replayed decision.
     Decision,
 }
 
-/// One pair that the guard looked at.
-struct Look {
-    /// The labelled other side; in a replay every unrelated claim.
+impl WriteGroup {
+    /// Returns the group of the successor of a real decision.
+    fn of_successor(label: &str, visible_in_text: &str) -> Self {
+        match (label, visible_in_text) {
+            ("contradiction", "explicit") => Self::Replaced,
+            ("contradiction", _) => Self::Implicit,
+            _ => Self::Refined,
+        }
+    }
+}
+
+/// A nearby claim of a write.
+struct GatePair {
+    /// Whether the claim counts: it is the older side of the labelled pair, or in a replay an unrelated one.
     counts: bool,
-    blocked: bool,
-    band: Option<DoubtBand>,
+    /// The id of the question about the claim.
     id: String,
     existing: String,
-    seen: Doubted,
+    claim: GatedClaim,
 }
 
-/// One write.
-struct Case {
-    group: Group,
+/// A write with its nearby claims.
+struct GateWrite {
+    group: WriteGroup,
     statement: String,
-    looks: Vec<Look>,
+    pairs: Vec<GatePair>,
 }
 
-impl Case {
+impl GateWrite {
     fn refused(&self) -> bool {
-        self.looks.iter().any(|look| look.counts && look.blocked)
+        self.pairs.iter().any(|pair| pair.counts && pair.claim.blocked)
     }
 
-    /// What a reader is asked: the claims in either band, unless the write is refused anyway. Those that are not scored are left out.
-    fn questions(&self) -> impl Iterator<Item = &Look> {
+    /// Returns the counted claims in either band, unless the write is refused anyway.
+    fn questions(&self) -> impl Iterator<Item = &GatePair> {
         let open = !self.refused();
-        self.looks.iter().filter(move |look| open && look.counts && look.band.is_some())
+        self.pairs.iter().filter(move |pair| open && pair.counts && pair.claim.band.is_some())
     }
 
-    /// Whether a claim that counts is in a band of at least this.
+    /// Returns whether a counted claim is at least in this band.
     fn in_band(&self, least: DoubtBand) -> bool {
-        self.looks.iter().any(|look| look.counts && look.band.is_some_and(|band| band >= least))
+        self.pairs.iter().any(|pair| pair.counts && pair.claim.band.is_some_and(|band| band >= least))
     }
 
-    /// The claims of its question, if it is one.
-    fn asked(&self) -> usize {
-        self.looks.iter().filter(|look| look.counts && look.band == Some(DoubtBand::Ask)).count()
+    /// Returns the number of counted claims that are asked about.
+    fn asked_claims(&self) -> usize {
+        self.pairs.iter().filter(|pair| pair.counts && pair.claim.band == Some(DoubtBand::Ask)).count()
     }
 
-    /// Whether it is refused with the answers.
+    /// Returns whether the write is refused by the guard or by a verdict.
     fn refused_with(&self, verdicts: &BTreeMap<String, PairVerdict>) -> bool {
-        let opposed = |look: &Look| {
-            look.band.is_some()
-                && matches!(verdicts.get(&look.id), Some(PairVerdict::Contradicts | PairVerdict::Replaces))
+        let opposed = |pair: &GatePair| {
+            pair.claim.band.is_some()
+                && matches!(verdicts.get(&pair.id), Some(PairVerdict::Contradicts | PairVerdict::Replaces))
         };
-        self.looks.iter().any(|look| look.counts && (look.blocked || opposed(look)))
+        self.pairs.iter().any(|pair| pair.counts && (pair.claim.blocked || opposed(pair)))
     }
 }
 
-/// Files that a measurement writes and reads.
+/// The files of a measurement.
 #[derive(Clone, Copy, Default)]
 pub(super) struct GateFiles<'a> {
-    /// The questions are written to it.
+    /// Gets the questions.
     pub(super) questions: Option<&'a Path>,
-    /// The answers are read from it.
+    /// Contains the verdicts.
     pub(super) verdicts: Option<&'a Path>,
-    /// Each candidate with its features is written to it.
+    /// Gets each nearby claim with its features.
     pub(super) examples: Option<&'a Path>,
 }
 
 /// Measures the gate, and the answers to its questions.
 pub(super) fn measure(
     name: &str,
-    memory: &mut Memory,
+    project: &mut MemoryProject,
     data: &Data,
     files: GateFiles<'_>,
-) -> Result<(GateRow, Option<AskedRow>), BenchError> {
+) -> Result<(GateRow, Option<AskedRow>), GuardBenchError> {
     let GateFiles { questions, verdicts, examples } = files;
-    let cases = cases(memory, data);
-    write_examples(&cases, examples)?;
+    let writes = all_writes(project, data);
+    write_examples(&writes, examples)?;
     if let Some(path) = questions {
-        write_questions(&cases, path)?;
+        write_questions(&writes, path)?;
     }
     let asked = match verdicts {
-        Some(path) => Some(asked(&cases, &read_verdicts(path)?)),
+        Some(path) => Some(asked(&writes, &read_verdicts(path)?)),
         None => None,
     };
-    let mut row = row(name, &cases);
-    row.judge_pairs = memory.pairs as f64 / cases.len().max(1) as f64;
-    row.gate_pairs = memory.gate_pairs as f64 / cases.len().max(1) as f64;
+    let mut row = row(name, &writes);
+    row.judge_pairs = project.pairs as f64 / writes.len().max(1) as f64;
+    row.gate_pairs = project.gate_pairs as f64 / writes.len().max(1) as f64;
     Ok((row, asked))
 }
 
-fn cases(memory: &mut Memory, data: &Data) -> Vec<Case> {
-    let mut cases = Vec::new();
-    memory.stored.clear();
-    for rule in data.rules.iter().take(CROWD) {
-        memory.keep(ClaimKind::Convention, &rule.text);
+/// Returns all writes of the data, with their nearby claims.
+fn all_writes(project: &mut MemoryProject, data: &Data) -> Vec<GateWrite> {
+    let mut writes = Vec::new();
+    project.stored.clear();
+    for rule in data.rules.iter().take(RULES_BESIDE_PAIR) {
+        project.store(ClaimKind::Convention, &rule.text);
     }
-    let crowd = memory.stored.len();
-    let pairs = data.pairs.iter().map(|row| {
-        let group = if row.label == "contradiction" { Group::Contradiction } else { Group::Harmless };
+    let rules = project.stored.len();
+    let labelled = data.pairs.iter().map(|row| {
+        let group = if row.label == "contradiction" { WriteGroup::Contradiction } else { WriteGroup::Harmless };
         (group, format!("pair {}", row.id), &row.a, &row.b)
     });
     let replaced = data.supersede.iter().map(|row| {
-        let group = match (row.label.as_str(), row.visible_in_text.as_str()) {
-            ("contradiction", "explicit") => Group::Replaced,
-            ("contradiction", _) => Group::Harmless,
-            _ => Group::Refined,
-        };
+        let group = WriteGroup::of_successor(&row.label, &row.visible_in_text);
         (group, format!("successor {}", row.id), &row.old.claim, &row.new.claim)
     });
-    for (group, id, old, new) in pairs.chain(replaced) {
-        memory.keep(ClaimKind::Decision, old);
-        let ours = memory.read(ClaimKind::Decision, new);
-        let looks = memory.doubted(&ours).into_iter().map(|seen| {
-            let counts = seen.number == crowd;
-            look(memory, &id, seen, counts)
+    for (group, id, old, new) in labelled.chain(replaced) {
+        project.store(ClaimKind::Decision, old);
+        let ours = project.parse(ClaimKind::Decision, new);
+        let pairs = project.gated_claims(&ours).into_iter().map(|claim| {
+            let counts = claim.number == rules;
+            gate_pair(project, &id, claim, counts)
         });
-        let looks = looks.collect();
-        memory.stored.truncate(crowd);
-        cases.push(Case { group, statement: new.clone(), looks });
+        let pairs = pairs.collect();
+        project.stored.truncate(rules);
+        writes.push(GateWrite { group, statement: new.clone(), pairs });
     }
-    replay(memory, &data.rules, Group::Rule, ClaimKind::Convention, &mut cases);
-    replay(memory, &data.adr, Group::Decision, ClaimKind::Decision, &mut cases);
-    cases
+    replay(project, &data.rules, WriteGroup::Rule, ClaimKind::Convention, &mut writes);
+    replay(project, &data.adr, WriteGroup::Decision, ClaimKind::Decision, &mut writes);
+    writes
 }
 
-fn look(memory: &Memory, id: &str, seen: Doubted, counts: bool) -> Look {
-    Look {
+fn gate_pair(project: &MemoryProject, id: &str, claim: GatedClaim, counts: bool) -> GatePair {
+    GatePair {
         counts,
-        blocked: seen.blocked,
-        band: seen.band,
-        id: question_id(id, seen.number),
-        existing: memory.stored[seen.number].claim.claim().statement.clone(),
-        seen,
+        id: question_id(id, claim.number),
+        existing: project.stored[claim.number].claim.claim().statement.clone(),
+        claim,
     }
 }
 
-fn write_examples(cases: &[Case], path: Option<&Path>) -> Result<(), BenchError> {
+fn write_examples(writes: &[GateWrite], path: Option<&Path>) -> Result<(), GuardBenchError> {
     let mut file = ExampleFile::create(path)?;
-    for (write, case) in cases.iter().enumerate() {
-        let group = format!("{:?}", case.group).to_lowercase();
-        for look in &case.looks {
-            let example = GateExample::of(&look.seen, &group, &case.statement, &look.existing, look.counts);
-            file.add(&GateExample { set: "gate", write, ..example })?;
+    for (number, write) in writes.iter().enumerate() {
+        let group = format!("{:?}", write.group).to_lowercase();
+        for pair in &write.pairs {
+            let example = GateExample::of(&pair.claim, &group, &write.statement, &pair.existing, pair.counts);
+            file.add(&GateExample { set: "gate", write: number, ..example })?;
         }
     }
     file.finish()
 }
 
-/// An id that tells a reader nothing: neither where the pair comes from nor that it is a labelled one.
-fn question_id(case: &str, number: usize) -> String {
-    blake3::hash(format!("{case}\n{number}").as_bytes()).to_hex().chars().take(12).collect()
+/// Returns an id that does not reveal the source of a pair, or whether it is labelled.
+fn question_id(write: &str, number: usize) -> String {
+    blake3::hash(format!("{write}\n{number}").as_bytes()).to_hex().chars().take(12).collect()
 }
 
-fn replay(memory: &mut Memory, rows: &[CorpusRow], group: Group, kind: ClaimKind, cases: &mut Vec<Case>) {
-    let mut project: Vec<&CorpusRow> = Vec::new();
+/// Replays a corpus, with a new project for each unit.
+fn replay(
+    project: &mut MemoryProject,
+    rows: &[CorpusRow],
+    group: WriteGroup,
+    kind: ClaimKind,
+    writes: &mut Vec<GateWrite>,
+) {
+    let mut unit: Vec<&CorpusRow> = Vec::new();
     for row in rows {
-        if project.first().is_none_or(|first| first.unit != row.unit) {
-            memory.stored.clear();
-            project.clear();
+        if unit.first().is_none_or(|first| first.unit != row.unit) {
+            project.stored.clear();
+            unit.clear();
         }
-        let ours = memory.read(kind, &row.text);
-        let mut looks = Vec::new();
-        for seen in memory.doubted(&ours) {
-            let other = project[seen.number];
+        let ours = project.parse(kind, &row.text);
+        let mut pairs = Vec::new();
+        for claim in project.gated_claims(&ours) {
+            let other = unit[claim.number];
             let related = row.related_ids.contains(&other.id) || other.related_ids.contains(&row.id);
-            looks.push(look(memory, &format!("write {}", row.id), seen, !related));
+            pairs.push(gate_pair(project, &format!("write {}", row.id), claim, !related));
         }
         if !row.narrates_change {
-            cases.push(Case { group, statement: row.text.clone(), looks });
+            writes.push(GateWrite { group, statement: row.text.clone(), pairs });
         }
-        memory.stored.push(ours);
-        project.push(row);
+        project.stored.push(ours);
+        unit.push(row);
     }
 }
 
@@ -269,71 +295,98 @@ fn share(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-fn row(name: &str, cases: &[Case]) -> GateRow {
-    let of = |group: Group| -> Vec<&Case> { cases.iter().filter(|case| case.group == group).collect() };
-    let held = |cases: &[&Case], least: Option<DoubtBand>| {
-        let found = cases.iter().filter(|case| case.refused() || least.is_some_and(|least| case.in_band(least)));
-        share(found.count(), cases.len())
+fn row(name: &str, writes: &[GateWrite]) -> GateRow {
+    let of = |group: WriteGroup| -> Vec<&GateWrite> { writes.iter().filter(|write| write.group == group).collect() };
+    let held = |writes: &[&GateWrite], least: Option<DoubtBand>| {
+        let found = writes.iter().filter(|write| write.refused() || least.is_some_and(|least| write.in_band(least)));
+        share(found.count(), writes.len())
     };
-    let load = |group: Group| {
-        let writes = of(group);
+    let load = |group: WriteGroup| {
+        let of_group = of(group);
         let per_1000 = |least: DoubtBand| {
-            let found = writes.iter().filter(|case| !case.refused() && case.in_band(least));
-            1000.0 * share(found.count(), writes.len())
+            let found = of_group.iter().filter(|write| !write.refused() && write.in_band(least));
+            1000.0 * share(found.count(), of_group.len())
         };
-        let questions: Vec<usize> = writes.iter().map(|case| case.asked()).filter(|asked| *asked > 0).collect();
+        let questions: Vec<usize> =
+            of_group.iter().map(|write| write.asked_claims()).filter(|asked| *asked > 0).collect();
         GateLoad {
-            writes: writes.len(),
+            writes: of_group.len(),
             asked_per_1000: per_1000(DoubtBand::Ask),
             mentioned_per_1000: per_1000(DoubtBand::Mention),
             pairs_per_question: share(questions.iter().sum(), questions.len()),
         }
     };
-    let contradictions = of(Group::Contradiction);
+    let contradictions = of(WriteGroup::Contradiction);
     GateRow {
         name: name.to_owned(),
         contradictions: contradictions.len(),
         refused: held(&contradictions, None),
         asked: held(&contradictions, Some(DoubtBand::Ask)),
         mentioned: held(&contradictions, Some(DoubtBand::Mention)),
-        replaced_decisions: held(&of(Group::Replaced), Some(DoubtBand::Mention)),
-        rules: load(Group::Rule),
-        decisions: load(Group::Decision),
+        replaced_decisions: held(&of(WriteGroup::Replaced), Some(DoubtBand::Mention)),
+        rules: load(WriteGroup::Rule),
+        decisions: load(WriteGroup::Decision),
         ..GateRow::default()
     }
 }
 
-fn asked(cases: &[Case], verdicts: &BTreeMap<String, PairVerdict>) -> AskedRow {
-    let refused = |group: Group| cases.iter().filter(|case| case.group == group && case.refused_with(verdicts)).count();
-    let all = |group: Group| cases.iter().filter(|case| case.group == group).count();
-    let doubts = || cases.iter().flat_map(Case::questions);
-    let right = refused(Group::Contradiction);
+fn asked(writes: &[GateWrite], verdicts: &BTreeMap<String, PairVerdict>) -> AskedRow {
+    let refused =
+        |group: WriteGroup| writes.iter().filter(|write| write.group == group && write.refused_with(verdicts)).count();
+    let all = |group: WriteGroup| writes.iter().filter(|write| write.group == group).count();
+    let doubts = || writes.iter().flat_map(GateWrite::questions);
+    let right = refused(WriteGroup::Contradiction);
     AskedRow {
         questions: doubts().count(),
-        answered: doubts().filter(|look| verdicts.contains_key(&look.id)).count(),
-        recall: share(right, all(Group::Contradiction)),
-        precision: share(right, right + refused(Group::Harmless)),
-        replaced_decisions: share(refused(Group::Replaced), all(Group::Replaced)),
-        false_per_1000_rules: 1000.0 * share(refused(Group::Rule), all(Group::Rule)),
-        false_per_1000_decisions: 1000.0 * share(refused(Group::Decision), all(Group::Decision)),
+        answered: doubts().filter(|pair| verdicts.contains_key(&pair.id)).count(),
+        recall: share(right, all(WriteGroup::Contradiction)),
+        precision: share(right, right + refused(WriteGroup::Harmless)),
+        replaced_decisions: share(refused(WriteGroup::Replaced), all(WriteGroup::Replaced)),
+        false_per_1000_rules: 1000.0 * share(refused(WriteGroup::Rule), all(WriteGroup::Rule)),
+        false_per_1000_decisions: 1000.0 * share(refused(WriteGroup::Decision), all(WriteGroup::Decision)),
     }
 }
 
-fn write_questions(cases: &[Case], path: &Path) -> Result<(), BenchError> {
-    let line = |case: &Case, look: &Look| {
-        let line = QuestionLine { id: &look.id, new: &case.statement, existing: &look.existing };
+fn write_questions(writes: &[GateWrite], path: &Path) -> Result<(), GuardBenchError> {
+    let line = |write: &GateWrite, pair: &GatePair| {
+        let line = QuestionLine { id: &pair.id, new: &write.statement, existing: &pair.existing };
         serde_json::to_string(&line).unwrap_or_default() + "\n"
     };
     let mut lines: Vec<String> =
-        cases.iter().flat_map(|case| case.questions().map(move |look| line(case, look))).collect();
-    // By their ids, so that the order tells nothing either.
+        writes.iter().flat_map(|write| write.questions().map(move |pair| line(write, pair))).collect();
+    // Sorted by id, so that the order reveals nothing either.
     lines.sort();
     let text = lines.concat();
-    fs::write(path, text).map_err(|source| BenchError::Cache { path: path.to_owned(), source })
+    fs::write(path, text).map_err(|source| GuardBenchError::File { path: path.to_owned(), source })
 }
 
-fn read_verdicts(path: &Path) -> Result<BTreeMap<String, PairVerdict>, BenchError> {
-    let missing = || BenchError::Model(format!("{} is not there", path.display()));
-    let rows = lines::<VerdictLine>(path)?.ok_or_else(missing)?;
+fn read_verdicts(path: &Path) -> Result<BTreeMap<String, PairVerdict>, GuardBenchError> {
+    let rows: Vec<VerdictLine> = read_json_lines(path)?;
     Ok(rows.into_iter().map(|row| (row.id, row.verdict)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A write that a verdict refuses.
+    fn refused_by_verdict(group: WriteGroup) -> GateWrite {
+        let claim = GatedClaim { number: 0, blocked: false, band: Some(DoubtBand::Ask), features: None };
+        let pair = GatePair { counts: true, id: "id".to_owned(), existing: String::new(), claim };
+        GateWrite { group, statement: String::new(), pairs: vec![pair] }
+    }
+
+    #[test]
+    fn a_right_verdict_that_the_text_does_not_show_leaves_the_precision_as_it_is() {
+        let group = WriteGroup::of_successor("contradiction", "implicit");
+        assert_eq!(WriteGroup::of_successor("contradiction", "explicit"), WriteGroup::Replaced);
+        assert_eq!(WriteGroup::of_successor("refinement", "explicit"), WriteGroup::Refined);
+        let verdicts = BTreeMap::from([("id".to_owned(), PairVerdict::Replaces)]);
+        let precision = |groups: &[WriteGroup]| {
+            let writes: Vec<GateWrite> = groups.iter().map(|group| refused_by_verdict(*group)).collect();
+            asked(&writes, &verdicts).precision
+        };
+        assert!((precision(&[WriteGroup::Contradiction, group]) - 1.0).abs() < 1e-9);
+        assert!((precision(&[WriteGroup::Contradiction, WriteGroup::Harmless]) - 0.5).abs() < 1e-9);
+    }
 }

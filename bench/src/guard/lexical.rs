@@ -1,17 +1,17 @@
-//! The baseline: overlap of tokens, with cues of negation, of antonyms and of numbers. No grammar, no stems.
+//! The row `lexical`, a baseline: overlap of tokens, with cues of negation, antonyms and numbers. No grammar, no stems.
 
 use std::{
     collections::BTreeSet,
     time::{Duration, Instant},
 };
 
-use super::path::{Answer, GuardPath, Opposed};
+use super::path::{GuardPath, Opposed, WriteAnswer};
 use ergo::domain::{ClaimKind, Tier};
 
-/// Overlap (Jaccard) from which a pair with a cue blocks. Chosen so that the real rules of the measured data give about 3 false blocks per 1,000,
-/// which is where a user could bear it.
+/// The overlap (Jaccard) from which a pair with a cue is refused. The real rules of the measured data then get 4.2 false
+/// refusals per 1,000 (docs/guard-quality.md), about as many as a user could bear.
 const BLOCK: f32 = 0.40;
-/// Overlap from which a pair with a cue warns.
+/// The overlap from which a pair with a cue gets a warning.
 const WARN: f32 = 0.30;
 
 const NEGATIONS: &[&str] = &[
@@ -57,13 +57,14 @@ const STOP: &[&str] = &[
     "that", "by", "as", "at", "must", "should", "will",
 ];
 
-struct Bag {
+/// The words of a statement.
+struct WordBag {
     words: BTreeSet<String>,
     numbers: BTreeSet<String>,
     negated: bool,
 }
 
-fn bag(statement: &str) -> Bag {
+fn bag(statement: &str) -> WordBag {
     let (mut words, mut numbers, mut negated) = (BTreeSet::new(), BTreeSet::new(), false);
     for word in statement.to_lowercase().split(|c: char| !(c.is_alphanumeric() || c == '\'')) {
         if NEGATIONS.contains(&word) {
@@ -74,11 +75,11 @@ fn bag(statement: &str) -> Bag {
             words.insert(word.to_owned());
         }
     }
-    Bag { words, numbers, negated }
+    WordBag { words, numbers, negated }
 }
 
-/// Overlap where some cue says that the pair differs in sense, else nothing.
-fn score(a: &Bag, b: &Bag) -> (f32, &'static str) {
+/// Returns the overlap and the cue of a contradiction; without a cue the score is 0.
+fn score(a: &WordBag, b: &WordBag) -> (f32, &'static str) {
     let shared = a.words.intersection(&b.words).count();
     let all = a.words.union(&b.words).count().max(1);
     let overlap = shared as f32 / all as f32;
@@ -95,10 +96,10 @@ fn score(a: &Bag, b: &Bag) -> (f32, &'static str) {
     }
 }
 
-/// A project of bags of words.
+/// A project in memory: the words, the text, and whether each statement is active.
 #[derive(Default)]
 pub(super) struct Lexical {
-    stored: Vec<(Bag, String, bool)>,
+    stored: Vec<(WordBag, String, bool)>,
 }
 
 impl GuardPath for Lexical {
@@ -106,7 +107,7 @@ impl GuardPath for Lexical {
         self.stored.clear();
     }
 
-    fn write(&mut self, _kind: ClaimKind, statement: &str) -> Answer {
+    fn write(&mut self, _kind: ClaimKind, statement: &str) -> WriteAnswer {
         let start = Instant::now();
         let ours = bag(statement);
         let mut opposed: Vec<Opposed> = self
@@ -129,7 +130,7 @@ impl GuardPath for Lexical {
         opposed.sort_by(|a, b| b.score.total_cmp(&a.score));
         let took = start.elapsed();
         self.stored.push((ours, statement.to_owned(), true));
-        Answer { opposed, took }
+        WriteAnswer { opposed, took }
     }
 
     fn write_or_supersede(&mut self, statement: &str, _reason: &str) -> (bool, Duration) {

@@ -1,11 +1,12 @@
-//! The guard over a project in memory: nearby claims by shared subjects and terms, as the store's index gives them, and by vectors.
+//! The guard over a project in memory. Nearby claims are found by shared subjects and terms, with the weights of the
+//! store's index, and by vectors. Shared phrases, which the store also counts, are not: only large scopes need them.
 
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use super::path::{Answer, GuardPath, Opposed};
+use super::path::{GuardPath, Opposed, WriteAnswer};
 use ergo::{
     domain::{ClaimKind, DoubtBand, Tier, claim::Qualifiers, norm::IndexTerms},
     engine::infer_pairs,
@@ -14,46 +15,47 @@ use ergo::{
         doubt_gate::GateFeatures,
     },
     infer::{Call, ModelRole, Models},
+    store::{PAIR_WEIGHT, SUBJECT_WEIGHT},
 };
 
-/// How long one answer of a model may take here.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// The deadline of a model's answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// A statement as the project keeps it.
-pub(super) struct Stored {
+/// A statement of the project.
+pub(super) struct ProjectClaim {
     pub(super) claim: Arc<ParsedClaim>,
     terms: IndexTerms,
     vector: Option<Vec<f32>>,
     active: bool,
 }
 
-/// What the guard and its gate say of one new claim.
-pub(super) struct Doubted {
-    /// Its place in the project.
+/// The assessment of one nearby claim by the guard and its gate.
+pub(super) struct GatedClaim {
+    /// The number of the claim in the project.
     pub(super) number: usize,
     pub(super) blocked: bool,
     pub(super) band: Option<DoubtBand>,
-    /// The gate's features, unless both hold for certain.
+    /// The gate's features; `None` if the rules say that both claims hold.
     pub(super) features: Option<GateFeatures>,
 }
 
 /// A project in memory.
-pub(super) struct Memory {
+pub(super) struct MemoryProject {
     pub(super) guard: Guard,
     models: Option<Arc<dyn Models>>,
-    pub(super) stored: Vec<Stored>,
-    /// Only the cross-encoder speaks: its probability of a contradiction is the score.
+    pub(super) stored: Vec<ProjectClaim>,
+    /// Whether the cross-encoder's probability of a contradiction alone is the score.
     alone: bool,
-    /// What answers added to the log-odds of the threshold for questions.
+    /// The shift of the threshold for questions because of earlier answers, in log-odds.
     pub(super) ask_shift: f32,
-    /// Pairs that the cross-encoder was asked about for the judge.
+    /// Pairs that the cross-encoder read for the judge.
     pub(super) pairs: usize,
-    /// Pairs that it was asked about for the gate alone.
+    /// Pairs that the cross-encoder read for the gate only.
     pub(super) gate_pairs: usize,
     failures: Vec<String>,
 }
 
-impl Memory {
+impl MemoryProject {
     pub(super) fn new(guard: Guard, models: Option<Arc<dyn Models>>) -> Self {
         Self {
             guard,
@@ -67,29 +69,30 @@ impl Memory {
         }
     }
 
-    /// The cross-encoder alone, on the nearby claims that come through the gate.
-    pub(super) fn alone(mut self) -> Self {
+    /// Uses only the cross-encoder, on the nearby claims that pass the gate.
+    pub(super) fn with_cross_encoder_alone(mut self) -> Self {
         self.alone = true;
         self
     }
 
-    pub(super) fn read(&mut self, kind: ClaimKind, statement: &str) -> Stored {
+    /// Parses and embeds a statement without storing it.
+    pub(super) fn parse(&mut self, kind: ClaimKind, statement: &str) -> ProjectClaim {
         let norms = self.guard.normalise_claim(kind, statement, &Qualifiers::default()).norms;
         let terms = Guard::index_terms(&norms, statement);
         let vector = self.embed(statement);
         let claim = NormedClaim { kind, statement: statement.to_owned(), norms, ..NormedClaim::default() };
-        Stored { claim: Arc::new(ParsedClaim::new(claim)), terms, vector, active: true }
+        ProjectClaim { claim: Arc::new(ParsedClaim::new(claim)), terms, vector, active: true }
     }
 
-    /// Keeps a statement without comparing it.
-    pub(super) fn keep(&mut self, kind: ClaimKind, statement: &str) {
-        let stored = self.read(kind, statement);
+    /// Stores a statement without comparing it.
+    pub(super) fn store(&mut self, kind: ClaimKind, statement: &str) {
+        let stored = self.parse(kind, statement);
         self.stored.push(stored);
     }
 
     fn embed(&mut self, statement: &str) -> Option<Vec<f32>> {
         let models = self.models.as_ref().filter(|models| models.info().role(ModelRole::Embedder).is_some())?;
-        match models.embed(&[statement.to_owned()], Call::background(PATIENCE)) {
+        match models.embed(&[statement.to_owned()], Call::background(ANSWER_TIMEOUT)) {
             Ok(vectors) => vectors.into_iter().next(),
             Err(error) => {
                 self.failures.push(error.to_string());
@@ -98,8 +101,8 @@ impl Memory {
         }
     }
 
-    /// The numbers of the active claims that a statement is compared with, the likeliest first.
-    fn nearby_claims(&self, ours: &Stored) -> Vec<usize> {
+    /// Returns the numbers of the active claims that a statement is compared with, the likeliest first.
+    fn nearby_claims(&self, ours: &ProjectClaim) -> Vec<usize> {
         let active: Vec<usize> = (0..self.stored.len()).filter(|number| self.stored[*number].active).collect();
         let mut by_words: Vec<(f64, usize)> = active
             .iter()
@@ -120,23 +123,24 @@ impl Memory {
             }
         }
         let claims: Vec<NormedClaim> = found.iter().map(|number| self.stored[*number].claim.claim().clone()).collect();
-        let scores: Vec<PairScores> = found.iter().map(|number| self.near(ours, *number)).collect();
+        let scores: Vec<PairScores> = found.iter().map(|number| self.vector_scores(ours, *number)).collect();
         let chosen = guard::shortlist(ours.claim.claim(), &claims, ranked, &scores);
         chosen.into_iter().map(|at| found[at]).collect()
     }
 
-    fn near(&self, ours: &Stored, number: usize) -> PairScores {
+    fn vector_scores(&self, ours: &ProjectClaim, number: usize) -> PairScores {
         PairScores { cosine: cosine(ours, &self.stored[number]), ..PairScores::default() }
     }
 
-    /// How much two statements share, as the store's index ranks them: what few claims say counts more.
-    fn shared(&self, ours: &Stored, theirs: &Stored, claims: usize) -> f64 {
+    /// Returns how much two statements share, as the store's index ranks them: rare terms count more.
+    fn shared(&self, ours: &ProjectClaim, theirs: &ProjectClaim, claims: usize) -> f64 {
         type List = fn(&IndexTerms) -> &[String];
-        let lists: [(f64, List); 3] = [(1.0, |t| &t.terms), (3.0, |t| &t.subjects), (6.0, |t| &t.pairs)];
+        let lists: [(f64, List); 3] =
+            [(1.0, |t| &t.terms), (SUBJECT_WEIGHT, |t| &t.subjects), (PAIR_WEIGHT, |t| &t.pairs)];
         let mut sum = 0.0;
         for (weight, list) in lists {
             for term in list(&ours.terms).iter().filter(|term| list(&theirs.terms).binary_search(term).is_ok()) {
-                let has = |stored: &&Stored| stored.active && list(&stored.terms).binary_search(term).is_ok();
+                let has = |stored: &&ProjectClaim| stored.active && list(&stored.terms).binary_search(term).is_ok();
                 let known = self.stored.iter().filter(has).count();
                 sum += weight * (1.0 + claims as f64 / known.max(1) as f64).ln();
             }
@@ -144,35 +148,36 @@ impl Memory {
         sum
     }
 
-    /// What the guard and its gate say of each new claim of a statement.
-    pub(super) fn doubted(&mut self, ours: &Stored) -> Vec<Doubted> {
-        let heard = self.heard_by(ours, true);
+    /// Returns the assessments of the nearby claims of a statement.
+    pub(super) fn gated_claims(&mut self, ours: &ProjectClaim) -> Vec<GatedClaim> {
+        let scored = self.scored_for(ours, true);
         let against: Vec<Arc<ParsedClaim>> =
-            heard.iter().map(|(number, _)| Arc::clone(&self.stored[*number].claim)).collect();
-        let scores: Vec<PairScores> = heard.iter().map(|(_, scores)| *scores).collect();
+            scored.iter().map(|(number, _)| Arc::clone(&self.stored[*number].claim)).collect();
+        let scores: Vec<PairScores> = scored.iter().map(|(_, scores)| *scores).collect();
         let rulings = self.guard.rulings(&ours.claim, &against);
         let infers = self.models.as_ref().is_some_and(|models| models.info().role(ModelRole::Nli).is_some());
         let ask_shift = self.ask_shift;
         let under = JudgeContext { scores: &scores, rulings: &rulings, infers, ask_shift, ..JudgeContext::default() };
         let doubts = self.guard.doubts(&ours.claim, &against, under);
         let features = self.guard.gate_features(&ours.claim, &against, under);
-        let seen = |(at, (number, scores)): (usize, &(usize, PairScores))| Doubted {
+        let gated = |(at, (number, scores)): (usize, &(usize, PairScores))| GatedClaim {
             number: *number,
             blocked: self.guard.compare(&ours.claim, &against[at], scores).tier == Tier::Block,
             band: doubts.iter().find(|pair| pair.at == at).map(|pair| pair.band),
             features: features.iter().find(|(of, _)| *of == at).map(|(_, features)| *features),
         };
-        heard.iter().enumerate().map(seen).collect()
+        scored.iter().enumerate().map(gated).collect()
     }
 
-    /// The nearby claims of a statement with what the models say of each.
-    pub(super) fn heard(&mut self, ours: &Stored) -> Vec<(usize, PairScores)> {
-        self.heard_by(ours, false)
+    /// Returns the numbers of the nearby claims of a statement, with the models' scores.
+    pub(super) fn scored(&mut self, ours: &ProjectClaim) -> Vec<(usize, PairScores)> {
+        self.scored_for(ours, false)
     }
 
-    fn heard_by(&mut self, ours: &Stored, gate: bool) -> Vec<(usize, PairScores)> {
+    /// [`Self::scored`], with or without the pairs that only the gate needs.
+    fn scored_for(&mut self, ours: &ProjectClaim, gate: bool) -> Vec<(usize, PairScores)> {
         let numbers = self.nearby_claims(ours);
-        let mut scores: Vec<PairScores> = numbers.iter().map(|number| self.near(ours, *number)).collect();
+        let mut scores: Vec<PairScores> = numbers.iter().map(|number| self.vector_scores(ours, *number)).collect();
         let Some(models) = self.models.clone().filter(|models| models.info().role(ModelRole::Nli).is_some()) else {
             return numbers.into_iter().zip(scores).collect();
         };
@@ -186,7 +191,7 @@ impl Memory {
         let (judged, gated): (Vec<_>, Vec<_>) = (selected.iter().map(pair).collect(), more.iter().map(pair).collect());
         self.pairs += selected.len();
         self.gate_pairs += more.len();
-        match infer_pairs(&*models, &judged, &gated, Call::background(PATIENCE)) {
+        match infer_pairs(&*models, &judged, &gated, Call::background(ANSWER_TIMEOUT)) {
             Ok(inferences) => {
                 let (judged, gated) = inferences.split_at(selected.len());
                 for (at, inference) in selected.iter().zip(judged) {
@@ -201,9 +206,9 @@ impl Memory {
         numbers.into_iter().zip(scores).collect()
     }
 
-    fn compare(&mut self, ours: &Stored) -> Vec<Opposed> {
-        let heard = self.heard(ours);
-        let mut opposed: Vec<Opposed> = heard
+    fn compare(&mut self, ours: &ProjectClaim) -> Vec<Opposed> {
+        let scored = self.scored(ours);
+        let mut opposed: Vec<Opposed> = scored
             .into_iter()
             .filter_map(|(number, scores)| {
                 if self.alone {
@@ -227,23 +232,23 @@ impl Memory {
     }
 }
 
-fn cosine(a: &Stored, b: &Stored) -> Option<f32> {
+fn cosine(a: &ProjectClaim, b: &ProjectClaim) -> Option<f32> {
     let (a, b) = (a.vector.as_ref()?, b.vector.as_ref()?);
     Some(a.iter().zip(b).map(|(x, y)| x * y).sum())
 }
 
-impl GuardPath for Memory {
+impl GuardPath for MemoryProject {
     fn fresh(&mut self) {
         self.stored.clear();
     }
 
-    fn write(&mut self, kind: ClaimKind, statement: &str) -> Answer {
+    fn write(&mut self, kind: ClaimKind, statement: &str) -> WriteAnswer {
         let start = Instant::now();
-        let stored = self.read(kind, statement);
+        let stored = self.parse(kind, statement);
         let opposed = self.compare(&stored);
         let took = start.elapsed();
         self.stored.push(stored);
-        Answer { opposed, took }
+        WriteAnswer { opposed, took }
     }
 
     fn write_or_supersede(&mut self, statement: &str, _reason: &str) -> (bool, Duration) {

@@ -1,8 +1,8 @@
-//! The write paths that are measured.
+//! The ways to write that are measured.
 
 use std::{sync::Arc, time::Duration};
 
-use super::{cached_models::CachedModels, lexical::Lexical, memory::Memory, shipped::Shipped};
+use super::{cached_models::CachedModels, lexical::Lexical, memory_project::MemoryProject, shipped::Shipped};
 use ergo::{
     api::ApiError,
     domain::{ClaimKind, Tier, guard_report::Evidence},
@@ -11,7 +11,7 @@ use ergo::{
     infer::ModelRole,
 };
 
-/// What a way says of one earlier statement, by its number in the project.
+/// An earlier statement that a new one may contradict, by its number in the project.
 #[derive(Clone, Debug)]
 pub(super) struct Opposed {
     pub(super) number: usize,
@@ -22,42 +22,42 @@ pub(super) struct Opposed {
 
 /// The answer to one write.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Answer {
-    /// The earlier statements with any score, the strongest first.
+pub(super) struct WriteAnswer {
+    /// The earlier statements with a score above 0, the strongest first.
     pub(super) opposed: Vec<Opposed>,
-    /// How long the write took.
     pub(super) took: Duration,
 }
 
-/// A way to write guarded claims, and to go on past a refusal.
+/// A way to write guarded claims that goes on after a refusal.
 pub(super) trait GuardPath {
-    /// Begins an empty project.
+    /// Starts an empty project.
     fn fresh(&mut self);
 
-    /// Writes the next statement of the project. It is stored whatever is said of it.
-    fn write(&mut self, kind: ClaimKind, statement: &str) -> Answer;
+    /// Writes the next statement of the project. It is stored even if it is refused.
+    fn write(&mut self, kind: ClaimKind, statement: &str) -> WriteAnswer;
 
-    /// Writes; on a block supersedes what blocks. Says whether it blocked.
+    /// Writes a statement, and supersedes the statements that refuse it. Returns whether it was refused at first, and the
+    /// time.
     fn write_or_supersede(&mut self, statement: &str, reason: &str) -> (bool, Duration);
 
-    /// The active statement that best answers a question.
+    /// Returns the active statement that best answers a question.
     fn answer(&mut self, question: &str) -> Option<String>;
 
-    /// What went wrong on the way, in words.
+    /// Returns the errors so far.
     fn failures(&self) -> &[String] {
         &[]
     }
 }
 
-/// Why the guard says what it says, in one line: the rule, the sentence, the figures.
+/// Describes the guard's evidence in one line: the rule, the sentence, the figures.
 pub(super) fn why(evidence: &Evidence) -> String {
     let figures: Vec<String> = evidence.features.iter().map(|(name, figure)| format!("{name} {figure:.2}")).collect();
     format!("{}: {} [{}]", evidence.rule.as_str(), evidence.sentence, figures.join(", "))
 }
 
-/// The rows of the report.
+/// The ways to compare claims, each of which is a row of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ways {
+pub(super) enum GuardWay {
     Lexical,
     Structural,
     Rules,
@@ -66,7 +66,7 @@ pub(super) enum Ways {
     Deep,
 }
 
-impl Ways {
+impl GuardWay {
     pub(super) const ALL: [Self; 6] =
         [Self::Lexical, Self::Structural, Self::Rules, Self::Nli, Self::Default, Self::Deep];
 
@@ -81,7 +81,7 @@ impl Ways {
         }
     }
 
-    /// The model without which it says nothing of its own.
+    /// Returns the model without which the way cannot be measured.
     pub(super) fn needs(self) -> Option<ModelRole> {
         match self {
             Self::Nli => Some(ModelRole::Nli),
@@ -90,7 +90,7 @@ impl Ways {
         }
     }
 
-    /// Opens it, with the weights of the judge and the models, where there are any.
+    /// Opens an empty project with the judge's weights, and the models if there are any.
     pub(super) fn open(
         self,
         weights: &JudgeWeights,
@@ -100,13 +100,26 @@ impl Ways {
         Ok(match self {
             Self::Lexical => Box::new(Lexical::default()),
             Self::Structural => {
-                Box::new(Memory::new(guard().with_stages(Stages { structural: true, aligned: false }), None))
+                Box::new(MemoryProject::new(guard().with_stages(Stages { structural: true, aligned: false }), None))
             }
-            Self::Rules => Box::new(Memory::new(guard(), None)),
-            Self::Nli => Box::new(Memory::new(guard(), cache.map(CachedModels::cached)).alone()),
+            Self::Rules => Box::new(MemoryProject::new(guard(), None)),
+            Self::Nli => {
+                Box::new(MemoryProject::new(guard(), cache.map(CachedModels::cached)).with_cross_encoder_alone())
+            }
             Self::Default => Box::new(Shipped::open(weights, cache, DeepMode::Off)?),
-            // What the background finds is what it finds before the write, later.
+            // In the background the deep stage finds the same, only later.
             Self::Deep => Box::new(Shipped::open(weights, cache, DeepMode::Inline)?),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GuardWay;
+
+    #[test]
+    fn each_way_is_a_row_that_can_be_chosen() {
+        let names = GuardWay::ALL.map(GuardWay::name);
+        assert_eq!(names[..], super::super::ROWS[..names.len()]);
     }
 }

@@ -3,30 +3,31 @@
 use super::{
     data::CorpusRow,
     path::{GuardPath, Opposed},
-    score::Wrong,
+    score::WrongAnswer,
 };
+use crate::measure::millis;
 use ergo::domain::{ClaimKind, Tier};
 
-/// What a replay saw of one row: the strongest answer against an unrelated row.
-pub(super) struct Seen {
+/// A row of a corpus, with the strongest finding against an unrelated row.
+pub(super) struct ReplayedWrite {
     pub(super) tier: Tier,
     pub(super) score: f32,
     pub(super) narrates_change: bool,
     /// The scores against all unrelated rows.
     pub(super) scores: Vec<f32>,
-    /// Why it was refused, if it was.
+    /// The reason of the refusal, if it was refused.
     pub(super) refused_by: Option<String>,
 }
 
-/// Replays a corpus, one fresh project a unit, and looks at every answer.
+/// Replays a corpus, with a new project for each unit.
 pub(super) fn replay(
     path: &mut dyn GuardPath,
     rows: &[CorpusRow],
     kind: ClaimKind,
     took: &mut Vec<f64>,
-    mut wrong: Option<&mut Vec<Wrong>>,
-) -> Vec<Seen> {
-    let mut seen = Vec::with_capacity(rows.len());
+    mut wrong: Option<&mut Vec<WrongAnswer>>,
+) -> Vec<ReplayedWrite> {
+    let mut replayed = Vec::with_capacity(rows.len());
     let mut project: Vec<&CorpusRow> = Vec::new();
     for row in rows {
         if project.first().is_none_or(|first| first.unit != row.unit) {
@@ -34,7 +35,7 @@ pub(super) fn replay(
             project.clear();
         }
         let answer = path.write(kind, &row.text);
-        took.push(answer.took.as_secs_f64() * 1000.0);
+        took.push(millis(answer.took));
         let unrelated = |opposed: &&Opposed| {
             let other = project[opposed.number];
             !row.related_ids.contains(&other.id) && !other.related_ids.contains(&row.id)
@@ -49,7 +50,7 @@ pub(super) fn replay(
             (wrong.as_deref_mut(), strongest.filter(|o| o.tier == Tier::Block && !row.narrates_change))
         {
             let other = project[opposed.number];
-            wrong.push(Wrong {
+            wrong.push(WrongAnswer {
                 id: format!("{} {}", other.id, row.id),
                 what: "false block".into(),
                 a: other.text.clone(),
@@ -58,7 +59,7 @@ pub(super) fn replay(
                 score: opposed.score,
             });
         }
-        seen.push(Seen {
+        replayed.push(ReplayedWrite {
             tier: strongest.map_or(Tier::Clean, |o| o.tier),
             score: strongest.map_or(0.0, |o| o.score),
             narrates_change: row.narrates_change,
@@ -67,5 +68,5 @@ pub(super) fn replay(
         });
         project.push(row);
     }
-    seen
+    replayed
 }

@@ -1,98 +1,97 @@
-//! The report: as JSON by its types, as a table by its `Display`.
+//! The report: JSON by its types, tables by its `Display`.
 
 use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 
-pub(super) use super::score::Wrong;
+pub(super) use super::score::WrongAnswer;
 use super::{
     bins::Bins,
     dense::{DenseCounts, DenseRow},
     gate::{AskedRow, GateRow},
 };
+use crate::measure::Quantiles;
 
-/// What was measured. Fractions are 0 to 1.
+/// Fractions are 0 to 1.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
-    /// One row for each way to compare.
-    pub rows: Vec<Row>,
-    /// What the gate holds and asks.
+pub struct GuardBenchReport {
+    /// A row for each way to compare claims.
+    pub rows: Vec<GuardRow>,
+    /// The gate, with and without models.
     pub gate: Vec<GateRow>,
-    /// The guard with its questions answered, if there were answers.
+    /// The guard with its questions answered; absent without answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedRow>,
-    /// Writes beside claims that are near each other.
+    /// Writes in projects whose claims are all near each other.
     pub dense: Vec<DenseRow>,
     /// Contradictions among many other claims.
-    pub crowd: Vec<Crowd>,
-    /// One entry for each fact set.
-    pub fact_consolidation: Vec<Facts>,
+    pub crowd: Vec<CrowdRow>,
+    /// A row for each fact set.
+    pub fact_consolidation: Vec<FactsRow>,
     /// The models: role, name, SHA-256.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
-    /// What else is to be known about the figures.
+    /// Notes on the figures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Data files that were not there.
+    /// Missing data files.
     pub skipped: Vec<String>,
-    /// Acts that failed, which should be none.
+    /// Failed acts; there should be none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
 }
 
-/// One way to compare.
+/// The results of one way to compare claims.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct GuardRow {
     /// `lexical`, `structural`, `rules`, `nli`, `default` or `deep`.
     pub name: String,
-    /// Labelled pairs.
-    pub pairs: Pairs,
-    /// Recall at fixed rates of false blocks.
+    pub pairs: PairsScore,
+    /// Recall at given rates of false blocks.
     pub recall_at: RecallAt,
-    /// Blocks on unrelated rows of the corpora.
+    /// Refusals because of unrelated rows of the corpora.
     pub false_blocks_per_1000: FalseRate,
-    /// Warnings on unrelated rows of the corpora.
+    /// Warnings because of unrelated rows of the corpora.
     pub warns_per_1000: FalseRate,
-    /// Blocks on decisions that tell of a change, counted apart.
+    /// Refused decisions that tell of a change.
     pub adr_narrating_blocked: usize,
     /// Real decisions that were replaced.
-    pub adr_supersede: Supersede,
-    /// What each rule of the guard refused.
+    pub adr_supersede: SupersedeScore,
+    /// The refusals by each rule of the guard.
     pub by_rule: BTreeMap<String, RuleCounts>,
-    /// Predicted probabilities beside what was observed, over all pairs that were weighed.
+    /// Predicted and observed probabilities of all pairs with a score.
     pub calibration: Bins,
-    /// Time of one write: read, find nearby claims, compare.
-    pub write_ms: Millis,
-    /// Wrong answers, where asked for.
+    /// The time of one write: parse, find nearby claims, compare.
+    pub write_ms: Quantiles,
+    /// The wrong answers, with `--explain`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub wrong: Vec<Wrong>,
+    pub wrong: Vec<WrongAnswer>,
 }
 
 /// Results on labelled pairs.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Pairs {
-    /// How many.
+pub struct PairsScore {
+    /// The number of pairs.
     pub rows: usize,
-    /// Share of blocks that are contradictions.
+    /// The share of the refused pairs that are contradictions.
     pub precision: f64,
-    /// Share of contradictions that block.
+    /// The share of the contradictions that are refused.
     pub recall: f64,
-    /// Their harmonic mean.
+    /// The harmonic mean of precision and recall.
     pub f1: f64,
-    /// Share of rows whose tier is one of those accepted.
+    /// The share of the pairs with an accepted tier.
     pub accepted: f64,
-    /// The same by phenomenon.
-    pub by_phenomenon: BTreeMap<String, Phenomenon>,
+    pub by_phenomenon: BTreeMap<String, PhenomenonScore>,
 }
 
 /// Results on one phenomenon.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Phenomenon {
-    /// How many pairs.
+pub struct PhenomenonScore {
+    /// The number of pairs.
     pub rows: usize,
-    /// Share whose tier is accepted.
+    /// The share with an accepted tier.
     pub accepted: f64,
-    /// Share that blocks.
+    /// The share that is refused.
     pub blocked: f64,
     #[serde(skip)]
     pub(super) accepted_rows: usize,
@@ -100,23 +99,23 @@ pub struct Phenomenon {
     pub(super) blocked_rows: usize,
 }
 
-/// What a rule of the guard refused, by the rule that the refusal names.
+/// The refusals that name one rule of the guard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RuleCounts {
     /// Contradictions among the labelled pairs.
     pub found: usize,
-    /// Labelled pairs that are none.
+    /// Other labelled pairs.
     pub wrong_pairs: usize,
     /// Rows of the corpora.
     pub false_blocks: usize,
 }
 
-/// Recall on pairs where the threshold is chosen by the corpora.
+/// Recall on labelled pairs, at thresholds that are chosen on the corpora.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct RecallAt {
-    /// Without any false block.
+    /// At the lowest threshold without a false block.
     pub zero: f64,
-    /// With at most two in 1,000, on both corpora.
+    /// At the lowest threshold with at most two false blocks per 1,000 rows of each corpus.
     pub two_per_1000: f64,
 }
 
@@ -124,89 +123,66 @@ pub struct RecallAt {
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct FalseRate {
     pub rules: f64,
-    /// Decisions.
     pub adr: f64,
 }
 
-/// Real decisions that were replaced by later ones.
+/// The results on real decisions that were replaced by later ones.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Supersede {
-    /// Where the text shows it.
-    pub explicit: Found,
-    /// Where it takes knowledge.
-    pub implicit: Found,
-    /// Share of refinements that block: should be none.
+pub struct SupersedeScore {
+    /// Decisions whose successor's text shows that it replaces them.
+    pub explicit: FoundShares,
+    /// Other replaced decisions: only background knowledge shows it.
+    pub implicit: FoundShares,
+    /// The share of the refinements that are refused; it should be 0.
     pub refinement_blocked: f64,
 }
 
-/// How many were found.
+/// How many of some decisions were found.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Found {
-    /// How many there are.
+pub struct FoundShares {
+    /// The number of decisions.
     pub rows: usize,
-    /// Share that blocks.
+    /// The share that is refused.
     pub block: f64,
-    /// Share that blocks, warns or makes a card.
+    /// The share that is refused, or gets a warning or a card.
     pub found: f64,
 }
 
-/// Times in milliseconds.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Millis {
-    /// The median.
-    pub p50: f64,
-    /// The 95th percentile.
-    pub p95: f64,
-}
-
-impl Millis {
-    pub(super) fn of(mut times: Vec<f64>) -> Self {
-        times.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            times
-                .get(((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1)))
-                .copied()
-                .unwrap_or(0.0)
-        };
-        Self { p50: at(0.5), p95: at(0.95) }
-    }
-}
-
-/// Contradictions of which the first side stands among many other claims.
+/// Contradictions whose first side is one of many claims.
 #[derive(Clone, Debug, Serialize)]
-pub struct Crowd {
+pub struct CrowdRow {
     /// `rules` or `default`.
     pub name: String,
     /// Claims in the project.
     pub claims: usize,
-    /// Contradictions that were written.
+    /// The number of contradictions.
     pub contradictions: usize,
-    /// How many are refused where the first side is the only claim.
+    /// Those that are refused if the first side is the only claim.
     pub alone: usize,
-    /// How many are refused, with the first side named.
+    /// Those that are refused because of the first side.
     pub found: usize,
-    /// Time of one write.
-    pub write_ms: Millis,
+    /// The time of one write.
+    pub write_ms: Quantiles,
 }
 
-/// Results on one fact set.
+/// The results on one fact set.
 #[derive(Clone, Debug, Serialize)]
-pub struct Facts {
-    /// The size in its file name.
+pub struct FactsRow {
+    /// The size in the file name.
     pub size: String,
     /// Statements written.
     pub statements: usize,
     /// Questions asked.
     pub questions: usize,
-    /// Share of questions answered right.
+    /// The share of the questions that were answered correctly.
     pub accuracy: f64,
-    /// Writes that were refused and became a supersede.
+    /// Writes that were refused, and then superseded others.
     pub blocked: usize,
-    /// Time of one write.
-    pub write_ms: Millis,
+    /// The time of one write.
+    pub write_ms: Quantiles,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for GuardBenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -234,7 +210,7 @@ impl fmt::Display for Report {
             "", "", "", "", "", "", "", "rules", "adr", "rules", "adr", "blk/fnd", "blk/fnd", "blk", "p50", "p95"
         )?;
         for row in &self.rows {
-            let both = |found: Found| format!("{:.2}/{:.2}", found.block, found.found);
+            let both = |found: FoundShares| format!("{:.2}/{:.2}", found.block, found.found);
             writeln!(
                 f,
                 "{:<11} {:>5.2} {:>6.2} {:>5.2} {:>8.2}  {:>6.2} {:>6.2}  {:>6.1} {:>5.1}  {:>6.1} {:>5.1}  {:>8} {:>8} {:>6.2}  {:>6.3} {:>6.3}",

@@ -1,4 +1,4 @@
-//! One row of the report.
+//! Measures one way to compare claims.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,24 @@ use super::{
     bins::Bins,
     data::Data,
     path::GuardPath,
-    replay::{Seen, replay},
-    report::{FalseRate, Found, Millis, Pairs, Phenomenon, RecallAt, Row, RuleCounts, Supersede},
+    replay::{ReplayedWrite, replay},
+    report::{FalseRate, FoundShares, GuardRow, PairsScore, PhenomenonScore, RecallAt, RuleCounts, SupersedeScore},
 };
+use crate::measure::{Quantiles, millis};
 use ergo::domain::{ClaimKind, Tier};
 
 /// A wrong answer, for `--explain`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Wrong {
-    /// The row, or the two rows.
+pub struct WrongAnswer {
+    /// The id of the pair, or the ids of the two rows.
     pub id: String,
-    /// What is wrong: a false block, a miss.
+    /// The kind of error: a false block, or a miss.
     pub what: String,
     /// The earlier statement.
     pub a: String,
     /// The later one.
     pub b: String,
-    /// What the guard said.
+    /// The guard's evidence.
     pub why: String,
     pub score: f32,
 }
@@ -41,27 +42,27 @@ fn tier_name(tier: Tier) -> &'static str {
     }
 }
 
-/// The rule of a guard's answer, which [`super::path::why`] puts first.
+/// Returns the rule in the guard's evidence, which [`super::path::why`] puts first.
 fn rule_of(why: &str) -> &str {
     why.split_once(':').map_or("", |(rule, _)| rule)
 }
 
-/// Writes `a`, then `b` in a fresh project: the tier and score of `b`, and why.
+/// Writes `a`, then `b`, in a new project; returns the tier, the score and the evidence of `b`.
 fn pair(path: &mut dyn GuardPath, a: &str, b: &str, took: &mut Vec<f64>) -> (Tier, f32, String) {
     path.fresh();
     path.write(ClaimKind::Decision, a);
     let answer = path.write(ClaimKind::Decision, b);
-    took.push(answer.took.as_secs_f64() * 1000.0);
+    took.push(millis(answer.took));
     answer.opposed.into_iter().next().map_or((Tier::Clean, 0.0, String::new()), |o| (o.tier, o.score, o.why))
 }
 
-/// The recall on contradictions at the lowest threshold at which both corpora have at most `per_1000` false blocks.
-fn recall_at(scores: &[f32], corpora: [&[Seen]; 2], per_1000: f64) -> f64 {
-    // A corpus of n rows allows floor(n · rate) rows at or above the threshold: it lies just above the next one.
+/// Returns the recall on contradictions at the lowest threshold at which each corpus has at most `per_1000` false blocks.
+fn recall_at(scores: &[f32], corpora: [&[ReplayedWrite]; 2], per_1000: f64) -> f64 {
+    // In a corpus of n rows, floor(n · rate) rows may be at or above the threshold, which is just above the next row.
     let limit = corpora
         .iter()
-        .map(|seen| {
-            let mut all: Vec<f32> = seen.iter().filter(|s| !s.narrates_change).map(|s| s.score).collect();
+        .map(|replayed| {
+            let mut all: Vec<f32> = replayed.iter().filter(|s| !s.narrates_change).map(|s| s.score).collect();
             all.sort_by(|a, b| b.total_cmp(a));
             let allowed = (all.len() as f64 * per_1000 / 1000.0).floor() as usize;
             all.get(allowed).copied().unwrap_or(0.0)
@@ -70,17 +71,18 @@ fn recall_at(scores: &[f32], corpora: [&[Seen]; 2], per_1000: f64) -> f64 {
     share(scores.iter().filter(|score| **score > limit).count(), scores.len())
 }
 
-fn per_1000(seen: &[Seen], tier: Tier) -> f64 {
-    let counted: Vec<&Seen> = seen.iter().filter(|s| !s.narrates_change).collect();
+/// Returns how many of 1,000 rows have a tier.
+fn per_1000(replayed: &[ReplayedWrite], tier: Tier) -> f64 {
+    let counted: Vec<&ReplayedWrite> = replayed.iter().filter(|s| !s.narrates_change).collect();
     1000.0 * share(counted.iter().filter(|s| s.tier == tier).count(), counted.len())
 }
 
-/// Measures one way on all the data.
-pub(super) fn row(name: &str, path: &mut dyn GuardPath, data: &Data, explain: bool) -> Row {
+/// Measures one way to compare claims on all data.
+pub(super) fn row(name: &str, path: &mut dyn GuardPath, data: &Data, explain: bool) -> GuardRow {
     let mut wrong = Vec::new();
     let mut took = Vec::new();
-    let mut pairs = Pairs::default();
-    let mut by_phenomenon: BTreeMap<String, Phenomenon> = BTreeMap::new();
+    let mut pairs = PairsScore::default();
+    let mut by_phenomenon: BTreeMap<String, PhenomenonScore> = BTreeMap::new();
     let (mut hits, mut blocks, mut wanted, mut accepted) = (0, 0, 0, 0);
     let mut scores = Vec::new();
     let mut calibration = Bins::default();
@@ -114,7 +116,7 @@ pub(super) fn row(name: &str, path: &mut dyn GuardPath, data: &Data, explain: bo
         }
         if explain && (blocked != is_contradiction) {
             let what = if blocked { format!("false block ({})", row.label) } else { "miss".into() };
-            wrong.push(Wrong { id: row.id.clone(), what, a: row.a.clone(), b: row.b.clone(), why, score });
+            wrong.push(WrongAnswer { id: row.id.clone(), what, a: row.a.clone(), b: row.b.clone(), why, score });
         }
     }
     for entry in by_phenomenon.values_mut() {
@@ -130,16 +132,16 @@ pub(super) fn row(name: &str, path: &mut dyn GuardPath, data: &Data, explain: bo
 
     let rules = replay(path, &data.rules, ClaimKind::Convention, &mut took, explain.then_some(&mut wrong));
     let adr = replay(path, &data.adr, ClaimKind::Decision, &mut took, explain.then_some(&mut wrong));
-    for seen in rules.iter().chain(&adr).filter(|seen| !seen.narrates_change) {
-        for score in &seen.scores {
+    for replayed in rules.iter().chain(&adr).filter(|replayed| !replayed.narrates_change) {
+        for score in &replayed.scores {
             calibration.add(*score, false);
         }
-        if let Some(why) = &seen.refused_by {
+        if let Some(why) = &replayed.refused_by {
             by_rule.entry(rule_of(why).to_owned()).or_default().false_blocks += 1;
         }
     }
     let adr_supersede = supersede(path, data, &mut took, explain.then_some(&mut wrong));
-    Row {
+    GuardRow {
         name: name.to_owned(),
         pairs,
         recall_at: RecallAt {
@@ -152,7 +154,7 @@ pub(super) fn row(name: &str, path: &mut dyn GuardPath, data: &Data, explain: bo
         adr_supersede,
         by_rule,
         calibration,
-        write_ms: Millis::of(took),
+        write_ms: Quantiles::of(took),
         wrong,
     }
 }
@@ -161,9 +163,9 @@ fn supersede(
     path: &mut dyn GuardPath,
     data: &Data,
     took: &mut Vec<f64>,
-    mut wrong: Option<&mut Vec<Wrong>>,
-) -> Supersede {
-    let mut out = Supersede::default();
+    mut wrong: Option<&mut Vec<WrongAnswer>>,
+) -> SupersedeScore {
+    let mut out = SupersedeScore::default();
     let mut counts = [(0, 0, 0), (0, 0, 0)];
     let (mut refinements, mut refused) = (0, 0);
     for row in &data.supersede {
@@ -182,7 +184,7 @@ fn supersede(
             (wrong.as_deref_mut(), missed || (row.label != "contradiction" && tier == Tier::Block))
         {
             let what = if missed { "miss (superseded)" } else { "false block (refinement)" };
-            wrong.push(Wrong {
+            wrong.push(WrongAnswer {
                 id: row.id.clone(),
                 what: what.into(),
                 a: row.old.claim.clone(),
@@ -192,7 +194,7 @@ fn supersede(
             });
         }
     }
-    let found = |(rows, block, found): (usize, usize, usize)| Found {
+    let found = |(rows, block, found): (usize, usize, usize)| FoundShares {
         rows,
         block: share(block, rows),
         found: share(found, rows),

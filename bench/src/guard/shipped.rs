@@ -1,4 +1,4 @@
-//! The shipped write path: the engine over a real store in a private folder.
+//! The shipped way to write: the engine over a real store in a private folder.
 
 use std::{
     collections::HashMap,
@@ -14,8 +14,8 @@ use ed25519_dalek::SigningKey;
 
 use super::{
     cached_models::CachedModels,
-    memory::Memory,
-    path::{Answer, GuardPath, Opposed},
+    memory_project::MemoryProject,
+    path::{GuardPath, Opposed, WriteAnswer},
 };
 use ergo::{
     api::{ApiError, Caller, Conflict, RememberRequest, SupersedeRequest, WhyRequest, WriteOutcome},
@@ -26,24 +26,24 @@ use ergo::{
 
 const ORG: &str = "bench";
 
-/// Stores that this process has opened: each has a folder of its own.
+/// The number of stores that this process has opened. Each has a folder of its own.
 static OPENED: AtomicUsize = AtomicUsize::new(0);
 
-/// The engine, one project after the other in one store.
+/// An engine over a store, to which one project after the other is written.
 pub(super) struct Shipped {
     engine: Engine,
     folder: PathBuf,
     project: usize,
-    /// The number in the project of each claim.
+    /// The number of each claim in its project.
     numbers: HashMap<ClaimId, usize>,
     written: usize,
-    /// Scores below the thresholds, which the engine does not report.
-    scores: Memory,
+    /// The same claims in memory, for the scores below the thresholds, which the engine does not report.
+    scores: MemoryProject,
     failures: Vec<String>,
 }
 
 impl Shipped {
-    /// Opens a store in a folder of its own, which goes with it. Writes do not wait for the disk: that is measured elsewhere.
+    /// Opens a store in a folder that is removed with it. Writes do not wait for the disk, which is measured elsewhere.
     pub(super) fn open(
         weights: &JudgeWeights,
         cache: Option<&Arc<CachedModels>>,
@@ -54,24 +54,25 @@ impl Shipped {
             std::process::id(),
             OPENED.fetch_add(1, Ordering::Relaxed)
         ));
-        // A folder left by an earlier process of the same number.
+        // An earlier process with the same id may have left a folder.
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder)
             .map_err(|error| ApiError::internal(format!("cannot make {}: {error}", folder.display())))?;
         let engine = engine(&folder, weights, cache, deep)?;
-        let scores = Memory::new(Guard::default().with_weights(weights.clone()), cache.map(CachedModels::cached));
+        let scores =
+            MemoryProject::new(Guard::default().with_weights(weights.clone()), cache.map(CachedModels::cached));
         Ok(Self { engine, folder, project: 0, numbers: HashMap::new(), written: 0, scores, failures: Vec::new() })
     }
 
-    /// A store with claims of one project, for which no cross-encoder was asked, opened again to be written to.
+    /// Opens a store that contains claims of one project, which were stored without the cross-encoder.
     pub(super) fn with_claims(
         claims: &[(ClaimKind, &str)],
         weights: &JudgeWeights,
         cache: Option<&Arc<CachedModels>>,
     ) -> Result<Self, ApiError> {
-        let mut unasked = weights.clone();
-        unasked.gate.most = 0;
-        let mut shipped = Self::open(&unasked, cache, DeepMode::Off)?;
+        let mut without_inference = weights.clone();
+        without_inference.gate.most = 0;
+        let mut shipped = Self::open(&without_inference, cache, DeepMode::Off)?;
         for (kind, statement) in claims {
             let request = shipped.request(*kind, statement, "measured");
             let forced = RememberRequest { force_exception: Some("the replay goes on".into()), ..request };
@@ -84,7 +85,7 @@ impl Shipped {
         Ok(shipped)
     }
 
-    /// The numbers of the claims that refuse a statement, which is not stored either way, and how long that took.
+    /// Returns the numbers of the claims because of which a statement is refused, and the time. The statement is not stored.
     pub(super) fn refusing(&self, kind: ClaimKind, statement: &str) -> Result<(Vec<usize>, Duration), ApiError> {
         let request = RememberRequest { dry_run: true, ..self.request(kind, statement, "measured") };
         let start = Instant::now();
@@ -127,7 +128,7 @@ impl Shipped {
     }
 }
 
-/// The engine over the store of a folder. Writes do not wait for the disk.
+/// Opens an engine over the store of a folder. Writes do not wait for the disk.
 fn engine(
     folder: &Path,
     weights: &JudgeWeights,
@@ -146,7 +147,7 @@ fn engine(
 
 impl Drop for Shipped {
     fn drop(&mut self) {
-        // What is left behind is a temporary folder.
+        // A temporary folder that cannot be removed does no harm.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -159,7 +160,7 @@ impl GuardPath for Shipped {
         self.scores.fresh();
     }
 
-    fn write(&mut self, kind: ClaimKind, statement: &str) -> Answer {
+    fn write(&mut self, kind: ClaimKind, statement: &str) -> WriteAnswer {
         let request = self.request(kind, statement, "measured");
         let start = Instant::now();
         let outcome = self.engine.remember(request.clone());
@@ -193,7 +194,7 @@ impl GuardPath for Shipped {
         }
         opposed.sort_by(|a, b| b.tier.cmp(&a.tier).then(b.score.total_cmp(&a.score)));
         self.written += 1;
-        Answer { opposed, took }
+        WriteAnswer { opposed, took }
     }
 
     fn write_or_supersede(&mut self, statement: &str, reason: &str) -> (bool, Duration) {

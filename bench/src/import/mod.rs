@@ -1,8 +1,7 @@
-//! `ergo-bench import`: compares the claims that the importer takes from rule files with those that a careful person
-//! would take.
+//! `ergo-bench import`: compares the claims that the importer finds in rule files with those that a careful person finds.
 //!
-//! The data is a folder of rule files, each with a list of its claims beside it: `NAME.md` and `NAME.claims`, a claim a line, in
-//! which `? ` marks those that a person might as well leave out.
+//! The data is a folder of rule files `NAME.md`, each with a list of its claims in `NAME.claims`: one per line. `? ` in
+//! front of a claim marks it as optional.
 
 pub mod score;
 
@@ -18,78 +17,68 @@ use ergo::{files, interchange::rules};
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// The data cannot be read.
+/// The reason why the data cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum BenchError {
-    /// A file or the folder cannot be read.
+pub enum ImportBenchError {
     #[error("cannot read {}: {error}", path.display())]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// The folder holds no rule file with a list of its claims.
+    Io { path: PathBuf, error: io::Error },
+    /// The folder contains no rule file with a list of its claims.
     #[error("{} holds no NAME.md with a NAME.claims beside it", .0.display())]
     Empty(PathBuf),
 }
 
-/// What was measured. Fractions are 0 to 1.
+/// Fractions are 0 to 1.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
-    /// The share of the claims that were taken which a person would take.
+pub struct ImportBenchReport {
+    /// The share of the found claims that are expected.
     pub precision: f64,
-    /// The share of the claims that a person would take which were taken.
+    /// The share of the expected claims that were found.
     pub recall: f64,
-    /// One entry for each file.
-    pub files: Vec<File>,
+    pub files: Vec<RuleFileScore>,
 }
 
-/// One file.
+/// The results on one file.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct File {
+pub struct RuleFileScore {
     pub name: String,
-    /// Claims that were expected and taken.
+    /// Expected claims that were found; optional ones do not count.
     pub hits: usize,
-    /// Claims that were expected and not taken.
+    /// Expected claims that were not found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missed: Vec<String>,
-    /// Claims that were taken and not expected.
+    /// Found claims that were not expected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub surplus: Vec<String>,
 }
 
-/// Reads every rule file of a folder and compares what was taken with what was expected.
-///
-/// # Errors
-/// Where the data cannot be read.
-pub fn run(data: &Path) -> Result<Report, BenchError> {
-    let failed = |path: &Path| {
+/// Parses each rule file of a folder, and compares the found claims with the expected ones.
+pub fn run(data: &Path) -> Result<ImportBenchReport, ImportBenchError> {
+    let read_error = |path: &Path| {
         let path = path.to_owned();
-        move |error| BenchError::Io { path, error }
+        move |error| ImportBenchError::Io { path, error }
     };
     let mut paths = Vec::new();
-    for entry in std::fs::read_dir(data).map_err(failed(data))? {
-        let path = entry.map_err(failed(data))?.path();
+    for entry in std::fs::read_dir(data).map_err(read_error(data))? {
+        let path = entry.map_err(read_error(data))?.path();
         if path.extension().is_some_and(|extension| extension == "md") && path.with_extension("claims").exists() {
             paths.push(path);
         }
     }
     if paths.is_empty() {
-        return Err(BenchError::Empty(data.to_owned()));
+        return Err(ImportBenchError::Empty(data.to_owned()));
     }
     paths.sort();
-    let mut report = Report::default();
+    let mut report = ImportBenchReport::default();
     for path in paths {
-        let text = files::text(&path, MAX_FILE).map_err(failed(&path))?;
+        let text = files::text(&path, MAX_FILE).map_err(read_error(&path))?;
         let sidecar = path.with_extension("claims");
-        let expected = score::expected(&files::text(&sidecar, MAX_FILE).map_err(failed(&sidecar))?);
+        let expected = score::expected(&files::text(&sidecar, MAX_FILE).map_err(read_error(&sidecar))?);
         let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let taken: Vec<String> = rules::parse(&name, &text).rules.into_iter().map(|rule| rule.statement).collect();
-        let score::Matched { hits, missed, surplus } = score::matched(&expected, &taken);
-        report.files.push(File { name, hits, missed, surplus });
+        let score::MatchedClaims { hits, missed, surplus } = score::matched(&expected, &taken);
+        report.files.push(RuleFileScore { name, hits, missed, surplus });
     }
-    let sum = |of: fn(&File) -> usize| report.files.iter().map(of).sum::<usize>() as f64;
+    let sum = |of: fn(&RuleFileScore) -> usize| report.files.iter().map(of).sum::<usize>() as f64;
     let (hits, missed, surplus) =
         (sum(|file| file.hits), sum(|file| file.missed.len()), sum(|file| file.surplus.len()));
     report.precision = hits / (hits + surplus).max(1.0);
@@ -97,7 +86,7 @@ pub fn run(data: &Path) -> Result<Report, BenchError> {
     Ok(report)
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ImportBenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<24} {:>6} {:>6} {:>7}", "file", "taken", "missed", "surplus")?;
         for file in &self.files {

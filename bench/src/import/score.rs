@@ -1,11 +1,11 @@
-//! Scores the claims of a file against those that a careful person would take.
+//! Scores the claims that were found in a file against the expected ones.
 
 use std::collections::BTreeSet;
 
-/// The share of common words from which two sentences say the same, where neither denies what the other asserts.
-const SAME: f64 = 0.8;
+/// The likeness from which two claims count as the same.
+const SAME_CLAIM: f64 = 0.8;
 
-/// Words that carry a denial, or say that what follows is one: what is left is what is denied.
+/// Words that express or introduce a denial. They are not compared.
 const DENYING: [&str; 26] = [
     "not",
     "never",
@@ -39,44 +39,43 @@ const DENYING: [&str; 26] = [
 const DENIALS: [&str; 11] =
     ["not", "never", "no", "don't", "dont", "avoid", "rejected", "forbidden", "out", "cannot", "instead"];
 
-/// A claim that a careful person would take.
+/// A claim that a careful person would find.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expected {
-    /// What it says.
+pub struct ExpectedClaim {
     pub statement: String,
-    /// A person might leave it out as well.
+    /// Whether a careful person might as well leave it out.
     pub optional: bool,
 }
 
-/// Reads the claims of a sidecar: one a line; those that begin with `?` may be missing.
-pub fn expected(text: &str) -> Vec<Expected> {
+/// Reads a list of expected claims: one per line; `? ` marks an optional one.
+pub fn expected(text: &str) -> Vec<ExpectedClaim> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines
         .map(|line| match line.strip_prefix("? ") {
-            Some(rest) => Expected { statement: rest.to_owned(), optional: true },
-            None => Expected { statement: line.to_owned(), optional: false },
+            Some(rest) => ExpectedClaim { statement: rest.to_owned(), optional: true },
+            None => ExpectedClaim { statement: line.to_owned(), optional: false },
         })
         .collect()
 }
 
-/// What became of the claims of one file.
+/// The comparison of the claims of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Matched {
-    /// Claims that were expected and taken; optional ones do not count.
+pub struct MatchedClaims {
+    /// Expected claims that were found; optional ones do not count.
     pub hits: usize,
-    /// Claims that were expected and not taken.
+    /// Expected claims that were not found; optional ones do not count.
     pub missed: Vec<String>,
-    /// Claims that were taken and not expected.
+    /// Found claims that were not expected.
     pub surplus: Vec<String>,
 }
 
-/// Pairs what was taken with what was expected, the most alike first.
-pub fn matched(expected: &[Expected], taken: &[String]) -> Matched {
+/// Pairs found claims with expected ones, the most alike first.
+pub fn matched(expected: &[ExpectedClaim], taken: &[String]) -> MatchedClaims {
     let mut pairs = Vec::new();
     for (at, want) in expected.iter().enumerate() {
         for (other, got) in taken.iter().enumerate() {
             let alike = alike(&want.statement, got);
-            if alike >= SAME {
+            if alike >= SAME_CLAIM {
                 pairs.push((alike, at, other));
             }
         }
@@ -89,7 +88,7 @@ pub fn matched(expected: &[Expected], taken: &[String]) -> Matched {
             used.insert(other);
         }
     }
-    let mut out = Matched::default();
+    let mut out = MatchedClaims::default();
     for (at, want) in expected.iter().enumerate().filter(|(_, want)| !want.optional) {
         if found.contains(&at) {
             out.hits += 1;
@@ -102,7 +101,7 @@ pub fn matched(expected: &[Expected], taken: &[String]) -> Matched {
     out
 }
 
-/// How alike two claims are, 0 to 1: the F1 of their words; 0 where one denies and the other does not.
+/// Returns how alike two claims are, 0 to 1: the F1 of their words; 0 if one denies and the other does not.
 fn alike(a: &str, b: &str) -> f64 {
     let (a, b) = (words(a), words(b));
     let denies = |words: &[String]| words.iter().any(|word| DENIALS.contains(&word.as_str()));
@@ -147,7 +146,7 @@ mod tests {
         assert!(alike("Not accepted: generated code.", "Do not accepted generated code") > 0.9);
         assert!(alike("Never commit secrets.", "Do not commit secrets.") > 0.9);
         assert!(alike("Commit secrets.", "Do not commit secrets.") < 0.1);
-        assert!(alike("Use tabs.", "Run the tests.") < SAME);
+        assert!(alike("Use tabs.", "Run the tests.") < SAME_CLAIM);
     }
 
     #[test]

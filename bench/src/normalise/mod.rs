@@ -21,91 +21,93 @@ use ergo::{
     infer::{Call, ModelRole, Models},
 };
 
-/// How long one answer is waited for: a busy machine is no failure.
-const PATIENCE: Duration = Duration::from_mins(15);
+/// The deadline of an answer: long, since a busy machine must not count as a failure.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(15);
 
-/// A sentence, and what it rules.
+/// A sentence with the norm that a person reads in it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Sentence {
     text: String,
     modality: Modality,
-    /// Words of which any is right.
+    /// The right words, of which any counts.
     subject: Vec<String>,
-    /// Values of which any is right; none where there is none.
+    /// The right values, of which any counts; empty if the sentence has no value.
     value: Vec<String>,
-    /// A question or an idea.
+    /// Whether the sentence is a question or an idea, and rules nothing.
     idle: bool,
 }
 
 #[derive(Default, Deserialize)]
-struct File {
+struct SentenceFile {
     sentence: Vec<Sentence>,
 }
 
 static SENTENCES: LazyLock<Vec<Sentence>> =
-    LazyLock::new(|| toml::from_str::<File>(include_str!("sentences.toml")).unwrap_or_default().sentence);
+    LazyLock::new(|| toml::from_str::<SentenceFile>(include_str!("sentences.toml")).unwrap_or_default().sentence);
 
-/// What is right in a reading.
+/// The parts of a norm that were read correctly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Right {
+struct RightParts {
     modality: bool,
     subject: bool,
     value: bool,
 }
 
-impl Right {
+impl RightParts {
     fn count(self) -> usize {
         usize::from(self.modality) + usize::from(self.subject) + usize::from(self.value)
     }
 }
 
-/// How well one normaliser reads.
+/// The results of one normaliser.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Row {
+pub struct NormaliseRow {
     /// `rules`, `model` or `both`.
     pub name: &'static str,
-    /// Sentences whose stance is right.
+    /// Sentences whose modality was read correctly.
     pub modality: usize,
-    /// Sentences whose subject is right.
+    /// Sentences whose subject was read correctly.
     pub subject: usize,
-    /// Sentences whose value or limit is right, or rightly none.
+    /// Sentences whose value or limit was read correctly, or was correctly found to be missing.
     pub value: usize,
-    /// Sentences where all of these are.
+    /// Sentences of which all three parts were read correctly.
     pub all: usize,
-    /// What was read otherwise, a line each.
+    /// The other sentences with what was read, if asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wrong: Vec<String>,
 }
 
-/// What was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Report {
+pub struct NormaliseReport {
     pub sentences: usize,
-    /// The language model's normaliser.
+    /// The version of the language model's normaliser.
     pub normaliser: Option<String>,
-    /// Answers that were norms.
+    /// Answers that could be parsed as a norm.
     pub answered: usize,
-    /// Sentences that the guard asks about: the rules leave something open.
+    /// Sentences that the guard asks the model about, because the rules leave something open.
     pub open: usize,
-    /// Seconds that an answer took, on average, the first left out: it reads the examples.
+    /// The mean time of an answer, in seconds, without the first one, for which the model reads the examples.
     pub seconds: f64,
-    /// The readings.
-    pub rows: Vec<Row>,
+    pub rows: Vec<NormaliseRow>,
 }
 
-/// Measures the rules, and a language model where there is one.
+/// Measures the rules, and a language model if there is one.
 ///
 /// # Errors
-/// Where the model fails altogether: the message says how.
-pub fn run(models: Option<&dyn Models>, explain: bool, tell: &mut dyn FnMut(String)) -> Result<Report, String> {
+/// The message of a model that fails.
+pub fn run(
+    models: Option<&dyn Models>,
+    explain: bool,
+    progress: &mut dyn FnMut(String),
+) -> Result<NormaliseReport, String> {
     let sentences = &*SENTENCES;
-    let mut report = Report { sentences: sentences.len(), ..Report::default() };
+    let mut report = NormaliseReport { sentences: sentences.len(), ..NormaliseReport::default() };
     let model = models.filter(|models| models.info().role(ModelRole::Llm).is_some());
-    let mut rows = vec![Row { name: "rules", ..Row::default() }];
+    let mut rows = vec![NormaliseRow { name: "rules", ..NormaliseRow::default() }];
     if let Some(role) = model.and_then(|models| models.info().role(ModelRole::Llm).cloned()) {
         report.normaliser = Some(llm::version(&role.name, &role.sha256));
-        rows.extend(["model", "both"].map(|name| Row { name, ..Row::default() }));
+        rows.extend(["model", "both"].map(|name| NormaliseRow { name, ..NormaliseRow::default() }));
     }
     let guard = Guard::default();
     let mut took = Vec::new();
@@ -113,17 +115,17 @@ pub fn run(models: Option<&dyn Models>, explain: bool, tell: &mut dyn FnMut(Stri
         let ruled = guard.normalise(&sentence.text, &Qualifiers::default()).norms;
         rows[0].add(sentence, best(sentence, &ruled), explain.then(|| shown(&ruled)));
         let Some(models) = model else { continue };
-        tell(format!("sentence {} of {} …", at + 1, sentences.len()));
+        progress(format!("sentence {} of {} …", at + 1, sentences.len()));
         let Some(prompt) = engine::norm_prompt(&sentence.text) else { continue };
         let start = Instant::now();
         let answer = models
-            .generate(&prompt, llm::GRAMMAR, llm::MAX_TOKENS, Call::background(PATIENCE))
+            .generate(&prompt, llm::GRAMMAR, llm::MAX_TOKENS, Call::background(ANSWER_TIMEOUT))
             .map_err(|error| error.to_string())?;
         took.push(start.elapsed().as_secs_f64());
         let reading = llm::Reading::parse(&answer).ok();
         report.answered += usize::from(reading.is_some());
         report.open += usize::from(llm::is_open(&ruled));
-        let alone = reading.as_ref().map_or_else(Right::default, |reading| of_reading(sentence, reading));
+        let alone = reading.as_ref().map_or_else(RightParts::default, |reading| of_reading(sentence, reading));
         rows[1].add(sentence, alone, explain.then(|| answer.clone()));
         let both = match &reading {
             Some(reading) if llm::is_open(&ruled) => {
@@ -139,8 +141,8 @@ pub fn run(models: Option<&dyn Models>, explain: bool, tell: &mut dyn FnMut(Stri
     Ok(report)
 }
 
-impl Row {
-    fn add(&mut self, sentence: &Sentence, right: Right, read: Option<String>) {
+impl NormaliseRow {
+    fn add(&mut self, sentence: &Sentence, right: RightParts, read: Option<String>) {
         self.modality += usize::from(right.modality);
         self.subject += usize::from(right.subject);
         self.value += usize::from(right.value);
@@ -151,15 +153,16 @@ impl Row {
     }
 }
 
-/// The norm of a statement that is most right: each is compared with another claim's, and the strongest comparison counts.
-fn best(sentence: &Sentence, norms: &[Norm]) -> Right {
+/// Returns the right parts of the best norm of a statement, since the guard compares all norms of two claims, and the
+/// strongest comparison counts.
+fn best(sentence: &Sentence, norms: &[Norm]) -> RightParts {
     norms.iter().map(|norm| of_norm(sentence, norm)).max_by_key(|right| right.count()).unwrap_or_default()
 }
 
-fn of_norm(sentence: &Sentence, norm: &Norm) -> Right {
+fn of_norm(sentence: &Sentence, norm: &Norm) -> RightParts {
     if sentence.idle || norm.subject_kind == SubjectKind::Missing {
         let right = sentence.idle && norm.subject_kind == SubjectKind::Missing;
-        return Right { modality: right, subject: right, value: right };
+        return RightParts { modality: right, subject: right, value: right };
     }
     let value = match &norm.limit {
         Some(limit) => limit
@@ -169,18 +172,18 @@ fn of_norm(sentence: &Sentence, norm: &Norm) -> Right {
             .or_else(|| limit.min.as_ref().map(|min| format!("at least {min} {}", limit.unit))),
         None => norm.value.clone(),
     };
-    Right {
+    RightParts {
         modality: norm.modality == sentence.modality,
         subject: sentence.subject.iter().any(|word| normalise::names(word).contains(&norm.subject)),
         value: fits(sentence, value.as_deref()),
     }
 }
 
-/// A model's answer by itself. It has no words for a limit: the stance and the number must be those of it.
-fn of_reading(sentence: &Sentence, reading: &llm::Reading) -> Right {
+/// Returns the right parts of a model's answer. It cannot express a limit, so the modality and the number are compared.
+fn of_reading(sentence: &Sentence, reading: &llm::Reading) -> RightParts {
     let Some(subject) = reading.subject.as_ref().filter(|_| !sentence.idle) else {
         let right = sentence.idle && reading.subject.is_none();
-        return Right { modality: right, subject: right, value: right };
+        return RightParts { modality: right, subject: right, value: right };
     };
     let read = normalise::names(subject);
     let subject = sentence.subject.iter().any(|word| normalise::names(word).iter().any(|name| read.contains(name)));
@@ -189,10 +192,10 @@ fn of_reading(sentence: &Sentence, reading: &llm::Reading) -> Right {
         None => bare.is_empty(),
         Some(value) => bare.iter().any(|right| normalise::names(right) == normalise::names(bound(value).1)),
     };
-    Right { modality: reading.modality == sentence.modality, subject, value }
+    RightParts { modality: reading.modality == sentence.modality, subject, value }
 }
 
-/// A limit's words and its number, or nothing and the value.
+/// Splits a limit into its words and its number; the words of another value are empty.
 fn bound(value: &str) -> (&str, &str) {
     ["at most ", "at least "]
         .iter()
@@ -209,7 +212,7 @@ fn fits(sentence: &Sentence, value: Option<&str>) -> bool {
     })
 }
 
-/// Norms in short.
+/// Returns norms as text.
 fn shown(norms: &[Norm]) -> String {
     let one = |norm: &Norm| {
         let value = norm.limit.as_ref().map(|limit| format!("{limit:?}")).or_else(|| norm.value.clone());
@@ -218,7 +221,7 @@ fn shown(norms: &[Norm]) -> String {
     norms.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for NormaliseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<8} {:>9} {:>9} {:>9} {:>9}", "", "modality", "subject", "value", "all three")?;
         for row in &self.rows {

@@ -1,88 +1,63 @@
-//! The data: claims and questions. Their format is in docs/recall.md.
+//! The data of `ergo-bench recall`: memories and questions. Their format is in docs/recall.md.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use ergo::{domain::ClaimKind, files};
+use crate::measure::{JsonLinesError, read_json_lines};
+use ergo::domain::ClaimKind;
 
-/// The largest file of examples that is read, in bytes.
-const MAX_DATA: u64 = 256 * 1024 * 1024;
-
-/// Why data cannot be read.
+/// The reason why data cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum DataError {
-    /// A file is not there.
-    #[error("{path}: {error}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        error: std::io::Error,
-    },
-    /// A line is not what it should be.
-    #[error("{path}:{line}: {error}")]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        error: serde_json::Error,
-    },
-    /// A question expects something that is not remembered.
+pub enum RecallDataError {
+    #[error(transparent)]
+    JsonLines(#[from] JsonLinesError),
+    /// A question expects a memory that does not exist.
     #[error("{path}: “{question}” expects {id}, which no memory has as its id")]
-    Unknown {
-        /// The file.
-        path: PathBuf,
-        question: String,
-        id: String,
-    },
+    UnknownMemory { path: PathBuf, question: String, id: String },
 }
 
 /// One line of memories.jsonl.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Memory {
-    /// Its name in this data: a string or a number.
-    #[serde(deserialize_with = "name")]
+pub struct MemoryRow {
+    /// Identifies the memory in this data: a string or a number.
+    #[serde(deserialize_with = "id")]
     pub id: String,
-    /// The statement.
     #[serde(alias = "statement")]
     pub text: String,
-    /// Its kind; a decision unless it is said.
     #[serde(default)]
     pub kind: ClaimKind,
-    /// Why.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Where it comes from.
     #[serde(default)]
     pub source: Option<String>,
-    /// The earlier memories whose place it takes.
-    #[serde(default, deserialize_with = "names")]
+    /// The ids of the earlier memories that it supersedes.
+    #[serde(default, deserialize_with = "ids")]
     pub replaces: Vec<String>,
-    /// Why it was retracted, where it was.
+    /// The reason for retracting it, if it was retracted.
     #[serde(default)]
     pub retracted: Option<String>,
 }
 
 /// One line of queries.jsonl.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Query {
-    /// What is asked.
+pub struct QueryRow {
     #[serde(alias = "query", alias = "text")]
     pub question: String,
-    /// The memories of which any answers it; empty, null or absent where nothing does.
-    #[serde(default, alias = "expected_ids", alias = "ids", deserialize_with = "names")]
+    /// The ids of the memories that answer the question; empty, null or absent if none does.
+    #[serde(default, alias = "expected_ids", alias = "ids", deserialize_with = "ids")]
     pub expected: Vec<String>,
-    /// What sort of question it is: reported apart.
+    /// The sort of question. Each is reported separately.
     #[serde(default = "unsorted", alias = "class")]
     pub sort: String,
-    /// Whether what is no longer in force is asked for, too.
+    /// Whether memories that are no longer in force are asked for, too.
     #[serde(default)]
     pub include_history: bool,
-    /// Whether nothing may be fitted on it: it only measures.
+    /// Whether the question is only used for measuring, not for fitting.
     #[serde(default)]
     pub held_out: bool,
 }
@@ -91,47 +66,34 @@ fn unsorted() -> String {
     "all".to_owned()
 }
 
-fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    Ok(named(&Value::deserialize(from)?))
+fn id<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(id_of(&Value::deserialize(from)?))
 }
 
-fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+fn ids<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     Ok(match Value::deserialize(from)? {
         Value::Null => Vec::new(),
-        Value::Array(all) => all.iter().map(named).collect(),
-        one => vec![named(&one)],
+        Value::Array(all) => all.iter().map(id_of).collect(),
+        one => vec![id_of(&one)],
     })
 }
 
-fn named(value: &Value) -> String {
+fn id_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Reads both files of a folder.
-///
-/// # Errors
-/// [`DataError`], with the file and the line.
-pub fn read(folder: &Path) -> Result<(Vec<Memory>, Vec<Query>), DataError> {
-    let memories: Vec<Memory> = lines(&folder.join("memories.jsonl"))?;
+/// Reads the memories and questions of a folder.
+pub fn read(folder: &Path) -> Result<(Vec<MemoryRow>, Vec<QueryRow>), RecallDataError> {
+    let memories: Vec<MemoryRow> = read_json_lines(&folder.join("memories.jsonl"))?;
     let path = folder.join("queries.jsonl");
-    let queries: Vec<Query> = lines(&path)?;
-    let known: std::collections::HashSet<&str> = memories.iter().map(|memory| memory.id.as_str()).collect();
+    let queries: Vec<QueryRow> = read_json_lines(&path)?;
+    let known: HashSet<&str> = memories.iter().map(|memory| memory.id.as_str()).collect();
     for query in &queries {
         if let Some(id) = query.expected.iter().find(|id| !known.contains(id.as_str())) {
-            return Err(DataError::Unknown { path, question: query.question.clone(), id: id.clone() });
+            return Err(RecallDataError::UnknownMemory { path, question: query.question.clone(), id: id.clone() });
         }
     }
     Ok((memories, queries))
-}
-
-fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, DataError> {
-    let text = files::text(path, MAX_DATA).map_err(|error| DataError::Io { path: path.to_owned(), error })?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(at, line)| {
-            serde_json::from_str(line).map_err(|error| DataError::Line { path: path.to_owned(), line: at + 1, error })
-        })
-        .collect()
 }
 
 #[cfg(test)]

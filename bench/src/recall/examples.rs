@@ -1,21 +1,22 @@
-//! Writes questions with the results of the first stage, for experiments with a second one.
+//! Writes questions with their recall results to a file, for experiments with a second stage.
 
 use std::{collections::HashMap, fs, path::Path};
 
 use serde_json::json;
 
-use super::{BenchError, LIMIT, Query, StoreBenchError, request};
+use super::{LIMIT, QueryRow, request};
+use crate::error::BenchError;
 use ergo::{
     api::RecallRequest,
     domain::ClaimId,
     engine::{Engine, RecallMeans},
 };
 
-/// Writes one line of JSON a question.
+/// Writes a JSON line for each question.
 pub(super) fn write(
     path: &Path,
     engine: &Engine,
-    queries: &[Query],
+    queries: &[QueryRow],
     names: &HashMap<ClaimId, &str>,
 ) -> Result<(), BenchError> {
     let mut lines = String::new();
@@ -36,5 +37,5 @@ pub(super) fn write(
         lines.push_str(&line.to_string());
         lines.push('\n');
     }
-    fs::write(path, lines).map_err(|error| StoreBenchError::Io { path: path.to_owned(), error }.into())
+    fs::write(path, lines).map_err(BenchError::io(path))
 }

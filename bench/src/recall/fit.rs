@@ -3,115 +3,116 @@
 
 use std::fmt::Write as _;
 
-use crate::logistic::{self, Example};
+use crate::logistic::{self, FitExample};
 use ergo::{
     engine::Weighing,
     recall::query_likelihood::{AnswerOdds, FitProvenance, LikelihoodWeights, QueryLikelihood},
 };
 
-/// What a likelihood may count: in steps, from nothing.
-const STEPS: u8 = 20;
-const STEP: f64 = 0.05;
+/// The weights of a likelihood that are tried: so many steps of [`WEIGHT_STEP`] from 0.
+const WEIGHT_STEPS: u8 = 20;
+const WEIGHT_STEP: f64 = 0.05;
 
-/// How sharply sums of weights are told apart, as a factor of their differences.
-const SHARP: [f64; 5] = [2.0, 4.0, 8.0, 16.0, 32.0];
+/// The factors of a sum of weights that are tried when sums are turned into probabilities.
+const SHARPNESS: [f64; 5] = [2.0, 4.0, 8.0, 16.0, 32.0];
 
 /// The penalty of large weights.
 const RIDGE: f64 = 1e-3;
 
-/// The share of right answers that may be called unknown.
-const WITHHELD: f64 = 0.05;
+/// The share of right answers whose verdict may be other than `known`.
+const MAX_WITHHELD: f64 = 0.05;
 
-/// What stands at the floor stays, however it is rounded.
-const ROUNDING: f64 = 1e-3;
+/// The distance of the threshold from the lowest odds that must pass, so that rounding does not exclude them.
+const ROUNDING_MARGIN: f64 = 1e-3;
 
-/// A question with what the second stage heard about it.
+/// A question with its candidates and the language model's likelihoods.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
-    /// Something answers it.
+pub(super) struct WeighedQuestion {
+    /// Whether a memory answers the question.
     pub(super) answerable: bool,
-    /// Which of the candidates answers, in the order of the first stage.
+    /// Whether each candidate answers it, in the order of the first stage.
     pub(super) right: Vec<bool>,
-    /// What the model said; `None` where the first one was not doubted.
+    /// The likelihoods; `None` if the first stage was sure of its first candidate.
     pub(super) weighing: Option<Weighing>,
-    /// What the first stage says of the first one's being known.
+    /// Whether the verdict of the first stage is `known`.
     pub(super) known: bool,
 }
 
-/// What the second stage brings.
+/// What the second stage gains.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Gain {
-    /// The share of the answerable questions whose first claim answers, by the first stage.
+    /// The share of the answerable questions whose first claim answers after the first stage.
     pub(super) before: f64,
     /// The same after the second stage.
     pub(super) after: f64,
-    /// The share of the unanswerable questions of which it is said that nothing is known.
+    /// The share of the unanswerable questions whose verdict is not `known`.
     pub(super) abstains: f64,
-    /// The share of the answerable ones of which that is said.
+    /// The share of the answerable questions whose verdict is not `known`.
     pub(super) wrongly: f64,
-    /// The share of those whose first claim answers of which that is said.
+    /// The share of the questions whose first claim answers that get another verdict than `known`.
     pub(super) withheld: f64,
 }
 
-/// Fits weights to cases; what the rest of `start` says stays.
-pub(super) fn fit(cases: &[Case], start: &QueryLikelihood) -> (LikelihoodWeights, AnswerOdds) {
-    let tried = (0..=STEPS).flat_map(|step| SHARP.map(|sharp| (f64::from(step) * STEP, sharp)));
+/// Fits the weights to questions; everything else is taken from `start`.
+pub(super) fn fit(cases: &[WeighedQuestion], start: &QueryLikelihood) -> (LikelihoodWeights, AnswerOdds) {
+    let tried = (0..=WEIGHT_STEPS).flat_map(|step| SHARPNESS.map(|sharp| (f64::from(step) * WEIGHT_STEP, sharp)));
     let fits = tried.map(|(likelihood, sharp)| {
         let weights = LikelihoodWeights { likelihood, ..start.weights };
         (likelihood, cases.iter().filter_map(|case| case.log_probability(&weights, sharp)).sum::<f64>())
     });
-    // That all fit equally, since no case tells, is no reason for another weight.
+    // If no question distinguishes the weights, the weight stays.
     let is_possible = cases.iter().any(|case| case.log_probability(&start.weights, 1.0).is_some_and(|log| log < 0.0));
     let best = fits.filter(|_| is_possible).max_by(|a, b| a.1.total_cmp(&b.1));
     let weights = LikelihoodWeights {
         likelihood: best.map_or(start.weights.likelihood, |(likelihood, _)| likelihood),
         ..start.weights
     };
-    let examples: Vec<Example> = cases.iter().filter_map(|case| case.example(&weights)).collect();
+    let examples: Vec<FitExample> = cases.iter().filter_map(|case| case.example(&weights)).collect();
     let known = match logistic::fit(&examples, RIDGE)[..] {
         [intercept, above, gain] => AnswerOdds { intercept, above, gain },
         _ => start.known,
     };
-    (weights, AnswerOdds { intercept: known.intercept - floor(cases, &weights, &known), ..known })
+    (weights, AnswerOdds { intercept: known.intercept - threshold(cases, &weights, &known), ..known })
 }
 
-/// The log-odds below which no more of the right answers lie than may be withheld.
-fn floor(cases: &[Case], weights: &LikelihoodWeights, known: &AnswerOdds) -> f64 {
-    let right: Vec<&Case> = cases.iter().filter(|case| case.first(weights)).collect();
+/// Returns the highest log-odds below which at most [`MAX_WITHHELD`] of the right answers lie.
+fn threshold(cases: &[WeighedQuestion], weights: &LikelihoodWeights, known: &AnswerOdds) -> f64 {
+    let right: Vec<&WeighedQuestion> = cases.iter().filter(|case| case.is_right(weights)).collect();
     let mut odds: Vec<f64> = right.iter().filter_map(|case| case.odds(weights, known)).collect();
     odds.sort_by(f64::total_cmp);
-    let may = (right.len() as f64 * WITHHELD) as usize;
-    odds.get(may).or(odds.last()).map_or(0.0, |odds| odds - ROUNDING)
+    let may = (right.len() as f64 * MAX_WITHHELD) as usize;
+    odds.get(may).or(odds.last()).map_or(0.0, |odds| odds - ROUNDING_MARGIN)
 }
 
-/// What weights bring.
-pub(super) fn measure(cases: &[Case], weights: &LikelihoodWeights, known: &AnswerOdds) -> Gain {
-    let share = |of: &dyn Fn(&&Case) -> bool, among: &dyn Fn(&&Case) -> bool| {
-        let among: Vec<&Case> = cases.iter().filter(among).collect();
+/// Measures the weights on questions.
+pub(super) fn measure(cases: &[WeighedQuestion], weights: &LikelihoodWeights, known: &AnswerOdds) -> Gain {
+    let share = |of: &dyn Fn(&&WeighedQuestion) -> bool, among: &dyn Fn(&&WeighedQuestion) -> bool| {
+        let among: Vec<&WeighedQuestion> = cases.iter().filter(among).collect();
         among.iter().filter(|case| of(case)).count() as f64 / among.len().max(1) as f64
     };
-    let unknown = |case: &&Case| case.odds(weights, known).map_or(!case.known, |odds| odds < 0.0);
+    let unknown = |case: &&WeighedQuestion| case.odds(weights, known).map_or(!case.known, |odds| odds < 0.0);
     Gain {
         before: share(&|case| case.right.first() == Some(&true), &|case| case.answerable),
-        after: share(&|case| case.first(weights), &|case| case.answerable),
+        after: share(&|case| case.is_right(weights), &|case| case.answerable),
         abstains: share(&unknown, &|case| !case.answerable),
         wrongly: share(&unknown, &|case| case.answerable),
-        withheld: share(&unknown, &|case| case.first(weights)),
+        withheld: share(&unknown, &|case| case.is_right(weights)),
     }
 }
 
-/// The weights fitted on all cases, as the file has them, and as a comment what they bring: there, and where each half is fitted on the other.
+/// Returns the weights fitted on all questions in the format of their file. A comment says what they gain on all
+/// questions, and on each half if they are fitted on the other half.
 pub(super) fn fit_file(
-    cases: &[Case],
+    cases: &[WeighedQuestion],
     start: &QueryLikelihood,
     provenance: FitProvenance,
 ) -> Result<String, toml::ser::Error> {
     let (weights, known) = fit(cases, start);
-    let half = |odd: usize| -> Vec<Case> { cases.iter().skip(odd).step_by(2).cloned().collect() };
+    let half = |odd: usize| -> Vec<WeighedQuestion> { cases.iter().skip(odd).step_by(2).cloned().collect() };
     let (even, odd) = (half(0), half(1));
     let mut text = String::from("#                     R@1 before  after  abstains  wrongly  withheld\n");
     let mut line = |name: &str, Gain { before, after, abstains, wrongly, withheld }: Gain| {
-        // Writing into a text cannot fail.
+        // Writing into a string cannot fail.
         let _ =
             writeln!(text, "# {name:<20} {before:>9.3} {after:>6.3} {abstains:>9.2} {wrongly:>8.2} {withheld:>9.2}");
     };
@@ -126,14 +127,14 @@ pub(super) fn fit_file(
     Ok(text)
 }
 
-impl Case {
-    /// The place of the claim that comes first.
-    fn best(&self, weights: &LikelihoodWeights) -> usize {
+impl WeighedQuestion {
+    /// Returns the place of the best candidate.
+    fn best_place(&self, weights: &LikelihoodWeights) -> usize {
         let order = self.weighing.as_ref().map(|weighing| weights.order(&weighing.scores, &weighing.likelihoods));
         order.and_then(|order| order.first().map(|(place, _)| *place)).unwrap_or(0)
     }
 
-    /// The log-probability that one of those that answer comes first; `None` where none does, or none was weighed.
+    /// Returns the log-probability that a right candidate comes first; `None` if none is right, or without likelihoods.
     fn log_probability(&self, weights: &LikelihoodWeights, sharp: f64) -> Option<f64> {
         let weighing = self.weighing.as_ref()?;
         let order = weights.order(&weighing.scores, &weighing.likelihoods);
@@ -147,15 +148,16 @@ impl Case {
         (right > 0.0).then(|| (right / all).ln())
     }
 
-    /// Whether the claim that comes first answers.
-    fn first(&self, weights: &LikelihoodWeights) -> bool {
-        self.right.get(self.best(weights)) == Some(&true)
+    /// Returns whether the best candidate answers the question.
+    fn is_right(&self, weights: &LikelihoodWeights) -> bool {
+        self.right.get(self.best_place(weights)) == Some(&true)
     }
 
-    /// How much likelier than after no note the question is after the claim that comes first.
+    /// Returns the figures of [`AnswerOdds`]: the weighing's `above`, and how much the best candidate raises the
+    /// log-likelihood of the question.
     fn gain(&self, weights: &LikelihoodWeights) -> Option<(f64, f64)> {
         let weighing = self.weighing.as_ref()?;
-        let best = weighing.likelihoods.get(self.best(weights)).copied().unwrap_or(weighing.nothing);
+        let best = weighing.likelihoods.get(self.best_place(weights)).copied().unwrap_or(weighing.nothing);
         Some((weighing.above, best - weighing.nothing))
     }
 
@@ -163,9 +165,9 @@ impl Case {
         self.gain(weights).map(|(above, gain)| known.log_odds(above, gain))
     }
 
-    fn example(&self, weights: &LikelihoodWeights) -> Option<Example> {
+    fn example(&self, weights: &LikelihoodWeights) -> Option<FitExample> {
         let (above, gain) = self.gain(weights)?;
-        Some(Example { figures: vec![above as f32, gain as f32], yes: self.first(weights), weight: 1.0 })
+        Some(FitExample { figures: vec![above as f32, gain as f32], yes: self.is_right(weights), weight: 1.0 })
     }
 }
 
@@ -173,14 +175,14 @@ impl Case {
 mod tests {
     use super::*;
 
-    /// The answer is the second of two near candidates, and the model hears it; or nothing answers, and it hears nothing.
-    fn cases() -> Vec<Case> {
+    /// Questions of which the second of two candidates is right and likelier; every fourth question has no right one.
+    fn cases() -> Vec<WeighedQuestion> {
         let case = |n: usize| {
             let answerable = !n.is_multiple_of(4);
-            let heard = -4.0 + (n % 7) as f64 * 0.01;
-            let likelihoods = vec![heard, if answerable { heard + 1.5 } else { heard - 0.1 }];
+            let likelihood = -4.0 + (n % 7) as f64 * 0.01;
+            let likelihoods = vec![likelihood, if answerable { likelihood + 1.5 } else { likelihood - 0.1 }];
             let weighing = Weighing { scores: vec![0.5, 0.4], likelihoods, nothing: -4.0, above: 0.1 };
-            Case { answerable, right: vec![false, answerable], weighing: Some(weighing), known: true }
+            WeighedQuestion { answerable, right: vec![false, answerable], weighing: Some(weighing), known: true }
         };
         (0..40).map(case).collect()
     }
@@ -192,7 +194,7 @@ mod tests {
         let gain = measure(&cases(), &weights, &known);
         assert!(weights.likelihood > 0.0 && known.gain > 0.0, "{weights:?} {known:?}");
         assert_eq!((gain.before, gain.after, gain.abstains), (0.0, 1.0, 1.0));
-        assert!(gain.withheld <= WITHHELD && gain.wrongly <= WITHHELD, "{gain:?}");
+        assert!(gain.withheld <= MAX_WITHHELD && gain.wrongly <= MAX_WITHHELD, "{gain:?}");
         let text = fit_file(&cases(), start, FitProvenance::default()).unwrap();
         let read: QueryLikelihood = toml::from_str(&text).unwrap();
         assert_eq!((read.prompt, read.weights), (start.prompt.clone(), weights));
@@ -200,7 +202,7 @@ mod tests {
 
     #[test]
     fn what_was_not_doubted_stays_as_the_first_stage_has_it() {
-        let sure = |known| Case { answerable: true, right: vec![true], weighing: None, known };
+        let sure = |known| WeighedQuestion { answerable: true, right: vec![true], weighing: None, known };
         let start = ergo::recall::query_likelihood::built_in();
         let gain = measure(&[sure(true), sure(false)], &start.weights, &start.known);
         assert_eq!((gain.before, gain.after, gain.wrongly), (1.0, 1.0, 0.5));

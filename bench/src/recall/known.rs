@@ -9,12 +9,15 @@ use std::{
 };
 
 use super::{
-    BenchError,
-    curve::{Point, Seen},
-    data::{self, Query},
-    remembering, remove, request, today,
+    curve::{ScoredAnswer, ThresholdPoint},
+    data::{self, QueryRow},
+    open_engine, request, today,
 };
-use crate::logistic::{self, Example};
+use crate::{
+    error::BenchError,
+    logistic::{self, FitExample},
+    store::remove,
+};
 use ergo::{
     api::ApiError,
     domain::ClaimId,
@@ -30,76 +33,78 @@ use ergo::{
 const RIDGE: f64 = 1e-3;
 
 /// The thresholds that are tried, in hundredths.
-const TRIED: std::ops::RangeInclusive<u8> = 10..=90;
+const TRIED_THRESHOLDS: std::ops::RangeInclusive<u8> = 10..=90;
 
-/// What the usual questions allow: the least share of the unanswerable ones that are not said to be known, and the most of right first answers that are withheld.
-const ABSTAINS: f64 = 0.8;
-const WITHHELD: f64 = 0.06;
+/// The limits that the usual questions set to the threshold: the least share of the unanswerable ones with another verdict
+/// than `known`, and the largest share of right first answers with another verdict.
+const MIN_ABSTENTION: f64 = 0.8;
+const MAX_WITHHELD: f64 = 0.06;
 
-/// The share of the questions whose answer is shown that may have less than the probability below which nothing is known.
-const BELOW: f64 = 0.01;
+/// The share of the questions with a shown answer whose probability may be so low that the verdict is that nothing is
+/// known.
+const MAX_SHOWN_AS_NOTHING: f64 = 0.01;
 
-/// Bins of the probability in the table that holds it against what is so.
+/// Bins in the table of predicted and observed probabilities.
 const BINS: usize = 10;
 
-/// What a question is for.
+/// The use of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    /// One of `--data`: fitted on, and the two-way measure.
+pub(super) enum QuestionUse {
+    /// Of `--data`: for fitting, and for choosing the threshold.
     Usual,
-    /// In other words: fitted on.
+    /// Of `--fit-known`, asked in other words: for fitting.
     Fitted,
-    /// In other words: measured on.
+    /// Of `--fit-known`, asked in other words: only for measuring.
     HeldOut,
 }
 
-/// A question with what is known of the best claim that it finds.
+/// A question with the figures of its results.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
-    pub(super) part: Part,
-    /// What sort of question it is.
+pub(super) struct AskedQuestion {
+    pub(super) part: QuestionUse,
+    /// The sort of question.
     pub(super) sort: String,
-    /// Something answers it.
+    /// Whether a memory answers the question.
     pub(super) answerable: bool,
-    /// What came first answers it.
+    /// Whether the first result answers it.
     pub(super) first: bool,
-    /// One of the first three does.
+    /// Whether one of the first three results answers it.
     pub(super) shown: bool,
-    /// `None` where nothing was found.
+    /// `None` if nothing was found.
     pub(super) figures: Option<AnswerFeatures>,
 }
 
-/// The cases of both ways to ask: with the question's vector, and by words alone.
+/// The questions, asked in two ways: with the question's vector, and by words alone.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cases {
-    by_meaning: Vec<Case>,
-    by_words: Vec<Case>,
+pub(super) struct AskedQuestions {
+    by_meaning: Vec<AskedQuestion>,
+    by_words: Vec<AskedQuestion>,
 }
 
-impl Cases {
-    /// Asks every question. `other_words`: they are those that are held out in part.
+impl AskedQuestions {
+    /// Asks every question. `other_words` says that they are from `--fit-known`.
     pub(super) fn ask(
         &mut self,
         engine: &Engine,
-        queries: &[Query],
+        queries: &[QueryRow],
         ids: &BTreeMap<String, ClaimId>,
         other_words: bool,
     ) -> Result<(), BenchError> {
         for query in queries {
             let part = match (other_words, query.held_out) {
-                (false, _) => Part::Usual,
-                (true, false) => Part::Fitted,
-                (true, true) => Part::HeldOut,
+                (false, _) => QuestionUse::Usual,
+                (true, false) => QuestionUse::Fitted,
+                (true, true) => QuestionUse::HeldOut,
             };
             let expected: Vec<ClaimId> = query.expected.iter().filter_map(|name| ids.get(name).copied()).collect();
-            let case = |meaning| -> Result<Case, ApiError> {
+            let case = |meaning| -> Result<AskedQuestion, ApiError> {
                 let found =
                     engine.recall_figures(&request(query), RecallMeans { meaning, ..RecallMeans::default() })?;
                 let first = found.iter().filter_map(|(_, ids)| ids.first()).any(|id| expected.contains(id));
                 let shown = found.iter().flat_map(|(_, ids)| ids).any(|id| expected.contains(id));
                 let figures = found.map(|(figures, _)| figures);
                 let sort = query.sort.clone();
-                Ok(Case { part, sort, answerable: !expected.is_empty(), first, shown, figures })
+                Ok(AskedQuestion { part, sort, answerable: !expected.is_empty(), first, shown, figures })
             };
             self.by_meaning.push(case(true)?);
             self.by_words.push(case(false)?);
@@ -107,10 +112,10 @@ impl Cases {
         Ok(())
     }
 
-    /// The fitted weights as a file, and what they are worth.
+    /// Returns the fitted weights in the format of their file, with their results as comments.
     pub(super) fn fit_file(&self, provenance: FitProvenance) -> Result<String, toml::ser::Error> {
         let model = AnswerModel { by_meaning: fit(&self.by_meaning), by_words: fit(&self.by_words), provenance };
-        let mut text = format!("{HEAD}{}", toml::to_string(&model)?);
+        let mut text = format!("{HEADER}{}", toml::to_string(&model)?);
         for (name, cases, weights) in
             [("by meaning", &self.by_meaning, &model.by_meaning), ("by words", &self.by_words, &model.by_words)]
         {
@@ -120,20 +125,20 @@ impl Cases {
     }
 }
 
-/// Asks the questions of both folders, and fits when something is known.
-pub(super) fn fitted(
+/// Asks the questions of both folders, and returns the file of the fitted weights.
+pub(super) fn fit_folders(
     folder: &Path,
     (engine, ids): (Engine, BTreeMap<String, ClaimId>),
-    queries: &[Query],
+    queries: &[QueryRow],
     path: &Path,
     models: &Arc<dyn Models>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<String, BenchError> {
-    let mut cases = Cases::default();
+    let mut cases = AskedQuestions::default();
     cases.ask(&engine, queries, &ids, false)?;
     drop(engine);
     let (memories, others) = data::read(folder)?;
-    let (engine, ids) = remembering(path, &memories, models, progress)?;
+    let (engine, ids) = open_engine(path, &memories, models, progress)?;
     progress("asking in other words");
     cases.ask(&engine, &others, &ids, true)?;
     drop(engine);
@@ -148,17 +153,17 @@ pub(super) fn fitted(
     cases.fit_file(provenance).map_err(|error| BenchError::Engine(ApiError::internal(error.to_string())))
 }
 
-/// What stands above fitted weights.
-const HEAD: &str = "# With which probability the best claim answers a question. Made by `ergo-bench recall --fit-known`; see docs/recall.md.\n\n";
+/// The first lines of the file.
+const HEADER: &str = "# With which probability the best claim answers a question. Made by `ergo-bench recall --fit-known`; see docs/recall.md.\n\n";
 
-/// Fits the weights, and chooses the thresholds.
-fn fit(cases: &[Case]) -> AnswerWeights {
-    let fitted: Vec<&Case> = cases.iter().filter(|case| case.part != Part::HeldOut).collect();
-    let examples: Vec<Example> = fitted
+/// Fits the weights and chooses the thresholds.
+fn fit(cases: &[AskedQuestion]) -> AnswerWeights {
+    let fitted: Vec<&AskedQuestion> = cases.iter().filter(|case| case.part != QuestionUse::HeldOut).collect();
+    let examples: Vec<FitExample> = fitted
         .iter()
         .filter_map(|case| {
             let figures = case.figures?.array().map(|figure| figure as f32).to_vec();
-            Some(Example { figures, yes: case.shown, weight: 1.0 })
+            Some(FitExample { figures, yes: case.shown, weight: 1.0 })
         })
         .collect();
     let fit = logistic::fit(&examples, RIDGE);
@@ -173,19 +178,20 @@ fn fit(cases: &[Case]) -> AnswerWeights {
     let mut of_shown: Vec<f64> =
         fitted.iter().filter(|case| case.shown).map(|case| probability(case, &weights)).collect();
     of_shown.sort_by(f64::total_cmp);
-    let below = of_shown.get((of_shown.len() as f64 * BELOW) as usize).copied().unwrap_or_default();
+    let below = of_shown.get((of_shown.len() as f64 * MAX_SHOWN_AS_NOTHING) as usize).copied().unwrap_or_default();
     weights.nothing_below = round(below.min(weights.known_from / 2.0));
     weights
 }
 
-/// The probability from which on most is right of both kinds of questions, among those that keep what the usual ones allow, if any does.
-fn threshold(cases: &[&Case], weights: &AnswerWeights) -> f64 {
-    let usual: Vec<&Case> = of(cases, Part::Usual);
-    let other: Vec<&Case> = of(cases, Part::Fitted);
-    let tried = TRIED.map(|step| f64::from(step) / 100.0);
+/// Returns the threshold with the most right verdicts on both kinds of questions. Thresholds within the limits
+/// [`MIN_ABSTENTION`] and [`MAX_WITHHELD`] come first.
+fn threshold(cases: &[&AskedQuestion], weights: &AnswerWeights) -> f64 {
+    let usual: Vec<&AskedQuestion> = of(cases, QuestionUse::Usual);
+    let other: Vec<&AskedQuestion> = of(cases, QuestionUse::Fitted);
+    let tried = TRIED_THRESHOLDS.map(|step| f64::from(step) / 100.0);
     let rank = |from: f64| {
         let point = point(&usual, weights, from);
-        let kept = u8::from(point.abstains >= ABSTAINS) + u8::from(point.withheld <= WITHHELD);
+        let kept = u8::from(point.abstains >= MIN_ABSTENTION) + u8::from(point.withheld <= MAX_WITHHELD);
         (kept, right(&usual, weights, from) + right(&other, weights, from))
     };
     let better = |a: &f64, b: &f64| {
@@ -195,36 +201,36 @@ fn threshold(cases: &[&Case], weights: &AnswerWeights) -> f64 {
     tried.max_by(better).unwrap_or(0.5)
 }
 
-fn of<'a>(cases: &[&'a Case], part: Part) -> Vec<&'a Case> {
+fn of<'a>(cases: &[&'a AskedQuestion], part: QuestionUse) -> Vec<&'a AskedQuestion> {
     cases.iter().copied().filter(|case| case.part == part).collect()
 }
 
-fn probability(case: &Case, weights: &AnswerWeights) -> f64 {
+fn probability(case: &AskedQuestion, weights: &AnswerWeights) -> f64 {
     case.figures.map_or(0.0, |figures| weights.probability(&figures))
 }
 
-/// The share of which it is rightly said whether one of the first three claims answers.
-fn right(cases: &[&Case], weights: &AnswerWeights, from: f64) -> f64 {
-    let right = |case: &&&Case| (probability(case, weights) >= from) == case.shown;
+/// Returns the share of the questions whose verdict rightly says whether one of the first three results answers.
+fn right(cases: &[&AskedQuestion], weights: &AnswerWeights, from: f64) -> f64 {
+    let right = |case: &&&AskedQuestion| (probability(case, weights) >= from) == case.shown;
     cases.iter().filter(right).count() as f64 / cases.len().max(1) as f64
 }
 
-fn point(cases: &[&Case], weights: &AnswerWeights, from: f64) -> Point {
-    let seen = |case: &&Case| Seen {
+fn point(cases: &[&AskedQuestion], weights: &AnswerWeights, from: f64) -> ThresholdPoint {
+    let answer = |case: &&AskedQuestion| ScoredAnswer {
         answerable: case.answerable,
         first: case.first,
         probability: case.figures.map(|figures| weights.probability(&figures) as f32),
     };
-    Point::of(&cases.iter().map(seen).collect::<Vec<_>>(), from)
+    ThresholdPoint::of(&cases.iter().map(answer).collect::<Vec<_>>(), from)
 }
 
-/// What the weights are worth, as lines of comment below the file.
-fn comment(name: &str, cases: &[Case], weights: &AnswerWeights) -> String {
-    let all: Vec<&Case> = cases.iter().collect();
+/// Returns the results of the weights as comment lines.
+fn comment(name: &str, cases: &[AskedQuestion], weights: &AnswerWeights) -> String {
+    let all: Vec<&AskedQuestion> = cases.iter().collect();
     let mut text = format!("\n# {name}                questions  right  abstains  wrongly  withheld\n");
-    let other: Vec<&Case> = all.iter().copied().filter(|case| case.part != Part::Usual).collect();
-    let mut rows = vec![("usual".to_owned(), of(&all, Part::Usual))];
-    for (name, part) in [("fitted", Part::Fitted), ("held out", Part::HeldOut)] {
+    let other: Vec<&AskedQuestion> = all.iter().copied().filter(|case| case.part != QuestionUse::Usual).collect();
+    let mut rows = vec![("usual".to_owned(), of(&all, QuestionUse::Usual))];
+    for (name, part) in [("fitted", QuestionUse::Fitted), ("held out", QuestionUse::HeldOut)] {
         let of = of(&all, part);
         let sorts: BTreeSet<&str> = of.iter().map(|case| case.sort.as_str()).collect();
         for sort in sorts {
@@ -234,9 +240,9 @@ fn comment(name: &str, cases: &[Case], weights: &AnswerWeights) -> String {
     }
     rows.push(("all".to_owned(), other));
     for (name, cases) in rows {
-        let Point { abstains, wrongly, withheld, .. } = point(&cases, weights, weights.known_from);
+        let ThresholdPoint { abstains, wrongly, withheld, .. } = point(&cases, weights, weights.known_from);
         let right = right(&cases, weights, weights.known_from);
-        // Writing into a text cannot fail, here and below.
+        // Writing into a string cannot fail.
         let _ = writeln!(
             text,
             "# {name:<24} {:>9} {right:>6.3} {abstains:>9.2} {wrongly:>8.2} {withheld:>9.2}",
@@ -248,7 +254,7 @@ fn comment(name: &str, cases: &[Case], weights: &AnswerWeights) -> String {
         let (from, to) = (bin as f64 / BINS as f64, (bin + 1) as f64 / BINS as f64);
         let within: Vec<(f64, bool)> = all
             .iter()
-            .filter(|case| case.part != Part::Usual)
+            .filter(|case| case.part != QuestionUse::Usual)
             .map(|case| (probability(case, weights), case.shown))
             .filter(|(p, _)| *p >= from && (*p < to || bin + 1 == BINS))
             .collect();
@@ -268,7 +274,7 @@ fn round(figure: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn case(part: Part, shown: bool, cosine: f64) -> Case {
+    fn case(part: QuestionUse, shown: bool, cosine: f64) -> AskedQuestion {
         let figures = AnswerFeatures {
             cosine,
             with_reason: cosine,
@@ -276,14 +282,14 @@ mod tests {
             unknown: 1.0 - cosine,
             ..AnswerFeatures::default()
         };
-        Case { part, sort: String::new(), answerable: shown, first: shown, shown, figures: Some(figures) }
+        AskedQuestion { part, sort: String::new(), answerable: shown, first: shown, shown, figures: Some(figures) }
     }
 
     #[test]
     fn what_can_be_told_apart_is_told_apart_on_what_was_held_out() {
-        let mut cases = Cases::default();
+        let mut cases = AskedQuestions::default();
         for n in 0..40 {
-            let part = [Part::Usual, Part::Fitted, Part::HeldOut][n % 3];
+            let part = [QuestionUse::Usual, QuestionUse::Fitted, QuestionUse::HeldOut][n % 3];
             let shown = n / 3 % 2 == 0;
             let near = if shown { 0.6 } else { 0.2 };
             cases.by_meaning.push(case(part, shown, near + 0.002 * n as f64));
@@ -291,10 +297,11 @@ mod tests {
         cases.by_words = cases.by_meaning.clone();
         let weights = fit(&cases.by_meaning);
         assert!(weights.nothing_below < weights.known_from, "{weights:?}");
-        let held: Vec<&Case> = cases.by_meaning.iter().filter(|case| case.part == Part::HeldOut).collect();
+        let held: Vec<&AskedQuestion> =
+            cases.by_meaning.iter().filter(|case| case.part == QuestionUse::HeldOut).collect();
         assert!((right(&held, &weights, weights.known_from) - 1.0).abs() < 1e-9);
         let text = cases.fit_file(FitProvenance::default()).unwrap();
-        // It can be read as it is printed.
+        // The file can be read as it is printed.
         let read: AnswerModel = toml::from_str(&text).unwrap();
         assert_eq!(read.by_meaning, weights);
         assert!(text.contains("held out") && text.contains("0.9 to 1.0"), "{text}");
@@ -303,7 +310,7 @@ mod tests {
     #[test]
     fn nothing_found_is_never_known() {
         let weights = AnswerWeights { known_from: 0.5, ..AnswerWeights::default() };
-        let none = Case { figures: None, ..case(Part::Usual, false, 0.5) };
+        let none = AskedQuestion { figures: None, ..case(QuestionUse::Usual, false, 0.5) };
         assert!((right(&[&none], &weights, 0.5) - 1.0).abs() < 1e-9);
         assert!(probability(&none, &weights).abs() < 1e-9);
     }

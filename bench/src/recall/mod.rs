@@ -1,4 +1,4 @@
-//! `ergo-bench recall`: how well recall finds what is known, on given data; and how long it takes.
+//! `ergo-bench recall`: how well recall answers questions about given memories, and how long it takes.
 
 mod curve;
 mod data;
@@ -15,19 +15,22 @@ use std::{
     time::Instant,
 };
 
-pub use curve::Point;
-pub use data::{DataError, Memory, Query, read};
-pub use report::{Report, Row, Tally};
+pub use curve::ThresholdPoint;
+pub use data::{MemoryRow, QueryRow, RecallDataError, read};
+pub use report::{RecallReport, RecallRow, Tally};
 
-use curve::Seen;
+use curve::ScoredAnswer;
 
 use super::{
     cached_models::CachedModels,
-    store::{BenchError as StoreBenchError, key, quantiles, remove},
+    error::BenchError,
+    measure::{Quantiles, millis},
+    store::{key, remove},
+    store_fill::numbered_op,
 };
 use ergo::{
     api::{ApiError, CalibrateRequest, ClaimsQuery, ErrorCode, RecallAnswer, RecallRequest, RecallVerdict},
-    domain::{Body, ClaimId, ClaimKind, EventKind, OpId, Scope, Status},
+    domain::{Body, ClaimId, ClaimKind, EventKind, Qualifiers, Scope, Status},
     engine::{Engine, EngineConfig, RecallMeans},
     guard::{Guard, StructuralPairCheck},
     infer::{ModelRole, Models, NoModels},
@@ -35,140 +38,121 @@ use ergo::{
         Question, Vocabulary,
         query_likelihood::{self, FitProvenance},
     },
-    store::{Act, EventDraft, Store, StoreError, StoreOptions},
+    store::{Act, EventDraft, Store, StoreOptions},
 };
 
-/// The row that asks with the scope's own bridge, too.
+/// The row with the calibration of the scope.
 const CALIBRATED: &str = "calibrated";
 
-/// The row in which a language model chooses, and that of the first stage with no more questions than it.
+/// The row in which a language model chooses among the results, and the row `hybrid` on the same questions.
 const FILTER: &str = "hybrid + filter";
 const SAME_QUESTIONS: &str = "hybrid, the same questions";
 
-/// How often the language model is asked once more where it did not answer in time: that the machine is busy says nothing of its answers.
-const AGAIN: usize = 5;
+/// How often a question is repeated if the language model did not answer in time, since a busy machine says nothing about
+/// its answers.
+const RETRIES: usize = 5;
 
-/// How many claims are asked for.
+/// Results per question.
 const LIMIT: usize = 10;
 
-/// The time at which the first memory is written: 2026-01-01, in milliseconds since the Unix epoch. Each further one is an hour younger.
-const FIRST: u64 = 1_767_225_600_000;
+/// The time of the first memory: 2026-01-01, in milliseconds since the Unix epoch. Each further one is an hour later.
+const FIRST_MEMORY: u64 = 1_767_225_600_000;
 const HOUR: u64 = 3_600_000;
 
-/// What to measure.
-pub struct Options {
+/// Options of `ergo-bench recall`.
+pub struct RecallOptions {
     /// The folder with memories.jsonl and queries.jsonl.
     pub data: PathBuf,
-    /// Where the store is made, and removed afterwards.
+    /// The folder of the temporary store.
     pub folder: PathBuf,
     /// The models; without an embedder only the rows of words are measured.
     pub models: Option<Arc<dyn Models>>,
-    /// List what was not found.
+    /// List the wrong answers.
     pub explain: bool,
-    /// Write each question with what the hybrid found to this file, as JSON lines.
+    /// Write each question with the results of `hybrid` to this file, as JSON lines.
     pub examples: Option<PathBuf>,
-    /// Keep what the models say in this file, and believe it the next time: then times mean nothing.
+    /// Keep the answers of the models in this file and reuse them (timings are then invalid).
     pub cache: Option<PathBuf>,
-    /// Fit what the language model's word counts, instead of measuring.
+    /// Fit the weight of the language model instead of measuring.
     pub fit: bool,
-    /// Fit when something is known on the questions of this folder and those of `data`, instead of measuring.
+    /// Fit the probability of an answer on the questions of this folder and those of `data`, instead of measuring.
     pub fit_known: Option<PathBuf>,
-    /// How many questions the language model is asked, spread over all of them: it takes seconds for each.
+    /// The number of questions that the language model is asked, spread over all of them.
     pub sample: usize,
 }
 
-/// Why a measurement stopped.
-#[derive(Debug, thiserror::Error)]
-pub enum BenchError {
-    /// The data cannot be read.
-    #[error(transparent)]
-    Data(#[from] DataError),
-    /// The store refused.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The engine refused.
-    #[error(transparent)]
-    Engine(#[from] ApiError),
-    /// A file of the store could not be made or removed.
-    #[error(transparent)]
-    Other(#[from] StoreBenchError),
-}
-
-/// How a row finds.
+/// How a row searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum SearchWay {
     /// The full-text search of `GET /claims`, which FTS5 ranks by BM25.
     Bm25,
     /// Recall, by these means.
     Recall(RecallMeans),
-    /// Recall by all means, and what a language model chooses of it.
+    /// Recall by all means, with a language model that chooses among the results.
     Filter,
 }
 
-/// One answer: the ids of what was found, the best first, and whether it is said to be the answer.
-struct Answer {
+/// The answer to one question.
+struct FoundClaims {
+    /// The best first.
     ids: Vec<ClaimId>,
+    /// Whether the verdict is `known`.
     known: bool,
-    /// The probability that the best answers; `None` where nothing was found, and where nothing tells.
+    /// The probability that the first claim answers; `None` if nothing was found, or without a verdict.
     probability: Option<f32>,
-    /// Claims that are not in force and were shown as if they were.
+    /// Results that are not in force although only those in force were asked for.
     stale: usize,
 }
 
-/// Fills a store with the memories and asks it every question, by each means. `progress` is told in words what goes on.
-///
-/// # Errors
-/// Where the data, the store or the engine fails.
-pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
+/// Fills a store with the memories and asks it every question in each way; or fits weights.
+pub fn run(options: &RecallOptions, progress: &mut dyn FnMut(&str)) -> Result<RecallReport, BenchError> {
     let (memories, queries) = data::read(&options.data)?;
-    std::fs::create_dir_all(&options.folder)
-        .map_err(|error| StoreBenchError::Io { path: options.folder.clone(), error })?;
+    std::fs::create_dir_all(&options.folder).map_err(BenchError::io(&options.folder))?;
     let path = options.folder.join("bench-recall.db");
     let mut models = options.models.clone().unwrap_or_else(|| Arc::new(NoModels));
     if let Some(path) = &options.cache {
-        let cache =
-            CachedModels::new(models, Some(path)).map_err(|error| StoreBenchError::Io { path: path.clone(), error })?;
+        let cache = CachedModels::new(models, Some(path)).map_err(BenchError::io(path))?;
         models = Arc::new(cache).cached();
     }
-    let (engine, ids) = remembering(&path, &memories, &models, progress)?;
+    let (engine, ids) = open_engine(&path, &memories, &models, progress)?;
     let embeds = models.info().role(ModelRole::Embedder).is_some();
-    let mut report = Report { memories: memories.len(), queries: queries.len(), ..Report::default() };
+    let mut report = RecallReport { memories: memories.len(), queries: queries.len(), ..RecallReport::default() };
     if let Some(folder) = &options.fit_known {
-        report.fitted = Some(known::fitted(folder, (engine, ids), &queries, &path, &models, progress)?);
+        report.fitted = Some(known::fit_folders(folder, (engine, ids), &queries, &path, &models, progress)?);
         return Ok(report);
     }
     let names: HashMap<ClaimId, &str> = ids.iter().map(|(name, id)| (*id, name.as_str())).collect();
     let words = RecallMeans { words: true, vocabulary: true, meaning: false };
     let mut ways = vec![
-        ("BM25", Way::Bm25),
-        ("words", Way::Recall(RecallMeans { vocabulary: false, ..words })),
-        ("words + vocabulary", Way::Recall(words)),
+        ("BM25", SearchWay::Bm25),
+        ("words", SearchWay::Recall(RecallMeans { vocabulary: false, ..words })),
+        ("words + vocabulary", SearchWay::Recall(words)),
     ];
     if embeds {
         let meaning = RecallMeans { words: false, vocabulary: false, meaning: true };
-        ways.push(("vector", Way::Recall(meaning)));
-        ways.push(("hybrid without vocabulary", Way::Recall(RecallMeans { words: true, ..meaning })));
-        ways.push(("hybrid", Way::Recall(RecallMeans::default())));
+        ways.push(("vector", SearchWay::Recall(meaning)));
+        ways.push(("hybrid without vocabulary", SearchWay::Recall(RecallMeans { words: true, ..meaning })));
+        ways.push(("hybrid", SearchWay::Recall(RecallMeans::default())));
     }
     if let Some(path) = &options.examples {
         examples::write(path, &engine, &queries, &names)?;
     }
-    let some = spread(&queries, options.sample);
+    let sample = spread(&queries, options.sample);
     if models.info().role(ModelRole::Llm).is_some() {
-        if some.len() < queries.len() {
-            ways.push((SAME_QUESTIONS, Way::Recall(RecallMeans { meaning: embeds, ..RecallMeans::default() })));
+        if sample.len() < queries.len() {
+            ways.push((SAME_QUESTIONS, SearchWay::Recall(RecallMeans { meaning: embeds, ..RecallMeans::default() })));
         }
-        ways.push((FILTER, Way::Filter));
+        ways.push((FILTER, SearchWay::Filter));
     }
-    // The last one: what it keeps would be asked with in every other row.
-    ways.push((CALIBRATED, Way::Recall(RecallMeans { meaning: embeds, ..RecallMeans::default() })));
+    // The last row, since the calibration that it stores would be used in every other one.
+    ways.push((CALIBRATED, SearchWay::Recall(RecallMeans { meaning: embeds, ..RecallMeans::default() })));
     if options.fit {
         progress("asking the language model");
-        report.fitted = Some(fitted(&engine, &*models, &some, &names)?);
+        report.fitted = Some(fit_likelihood(&engine, &*models, &sample, &names)?);
         ways.clear();
     }
     for (name, way) in ways {
-        let queries = if [SAME_QUESTIONS, FILTER].contains(&name) { &some } else { &queries };
+        let queries = if [SAME_QUESTIONS, FILTER].contains(&name) { &sample } else { &queries };
         progress(&format!("asking by {name}"));
         if name == CALIBRATED {
             let Scope { org_id, project } = scope();
@@ -182,10 +166,11 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     Ok(report)
 }
 
-/// A store with the memories and their vectors, and an engine over it; and their ids by their names.
-fn remembering(
+/// Fills a store with the memories and their vectors, and opens an engine over it. Returns the claim ids by the ids in the
+/// data.
+fn open_engine(
     path: &std::path::Path,
-    memories: &[Memory],
+    memories: &[MemoryRow],
     models: &Arc<dyn Models>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(Engine, BTreeMap<String, ClaimId>), BenchError> {
@@ -194,7 +179,7 @@ fn remembering(
     let ids = fill(path, memories)?;
     let mut config = EngineConfig::new(path, key());
     config.durable = false;
-    let now = FIRST + HOUR * (memories.len() as u64 + 24);
+    let now = FIRST_MEMORY + HOUR * (memories.len() as u64 + 24);
     config.clock = Arc::new(move || now);
     let engine = Engine::open_with_models(config, Guard::default(), Arc::clone(models))?;
     if models.info().role(ModelRole::Embedder).is_some() {
@@ -206,23 +191,23 @@ fn remembering(
     Ok((engine, ids))
 }
 
-/// Today in UTC.
+/// Returns the current date in UTC.
 fn today() -> String {
     jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
 }
 
-/// Asks the language model about every question, and fits what its word counts.
-fn fitted(
+/// Asks the language model about every question, and returns the file of the fitted weight.
+fn fit_likelihood(
     engine: &Engine,
     models: &dyn Models,
-    queries: &[Query],
+    queries: &[QueryRow],
     names: &HashMap<ClaimId, &str>,
 ) -> Result<String, BenchError> {
     let mut cases = Vec::with_capacity(queries.len());
     for query in queries {
         let request = request(query);
         let mut weighing = engine.weigh_recall(&request);
-        for _ in 0..AGAIN {
+        for _ in 0..RETRIES {
             if weighing.is_ok() {
                 break;
             }
@@ -232,7 +217,7 @@ fn fitted(
         let names = answer.hits.iter().map(|hit| names.get(&hit.claim.id).copied());
         let right = names.map(|name| query.expected.iter().any(|expected| Some(expected.as_str()) == name)).collect();
         let (answerable, known) = (!query.expected.is_empty(), answer.verdict == RecallVerdict::Known);
-        cases.push(fit::Case { answerable, right, weighing: weighing?, known });
+        cases.push(fit::WeighedQuestion { answerable, right, weighing: weighing?, known });
     }
     let model = models.info().role(ModelRole::Llm).map_or_else(String::new, |role| role.name.clone());
     let provenance = FitProvenance {
@@ -244,7 +229,7 @@ fn fitted(
         .map_err(|error| BenchError::Engine(ApiError::internal(error.to_string())))
 }
 
-fn request(query: &Query) -> RecallRequest {
+fn request(query: &QueryRow) -> RecallRequest {
     let scope = scope();
     RecallRequest {
         org_id: scope.org_id,
@@ -256,14 +241,14 @@ fn request(query: &Query) -> RecallRequest {
     }
 }
 
-/// So many of the questions, or all, spread evenly over them.
-fn spread(queries: &[Query], many: usize) -> Vec<Query> {
-    let many = many.min(queries.len());
-    (0..many).filter_map(|n| queries.get(n * queries.len() / many)).cloned().collect()
+/// Selects at most `count` questions, spread evenly over all.
+fn spread(queries: &[QueryRow], count: usize) -> Vec<QueryRow> {
+    let count = count.min(queries.len());
+    (0..count).filter_map(|n| queries.get(n * queries.len() / count)).cloned().collect()
 }
 
-/// Writes the memories as they are, without the guard: it is not what is measured.
-fn fill(path: &std::path::Path, memories: &[Memory]) -> Result<BTreeMap<String, ClaimId>, BenchError> {
+/// Stores the memories without the guard, which is not measured here.
+fn fill(path: &std::path::Path, memories: &[MemoryRow]) -> Result<BTreeMap<String, ClaimId>, BenchError> {
     let options = StoreOptions { durable: false };
     let mut store = Store::open_with(path, key(), Arc::new(StructuralPairCheck), options)?;
     let guard = Guard::default();
@@ -275,7 +260,7 @@ fn fill(path: &std::path::Path, memories: &[Memory]) -> Result<BTreeMap<String, 
             ClaimKind::Fact => EventKind::FactSet,
             _ => EventKind::Assert,
         };
-        let normed = guard.normalise(&memory.text, &ergo::domain::Qualifiers::default());
+        let normed = guard.normalise(&memory.text, &Qualifiers::default());
         let mut draft = EventDraft::new(kind, targets.into_iter().map(Into::into));
         draft.claim_kind = Some(memory.kind);
         draft.body = Body {
@@ -287,7 +272,7 @@ fn fill(path: &std::path::Path, memories: &[Memory]) -> Result<BTreeMap<String, 
             normaliser: Some(normed.version),
             ..Body::default()
         };
-        let now = FIRST + HOUR * at as u64;
+        let now = FIRST_MEMORY + HOUR * at as u64;
         let committed = store.commit(act(2 * at as u64 + 1, now, draft))?;
         let Some(id) = committed.created.first() else { continue };
         ids.insert(memory.id.clone(), *id);
@@ -301,9 +286,15 @@ fn fill(path: &std::path::Path, memories: &[Memory]) -> Result<BTreeMap<String, 
 }
 
 fn act(n: u64, now: u64, draft: EventDraft) -> Act {
-    let mut op = [0; 16];
-    op[..8].copy_from_slice(&n.to_be_bytes());
-    Act { scope: scope(), identity: None, who: "bench".into(), agent: None, op: OpId(op), now, drafts: vec![draft] }
+    Act {
+        scope: scope(),
+        identity: None,
+        who: "bench".into(),
+        agent: None,
+        op: numbered_op(n),
+        now,
+        drafts: vec![draft],
+    }
 }
 
 fn scope() -> Scope {
@@ -313,14 +304,14 @@ fn scope() -> Scope {
 fn measure(
     engine: &Engine,
     name: &str,
-    way: Way,
-    queries: &[Query],
+    way: SearchWay,
+    queries: &[QueryRow],
     names: &HashMap<ClaimId, &str>,
     mut misses: Option<&mut Vec<String>>,
-) -> Result<Row, BenchError> {
-    let mut row = Row { name: name.to_owned(), questions: queries.len(), ..Row::default() };
+) -> Result<RecallRow, BenchError> {
+    let mut row = RecallRow { name: name.to_owned(), questions: queries.len(), ..RecallRow::default() };
     let mut times = Vec::with_capacity(queries.len());
-    let mut seen = Vec::with_capacity(queries.len());
+    let mut answers = Vec::with_capacity(queries.len());
     if let Some(first) = queries.first() {
         // Loads the model and fills the caches.
         ask(engine, way, first)?;
@@ -328,11 +319,11 @@ fn measure(
     for query in queries {
         let begun = Instant::now();
         let answer = ask(engine, way, query)?;
-        times.push(begun.elapsed().as_secs_f64() * 1000.0);
+        times.push(millis(begun.elapsed()));
         let found: Vec<&str> = answer.ids.iter().filter_map(|id| names.get(id).copied()).collect();
         let place = found.iter().position(|name| query.expected.iter().any(|expected| expected == name));
         row.stale += answer.stale;
-        seen.push(Seen {
+        answers.push(ScoredAnswer {
             answerable: !query.expected.is_empty(),
             first: place == Some(0),
             probability: answer.probability,
@@ -355,18 +346,18 @@ fn measure(
             ));
         }
     }
-    row.ms = quantiles(times);
-    row.curve = curve::curve(&seen);
-    row.held_out = curve::held_out(&seen);
+    row.ms = Quantiles::of(times);
+    row.curve = curve::curve(&answers);
+    row.held_out = curve::held_out(&answers);
     Ok(row)
 }
 
-fn ask(engine: &Engine, way: Way, query: &Query) -> Result<Answer, ApiError> {
+fn ask(engine: &Engine, way: SearchWay, query: &QueryRow) -> Result<FoundClaims, ApiError> {
     let scope = scope();
     match way {
-        Way::Bm25 => {
+        SearchWay::Bm25 => {
             let question = Question::new(&query.question, &Vocabulary::default());
-            // White space at the end: the last word is whole.
+            // White space at the end says that the last word is complete.
             let words = question.terms.iter().flat_map(|term| [term.asked.as_str(), " "]).collect::<String>();
             let status = query.include_history.then(|| "all".to_owned());
             let page = engine.claims(&ClaimsQuery {
@@ -378,33 +369,33 @@ fn ask(engine: &Engine, way: Way, query: &Query) -> Result<Answer, ApiError> {
                 ..ClaimsQuery::default()
             })?;
             let found = if words.is_empty() { Vec::new() } else { page.items };
-            Ok(Answer {
+            Ok(FoundClaims {
                 known: !found.is_empty(),
                 probability: None,
                 ids: found.iter().map(|claim| claim.id).collect(),
                 stale: 0,
             })
         }
-        Way::Recall(_) | Way::Filter => {
-            let ways = if let Way::Recall(ways) = way { ways } else { RecallMeans::default() };
-            let request = RecallRequest { filter: way == Way::Filter, ..request(query) };
-            let mut answer = engine.recall_by(&request, ways)?;
-            for _ in 0..AGAIN {
+        SearchWay::Recall(_) | SearchWay::Filter => {
+            let means = if let SearchWay::Recall(means) = way { means } else { RecallMeans::default() };
+            let request = RecallRequest { filter: way == SearchWay::Filter, ..request(query) };
+            let mut answer = engine.recall_by(&request, means)?;
+            for _ in 0..RETRIES {
                 if answer.method != "fallback_unreachable" {
                     break;
                 }
-                answer = engine.recall_by(&request, ways)?;
+                answer = engine.recall_by(&request, means)?;
             }
             let RecallAnswer { hits, verdict, probability, method, notes, .. } = answer;
             if method.starts_with("fallback") {
-                // A row that is silently another one would be no measurement.
+                // Otherwise the row would silently measure something else.
                 return Err(ApiError::new(ErrorCode::Unavailable, format!("{method}: {}", notes.join(" "))));
             }
             let retired = |hit: &&ergo::api::RecallHit| hit.claim.status != Status::Active;
             let stale = if query.include_history { 0 } else { hits.iter().filter(retired).count() };
             let ids: Vec<ClaimId> = hits.iter().map(|hit| hit.claim.id).collect();
             let probability = (!ids.is_empty()).then_some(probability);
-            Ok(Answer { known: verdict == RecallVerdict::Known, probability, ids, stale })
+            Ok(FoundClaims { known: verdict == RecallVerdict::Known, probability, ids, stale })
         }
     }
 }
@@ -445,7 +436,7 @@ mod tests {
         let some = queries.lines().step_by(4).collect::<Vec<_>>().join("\n");
         std::fs::write(folder.path().join("queries.jsonl"), some).unwrap();
         std::fs::copy(corpus().join("memories.jsonl"), folder.path().join("memories.jsonl")).unwrap();
-        let options = Options {
+        let options = RecallOptions {
             data: folder.path().to_owned(),
             folder: folder.path().join("new"),
             models: Some(Arc::new(models)),
@@ -465,7 +456,7 @@ mod tests {
         assert!(plain.first * 10 >= plain.answerable * 8, "{plain:?}");
         assert!(row("words + vocabulary").all.share(|tally| tally.five) > row("BM25").all.share(|tally| tally.five));
         assert!(report.table().contains("hybrid") && !report.misses.is_empty());
-        // Where the floor is, the curve is what was counted.
+        // At the threshold in use, the curve agrees with the counts.
         let hybrid = row("hybrid");
         let from = ergo::recall::answer_model::built_in().by_meaning.known_from;
         let here = hybrid.curve.iter().find(|point| (point.from - from).abs() < 1e-9).unwrap();

@@ -4,39 +4,40 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde::Serialize;
 
-use super::{curve::Point, data::Query};
-use crate::store::Quantiles;
+use super::{curve::ThresholdPoint, data::QueryRow};
+use crate::measure::Quantiles;
 
-/// Answers to questions, counted.
+/// Counts of answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Tally {
-    /// Questions that something answers.
+    /// Questions that a memory answers.
     pub answerable: usize,
-    /// Of them: the first that was found answers.
+    /// Answerable questions that the first result answers.
     pub first: usize,
-    /// One of the first five does.
+    /// Answerable questions that one of the first five results answers.
     pub five: usize,
-    /// One of the ten does.
+    /// Answerable questions that any of the ten results answers.
     pub any: usize,
-    /// The sum of 1 / place of the first that answers.
+    /// The sum of 1 / rank of the first result that answers.
     pub reciprocal: f64,
-    /// It was said that nothing is known, wrongly.
+    /// Answerable questions whose verdict was not `known`.
     pub wrongly_unknown: usize,
-    /// The first that was found answers, and it was said that nothing is known.
+    /// Questions that the first result answers, and whose verdict was not `known`.
     pub withheld: usize,
-    /// Questions that nothing answers.
+    /// Questions that no memory answers.
     pub unanswerable: usize,
-    /// Of them: it was said that nothing is known.
+    /// Unanswerable questions whose verdict was not `known`.
     pub unknown: usize,
-    /// Answers that were said to be known.
+    /// Questions whose verdict was `known`.
     pub reported: usize,
-    /// Of them: the first one answers.
+    /// Questions whose verdict was `known` and which the first result answers.
     pub right: usize,
 }
 
 impl Tally {
-    /// Counts an answer: the place of the first that answers, from 0, and whether it was said to be known.
-    pub(super) fn add(&mut self, query: &Query, place: Option<usize>, known: bool) {
+    /// Counts an answer. `place` is the place of the first result that answers, from 0; `known` whether that was the
+    /// verdict.
+    pub(super) fn add(&mut self, query: &QueryRow, place: Option<usize>, known: bool) {
         self.reported += usize::from(known);
         self.right += usize::from(known && place == Some(0));
         if query.expected.is_empty() {
@@ -53,27 +54,27 @@ impl Tally {
         self.reciprocal += place.map_or(0.0, |place| 1.0 / (place as f64 + 1.0));
     }
 
-    /// A share of the questions that something answers.
+    /// Returns a count as a share of the answerable questions.
     pub fn share(&self, of: impl Fn(&Self) -> usize) -> f64 {
         ratio(of(self) as f64, self.answerable)
     }
 
-    /// The mean reciprocal rank.
+    /// Returns the mean reciprocal rank.
     pub fn mrr(&self) -> f64 {
         ratio(self.reciprocal, self.answerable)
     }
 
-    /// The share of the unanswerable questions of which it was said that nothing is known.
+    /// Returns the share of the unanswerable questions whose verdict was not `known`.
     pub fn abstention(&self) -> f64 {
         ratio(self.unknown as f64, self.unanswerable)
     }
 
-    /// The share of the questions whose answer was first of which it was said that nothing is known.
+    /// Returns the share of the questions whose first result answers that got another verdict than `known`.
     pub fn withheld(&self) -> f64 {
         ratio(self.withheld as f64, self.first)
     }
 
-    /// The share of what was said to be known whose first claim answers.
+    /// Returns the share of the verdicts `known` whose first result answers.
     pub fn precision(&self) -> f64 {
         ratio(self.right as f64, self.reported)
     }
@@ -83,46 +84,43 @@ fn ratio(part: f64, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part / whole as f64 }
 }
 
-/// What one means found.
+/// The results of one way to search.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Row {
-    /// The means.
+pub struct RecallRow {
     pub name: String,
-    /// How many questions it was asked.
+    /// The number of questions.
     pub questions: usize,
-    /// Over all questions.
+    /// Counts of all questions.
     pub all: Tally,
-    /// By the sort of question.
+    /// Counts by the sort of question.
     pub sorts: BTreeMap<String, Tally>,
-    /// Claims that were not in force and were shown where only those in force were asked for.
+    /// Results that are not in force, of questions that ask only for claims in force.
     pub stale: usize,
     /// The time of one question, in milliseconds.
     pub ms: Quantiles,
-    /// What another threshold of the probability would do.
-    pub curve: Vec<Point>,
-    /// The threshold set on half of the questions, measured on the other half.
-    pub held_out: Point,
+    /// The results with other thresholds of the probability.
+    pub curve: Vec<ThresholdPoint>,
+    /// A threshold chosen on half of the questions, and measured on the other half.
+    pub held_out: ThresholdPoint,
 }
 
-/// All rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Report {
-    /// How much is remembered.
+pub struct RecallReport {
+    /// The number of memories.
     pub memories: usize,
-    /// How much is asked.
+    /// The number of questions.
     pub queries: usize,
-    /// By means.
-    pub rows: Vec<Row>,
-    /// What the hybrid did not answer right, where that was asked for.
+    pub rows: Vec<RecallRow>,
+    /// The wrong answers of the row `hybrid`, with `--explain`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub misses: Vec<String>,
-    /// The fitted weights of the second stage, where that was asked for.
+    /// The fitted weights in the format of their file, with `--fit` or `--fit-known`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fitted: Option<String>,
 }
 
-impl Report {
-    /// As tables for people.
+impl RecallReport {
+    /// Returns the tables, or the fitted weights.
     pub fn table(&self) -> String {
         if let Some(fitted) = &self.fitted {
             return fitted.clone();
@@ -195,8 +193,8 @@ impl Report {
         }
         if let Some(row) = self.rows.iter().find(|row| row.name == "hybrid") {
             text.push_str("\nhybrid, where this probability is enough\n      from  abstains   wrongly  withheld\n");
-            let mut line = |name: &str, point: &Point| {
-                let Point { abstains, wrongly, withheld, .. } = point;
+            let mut line = |name: &str, point: &ThresholdPoint| {
+                let ThresholdPoint { abstains, wrongly, withheld, .. } = point;
                 let _ = writeln!(text, "{name:>10} {abstains:>9.2} {wrongly:>9.2} {withheld:>9.2}");
             };
             for point in &row.curve {

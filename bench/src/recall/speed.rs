@@ -5,39 +5,35 @@ use std::{fmt::Write as _, path::Path, sync::Arc, time::Instant};
 use serde::Serialize;
 
 use crate::{
-    store::{self, BenchError, Options, Quantiles},
+    error::BenchError,
+    measure::{Quantiles, millis},
+    store::{self, StoreBenchOptions, WARM_UP_CALLS},
     store_growth::shares,
     store_models, store_synth as synth,
 };
 use ergo::{api::RecallRequest, infer::Models};
 
-/// Questions that load the model and fill the caches, and are not counted.
-const WARM: usize = 20;
-
-/// One size.
+/// The figures at one size of the scope.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
-    /// Active claims in the scope.
+pub struct RecallSpeedRow {
+    /// Active claims in the store.
     pub claims: usize,
     /// One question, from the request to the answer.
     pub recall_ms: Quantiles,
-    /// Of it: the embedder alone.
+    /// The embedder alone, on another question.
     pub embed_ms: Quantiles,
     /// With further scopes: one question while the scope was alone in the store.
     pub alone_ms: Option<Quantiles>,
 }
 
 /// Fills a store at each size and asks it. With several scopes, a tenth of the claims is in the one that is asked.
-///
-/// # Errors
-/// Where a file, the store or a model fails.
 pub fn run(
-    options: &Options,
+    options: &StoreBenchOptions,
     scopes: usize,
     models: &Arc<dyn Models>,
     progress: &mut dyn FnMut(&str),
-) -> Result<Vec<Row>, BenchError> {
-    std::fs::create_dir_all(&options.folder).map_err(|error| BenchError::Io { path: options.folder.clone(), error })?;
+) -> Result<Vec<RecallSpeedRow>, BenchError> {
+    std::fs::create_dir_all(&options.folder).map_err(BenchError::io(&options.folder))?;
     let most = options.sizes.iter().copied().max().unwrap_or_default();
     progress("embedding claims");
     let real = store_models::embed(models, most)?;
@@ -51,14 +47,14 @@ pub fn run(
         progress(&format!("asking {} claims", large.len()));
         let [recall_ms, embed_ms] = ask(&path, large.len(), options.samples, models)?;
         let row = if rest.is_empty() {
-            Row { claims, recall_ms, embed_ms, alone_ms: None }
+            RecallSpeedRow { claims, recall_ms, embed_ms, alone_ms: None }
         } else {
             progress(&format!("filling {} more scopes with {} claims", scopes - 1, rest.len()));
-            store_models::fill_others(&path, scopes - 1, rest, &real)?;
+            store_models::fill_small_scopes(&path, scopes - 1, rest, &real)?;
             progress("asking the same scope beside the others");
             let alone_ms = Some(recall_ms);
             let [recall_ms, embed_ms] = ask(&path, large.len(), options.samples, models)?;
-            Row { claims, recall_ms, embed_ms, alone_ms }
+            RecallSpeedRow { claims, recall_ms, embed_ms, alone_ms }
         };
         store::remove(&path)?;
         rows.push(row);
@@ -66,17 +62,17 @@ pub fn run(
     Ok(rows)
 }
 
-/// Asks a scope of so many claims: the times of recall, and of the embedder alone.
+/// Asks a scope with this number of claims; returns the times of recall, and of the embedder alone.
 fn ask(path: &Path, claims: usize, samples: usize, models: &Arc<dyn Models>) -> Result<[Quantiles; 2], BenchError> {
     let scope = store::scope();
     let engine = store_models::open(path, models)?;
     let (mut recall, mut embed) = (Vec::new(), Vec::new());
-    for n in 0..WARM + samples {
+    for n in 0..WARM_UP_CALLS + samples {
         let query = synth::question(n * 7919 % claims.max(1));
         let begun = Instant::now();
         models.embed(std::slice::from_ref(&query), store_models::CALL)?;
         let embedded = begun.elapsed();
-        // Another question: what the caches know of this one would flatter.
+        // Another question, since this one is in the caches now.
         let query = synth::question((n * 7919 + claims / 2) % claims.max(1));
         let request = RecallRequest {
             org_id: scope.org_id.clone(),
@@ -87,16 +83,16 @@ fn ask(path: &Path, claims: usize, samples: usize, models: &Arc<dyn Models>) -> 
         let begun = Instant::now();
         engine.recall(&request)?;
         let took = begun.elapsed();
-        if n >= WARM {
-            recall.push(took.as_secs_f64() * 1000.0);
-            embed.push(embedded.as_secs_f64() * 1000.0);
+        if n >= WARM_UP_CALLS {
+            recall.push(millis(took));
+            embed.push(millis(embedded));
         }
     }
-    Ok([store::quantiles(recall), store::quantiles(embed)])
+    Ok([Quantiles::of(recall), Quantiles::of(embed)])
 }
 
-/// As a table for people, one line a size; the last column is how many times longer it takes than the size before, for ten times the claims.
-pub fn table(rows: &[Row]) -> String {
+/// Returns a table with a line for each size, and the ratio of its p95 to that of the size before.
+pub fn table(rows: &[RecallSpeedRow]) -> String {
     let mut text = String::from(
         "    claims   recall p50/p95/max ms   embedder p50/p95 ms   times the size before   scope alone p95 ms\n",
     );

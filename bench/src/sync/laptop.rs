@@ -1,11 +1,11 @@
-//! A home with its daemon: a process of its own, on loopback alone.
+//! A device of the team: a home with its daemon, which uses only the loopback network.
 
 use std::{collections::BTreeMap, net::UdpSocket};
 
 use ed25519_dalek::SigningKey;
 
-use super::{Options, proc};
-use crate::{daemon::Daemon, store::BenchError};
+use super::{SyncOptions, proc};
+use crate::{daemon::BenchDaemon, error::BenchError, measure::peak_memory};
 use ergo::{
     api::Caller,
     client::Client,
@@ -14,47 +14,48 @@ use ergo::{
     engine::{Engine, EngineConfig},
 };
 
-/// One side.
+/// A device of the team.
 pub(super) struct Laptop {
-    /// Who writes there.
+    /// The name of the person who writes there.
     pub(super) who: &'static str,
     pub(super) key: SigningKey,
     pub(super) client: Client,
-    pub(super) daemon: Daemon,
+    pub(super) daemon: BenchDaemon,
     port: u16,
-    /// The most memory of each process so far, in bytes.
+    /// The peak memory of each process so far, in bytes, by process id.
     peaks: BTreeMap<u32, u64>,
 }
 
 impl Laptop {
-    /// The device that makes the team.
-    pub(super) fn founder(options: &Options) -> Result<Self, BenchError> {
+    /// Makes the device that creates the team.
+    pub(super) fn founder(options: &SyncOptions) -> Result<Self, BenchError> {
         Self::make(options, "ada", keys().1)
     }
 
-    /// The device that joins. Its id is the smaller: such a device calls at once, the other one waits a second for that.
-    pub(super) fn joiner(options: &Options) -> Result<Self, BenchError> {
+    /// Makes the device that joins. It has the smaller id, since such a device dials at once, while the other one waits a
+    /// second for that.
+    pub(super) fn joiner(options: &SyncOptions) -> Result<Self, BenchError> {
         Self::make(options, "bob", keys().0)
     }
 
-    /// A device that comes in later, and whose claims are taken back.
-    pub(super) fn third(options: &Options) -> Result<Self, BenchError> {
+    /// Makes the device that joins later and is revoked.
+    pub(super) fn third(options: &SyncOptions) -> Result<Self, BenchError> {
         Self::make(options, "eve", SigningKey::from_bytes(&[43; 32]))
     }
 
-    fn make(options: &Options, who: &'static str, key: SigningKey) -> Result<Self, BenchError> {
+    fn make(options: &SyncOptions, who: &'static str, key: SigningKey) -> Result<Self, BenchError> {
         let paths = Paths::under(options.folder.join(who));
         paths.make()?;
         write_private(&paths.device_key(), format!("{}\n", hex::encode(key.to_bytes())).as_bytes())?;
-        // A key beside no store would be that of a lost one.
+        // The daemon takes a key without a store for a sign that the store was lost.
         drop(Engine::open(EngineConfig::new(paths.store(), key.clone()))?);
-        let port = free_port().map_err(|error| BenchError::Io { path: paths.config.clone(), error })?;
+        let port = free_port().map_err(BenchError::io(&paths.config))?;
         let config = format!(
             "who = \"{who}\"\n[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n\
              [sync]\nloopback = true\nport = {port}\n"
         );
         write_private(&paths.config, config.as_bytes())?;
-        let daemon = Daemon::new(paths, options.program.clone())?;
+        let daemon = BenchDaemon::new(paths, options.program.clone())?;
         Ok(Self { who, key, client: daemon.client.clone(), daemon, port, peaks: BTreeMap::new() })
     }
 
@@ -71,7 +72,7 @@ impl Laptop {
         Caller { org_id, project, who: self.who.to_owned(), ..Caller::default() }
     }
 
-    /// The store itself, while no daemon has it. Writes do not wait for the disk.
+    /// Opens the store while no daemon uses it. Writes do not wait for the disk.
     pub(super) fn engine(&self) -> Result<Engine, BenchError> {
         Ok(Engine::open(EngineConfig {
             durable: false,
@@ -79,43 +80,43 @@ impl Laptop {
         })?)
     }
 
-    /// The daemon and the processes that belong to it.
+    /// Returns the process ids of the daemon and its workers.
     pub(super) fn pids(&self) -> Vec<u32> {
         let Some(daemon) = self.daemon.pid() else { return Vec::new() };
         [vec![daemon], proc::children(daemon)].concat()
     }
 
-    /// Notes how much memory the processes have had. A worker may end before the end: look often.
-    pub(super) fn look(&mut self) {
+    /// Records the peak memory of each process. Must be called often, since a worker may end at any time.
+    pub(super) fn record_memory(&mut self) {
         for pid in self.pids() {
             let peak = self.peaks.entry(pid).or_default();
-            *peak = (*peak).max(proc::peak(pid));
+            *peak = (*peak).max(peak_memory(pid).unwrap_or_default());
         }
     }
 
-    /// The most memory so far: of the daemon, and of its workers together.
+    /// Returns the peak memory in bytes: of the daemon, and the sum over its workers.
     pub(super) fn peaks(&self) -> (u64, u64) {
         let daemon = self.daemon.pid();
-        let of = |mine: bool| {
-            self.peaks.iter().filter(|(pid, _)| (Some(**pid) == daemon) == mine).map(|(_, peak)| peak).sum()
+        let sum = |of_daemon: bool| {
+            self.peaks.iter().filter(|(pid, _)| (Some(**pid) == daemon) == of_daemon).map(|(_, peak)| peak).sum()
         };
-        (of(true), of(false))
+        (sum(true), sum(false))
     }
 }
 
-/// The scope that both share.
+/// Returns the scope that the devices share.
 pub(super) fn scope() -> Scope {
     Scope { org_id: "bench".into(), project: "sync".into() }
 }
 
-/// Two keys, that with the smaller device id first.
+/// Returns two keys, the one with the smaller device id first.
 fn keys() -> (SigningKey, SigningKey) {
     let (one, other) = (SigningKey::from_bytes(&[41; 32]), SigningKey::from_bytes(&[42; 32]));
     let smaller = one.verifying_key().to_bytes() < other.verifying_key().to_bytes();
     if smaller { (one, other) } else { (other, one) }
 }
 
-/// A UDP port that is free now.
+/// Returns a UDP port that is free at the moment.
 fn free_port() -> std::io::Result<u16> {
     Ok(UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port())
 }

@@ -1,11 +1,11 @@
-//! `ergo-bench sync`: two daemons on this machine's loopback, as their clients see them.
+//! `ergo-bench sync`: two daemons that sync over this machine's loopback network, as their clients see them.
 //!
-//! How long everything takes to come over for the first time, what that costs in memory and in bytes, how soon one new claim is visible
-//! on the other side, how soon two who were parted are one again, and what two who have nothing to say do meanwhile. In the end both
-//! stores are opened and every event is counted.
+//! Measures the first sync in time, memory and bytes; how soon a new claim is visible on the other device; how soon two
+//! devices are in sync again after a partition; and what two idle devices do. In the end, both stores are opened and every
+//! event is counted.
 
 mod laptop;
-pub(crate) mod proc;
+mod proc;
 mod report;
 mod steps;
 mod team;
@@ -14,30 +14,31 @@ mod withdraw;
 use std::{path::PathBuf, time::Duration};
 
 use self::{laptop::Laptop, steps::Meeting};
-use super::store::BenchError;
-pub use report::{Counted, First, Idle, Met, Report, Withdrawn};
+use super::{daemon::runtime, error::BenchError};
+pub use report::{AfterPartition, EventCounts, FirstSync, IdlePeers, RevocationCost, SyncReport};
 
-/// What to measure.
+/// Options of `ergo-bench sync`.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Claims that the second device gets from nothing.
+pub struct SyncOptions {
+    /// Claims of the first sync.
     pub claims: usize,
     /// Claims that are written one by one.
     pub samples: usize,
-    /// Claims that each side writes while the two are parted.
+    /// Claims that each device writes during the partition.
     pub apart: usize,
-    /// How many of those contradict one of the other side.
+    /// The number of these claims that contradict one of the other device.
     pub contrary: usize,
-    /// How long the two are watched while nothing happens.
+    /// The time for which the idle daemons are measured.
     pub idle: Duration,
-    /// Where both homes are made; the caller removes it. The path must be short: sockets lie in it.
+    /// The folder of the homes, which the caller removes. Its path must be short, since sockets are created in it.
     pub folder: PathBuf,
-    /// The program that is the daemon.
+    /// The program to run as the daemons.
     pub program: PathBuf,
 }
 
-impl Options {
-    /// 10,000 claims at first, 50 one by one, 50 on each side of a partition, 20 s of silence.
+impl SyncOptions {
+    /// Measures 10,000 claims in the first sync, 50 claims one by one, 50 claims on each side of a partition, and 20 s of
+    /// idle time.
     pub fn new(folder: impl Into<PathBuf>, program: impl Into<PathBuf>) -> Self {
         Self {
             claims: 10_000,
@@ -51,26 +52,22 @@ impl Options {
     }
 }
 
-/// Makes two homes, measures, and counts. `progress` is told in words what goes on.
+/// Creates two homes and measures their daemons.
 ///
 /// # Errors
-/// Where a store or a daemon fails, or something does not happen within minutes.
-pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| BenchError::Io { path: PathBuf::from("the runtime"), error })?;
-    runtime.block_on(measure(options, progress))
+/// Also if a step does not end within ten minutes.
+pub fn run(options: &SyncOptions, progress: &mut dyn FnMut(&str)) -> Result<SyncReport, BenchError> {
+    runtime()?.block_on(measure(options, progress))
 }
 
-async fn measure(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
+async fn measure(options: &SyncOptions, progress: &mut dyn FnMut(&str)) -> Result<SyncReport, BenchError> {
     let mut meeting = Meeting::new(Laptop::founder(options)?, Laptop::joiner(options)?, options);
     progress(&format!("writing {} claims on the first device", options.claims));
-    let filled = team::found(&meeting.ada, &meeting.bob, options).await?;
+    let filled = team::create(&meeting.ada, &meeting.bob, options).await?;
     meeting.team = filled.team;
     meeting.start().await?;
     progress("the second device gets everything for the first time");
-    let first = meeting.first(&filled).await?;
+    let first = meeting.first_sync(&filled).await?;
     progress(&format!("{} claims, one by one", options.samples));
     let (one_ms, one_after_ms) = meeting.one_by_one().await?;
     progress(&format!("{} claims on each side while the two are parted", options.apart));
@@ -83,5 +80,5 @@ async fn measure(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Re
     let withdrawn = withdraw::measure(&meeting.ada, &Laptop::third(options)?, filled.team, options.claims)?;
     let claims = options.claims;
     let bars = Vec::new();
-    Ok(Report { claims, first, one_ms, one_after_ms, met, idle, counted, withdrawn, bars }.judged())
+    Ok(SyncReport { claims, first, one_ms, one_after_ms, met, idle, counted, withdrawn, bars }.with_bars())
 }

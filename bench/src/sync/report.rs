@@ -4,132 +4,129 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{bar::Bar, store::Quantiles};
+use crate::{bar::Bar, measure::Quantiles};
 
-/// Everything that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
-    /// Claims that came over at first.
+pub struct SyncReport {
+    /// Claims of the first sync.
     pub claims: usize,
-    /// Everything, for the first time.
-    pub first: First,
-    /// One claim from the write until it is visible on the other side, in milliseconds.
+    pub first: FirstSync,
+    /// The time from a write until the claim is visible on the other device, in milliseconds.
     pub one_ms: Quantiles,
-    /// The part of that after the writer had its answer.
+    /// The part of `one_ms` after the writer got the answer.
     pub one_after_ms: Quantiles,
-    /// Two who were parted.
-    pub met: Met,
-    /// Two who have nothing to say.
-    pub idle: Idle,
-    /// What both stores hold in the end.
-    pub counted: Counted,
-    /// What a revocation cost after that.
-    pub withdrawn: Withdrawn,
-    /// The bars, each beside its figure.
+    pub met: AfterPartition,
+    pub idle: IdlePeers,
+    /// What both stores contain in the end.
+    pub counted: EventCounts,
+    pub withdrawn: RevocationCost,
     pub bars: Vec<Bar>,
 }
 
 /// The first sync.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct First {
-    /// Seconds that the sender took before to put its events into the replication index.
+pub struct FirstSync {
+    /// Seconds that the sender took to put its events into the replication index, before the sync.
     pub index_s: f64,
-    /// Seconds from the call until the receiver says that it has everything.
+    /// Seconds from the dial until the receiver reports that it has everything.
     pub wall_s: f64,
     /// Bytes of the events: headers, signatures, bodies.
     pub event_bytes: u64,
-    /// The same, deflated as one stream (zlib's level 6).
+    /// Bytes of the events, deflated as one stream (zlib's level 6).
     pub deflated_bytes: u64,
-    /// What passed over the connection, both ways, UDP's and IP's own headers not counted.
+    /// Bytes over the connection, both ways, without the headers of UDP and IP.
     pub wire_bytes: u64,
-    /// The most memory of the sender's daemon, in MiB.
+    /// Peak memory of the sender's daemon, in MiB.
     pub sender_mib: f64,
-    /// The most memory of its workers.
+    /// Peak memory of the sender's workers, in MiB.
     pub sender_worker_mib: f64,
-    /// The most memory of the receiver's daemon.
+    /// Peak memory of the receiver's daemon, in MiB.
     pub receiver_mib: f64,
-    /// The most memory of its workers.
+    /// Peak memory of the receiver's workers, in MiB.
     pub receiver_worker_mib: f64,
 }
 
-/// Two who wrote apart.
+/// Two devices that are connected again after both wrote during a partition.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Met {
-    /// Milliseconds from the end of the partition until both say that they have the same, and have.
+pub struct AfterPartition {
+    /// Milliseconds from the end of the partition until both report to be in sync, and are.
     pub meet_ms: f64,
     /// Contradictions that were written.
     pub cards_expected: usize,
-    /// Open cards after that.
+    /// Open cards after the sync.
     pub cards: usize,
-    /// Whether they are the same on both sides, by their ids.
+    /// Whether both devices have the same cards, by id.
     pub same_cards: bool,
 }
 
-/// Two connected peers with nothing to say.
+/// Two connected devices with nothing to sync.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Idle {
-    /// How long they were watched.
+pub struct IdlePeers {
+    /// The time in which `wake_ups` were counted.
     pub seconds: f64,
+    /// Wake-ups of threads on each device, in the daemon and its workers.
+    pub wake_ups: [u64; 2],
+    /// The time in which `bytes` passed. It is longer than `seconds`: reading the traffic wakes the daemons.
+    pub bytes_seconds: f64,
     /// Bytes that passed, both ways.
     pub bytes: u64,
-    /// How often threads were woken, on each side: the daemon's and its workers'.
-    pub wake_ups: [u64; 2],
 }
 
-/// What the stores hold.
+/// What the stores contain in the end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Counted {
-    /// Events of the shared scope that were acknowledged.
+pub struct EventCounts {
+    /// Acknowledged events of the shared scope.
     pub written: usize,
-    /// Events of it that each side holds.
+    /// Events of the shared scope in each store.
     pub events: [usize; 2],
-    /// Claims that were acknowledged one by one and that a side does not have.
+    /// Claims that were acknowledged one by one and are missing from a store.
     pub missing: usize,
-    /// Whether the two sets are the same.
+    /// Whether both stores contain the same events.
     pub same: bool,
-    /// What a check of each file found.
+    /// The problems that a check of each file found.
     pub problems: Vec<String>,
 }
 
-/// Events that had been taken and that a revocation cut off.
+/// The cost of a revocation that withdraws accepted events.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Withdrawn {
-    /// How many.
+pub struct RevocationCost {
+    /// Withdrawn events.
     pub events: usize,
-    /// Seconds until it was stored, during which nobody else writes.
+    /// Seconds until the revocation was stored. Other writes wait for so long.
     pub seconds: f64,
 }
 
-impl Counted {
-    /// Nothing was lost, nothing is there twice, and both files are sound.
-    pub fn whole(&self) -> bool {
+impl EventCounts {
+    /// Returns whether nothing is lost or stored twice, and both files are sound.
+    pub fn is_consistent(&self) -> bool {
         self.events == [self.written; 2] && self.missing == 0 && self.same && self.problems.is_empty()
     }
 }
 
-/// Seconds for a first sync of so many claims: 1.5 s for 10,000, and in proportion beyond.
-fn first_sync(claims: usize) -> f64 {
+/// Returns the target of a first sync in seconds: 1.5 s up to 10,000 claims, and in proportion beyond.
+fn first_sync_target(claims: usize) -> f64 {
     1.5 * (claims as f64 / 10_000.0).max(1.0)
 }
 
-impl Report {
-    /// With the bars.
-    pub(super) fn judged(mut self) -> Self {
+impl SyncReport {
+    /// Adds the bars.
+    pub(super) fn with_bars(mut self) -> Self {
         let first = &self.first;
         let ratio = first.wire_bytes as f64 / first.deflated_bytes.max(1) as f64;
-        let a_second = |count: u64| count as f64 / self.idle.seconds.max(1.0);
+        let per_second = |count: u64, seconds: f64| count as f64 / seconds.max(f64::EPSILON);
+        let IdlePeers { seconds, wake_ups, bytes_seconds, bytes } = self.idle;
         self.bars = vec![
-            Bar::new("first sync", first.wall_s, first_sync(self.claims), "s"),
+            Bar::new("first sync", first.wall_s, first_sync_target(self.claims), "s"),
             Bar::new("memory, sender and its worker", first.sender_mib + first.sender_worker_mib, 400.0, "MiB"),
             Bar::new("memory, receiver and its worker", first.receiver_mib + first.receiver_worker_mib, 400.0, "MiB"),
             Bar::new("bytes on the wire by deflated events", ratio, 1.2, "×"),
             Bar::new("one claim, written until visible, p95", self.one_ms.p95, 60.0, "ms"),
             Bar::new("after a partition, until both are one", self.met.meet_ms, 1_000.0, "ms"),
-            // Both send a packet of some 50 bytes every 5 s, and acknowledge the other's.
-            Bar::new("idle, bytes a second", a_second(self.idle.bytes), 100.0, "B/s"),
+            // Each device sends a packet of some 50 bytes every 5 s, and acknowledges those of the other one.
+            Bar::new("idle, bytes a second", per_second(bytes, bytes_seconds), 100.0, "B/s"),
             Bar::new(
                 "idle, wake-ups a second and side",
-                a_second(self.idle.wake_ups.into_iter().max().unwrap_or(0)),
+                per_second(wake_ups.into_iter().max().unwrap_or(0), seconds),
                 5.0,
                 "/s",
             ),
@@ -138,7 +135,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for SyncReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", Bar::heading(&format!("{} claims", self.claims)))?;
         self.bars.iter().try_for_each(|bar| writeln!(f, "{bar}"))?;
@@ -165,11 +162,11 @@ impl fmt::Display for Report {
         writeln!(f, "Cards after the partition: {} of {}, {same}.", met.cards, met.cards_expected)?;
         writeln!(
             f,
-            "Idle for {:.0} s: {} bytes both ways, {} and {} wake-ups.",
-            idle.seconds, idle.bytes, idle.wake_ups[0], idle.wake_ups[1]
+            "Idle: {} bytes both ways in {:.1} s, {} and {} wake-ups in {:.1} s.",
+            idle.bytes, idle.bytes_seconds, idle.wake_ups[0], idle.wake_ups[1], idle.seconds
         )?;
         let [ours, theirs] = counted.events;
-        let whole = if counted.whole() { "nothing lost, nothing twice" } else { "NOT WHOLE" };
+        let whole = if counted.is_consistent() { "nothing lost, nothing twice" } else { "NOT WHOLE" };
         writeln!(
             f,
             "Counted: {} written, {ours} and {theirs} there, {} missing: {whole}.",
@@ -190,11 +187,11 @@ impl fmt::Display for Report {
 mod tests {
     use super::*;
 
-    fn report() -> Report {
+    fn report() -> SyncReport {
         let times = Quantiles { p50: 10.0, p95: 20.0, max: 30.0 };
-        Report {
+        SyncReport {
             claims: 20_000,
-            first: First {
+            first: FirstSync {
                 index_s: 1.0,
                 wall_s: 3.1,
                 event_bytes: 4_096,
@@ -207,13 +204,13 @@ mod tests {
             },
             one_ms: times,
             one_after_ms: times,
-            met: Met { meet_ms: 500.0, cards_expected: 10, cards: 10, same_cards: true },
-            idle: Idle { seconds: 20.0, bytes: 800, wake_ups: [40, 60] },
-            withdrawn: Withdrawn { events: 5_000, seconds: 0.5 },
-            counted: Counted { written: 7, events: [7, 7], missing: 0, same: true, problems: vec![] },
+            met: AfterPartition { meet_ms: 500.0, cards_expected: 10, cards: 10, same_cards: true },
+            idle: IdlePeers { seconds: 20.0, wake_ups: [40, 60], bytes_seconds: 25.0, bytes: 800 },
+            withdrawn: RevocationCost { events: 5_000, seconds: 0.5 },
+            counted: EventCounts { written: 7, events: [7, 7], missing: 0, same: true, problems: vec![] },
             bars: vec![],
         }
-        .judged()
+        .with_bars()
     }
 
     #[test]
@@ -223,6 +220,8 @@ mod tests {
         assert!(line("first sync").contains("3.10       3.00 s  missed"), "{text}");
         assert!(line("memory, receiver").contains("410.00     400.00 MiB  missed"), "{text}");
         assert!(line("bytes on the wire").ends_with("1.10       1.20 ×"), "{text}");
+        assert!(line("idle, bytes a second").ends_with("32.00     100.00 B/s"), "{text}");
+        assert!(line("idle, wake-ups").ends_with("3.00       5.00 /s"), "{text}");
         assert_eq!(text.matches("missed").count(), 2, "{text}");
         assert!(text.contains("nothing lost, nothing twice"), "{text}");
         assert!(text.contains("5000 events in 0.50 s, 1.00 s for 10,000"), "{text}");
@@ -233,7 +232,7 @@ mod tests {
         for events in [[6, 7], [7, 8]] {
             let mut report = report();
             report.counted.events = events;
-            assert!(!report.counted.whole() && report.to_string().contains("NOT WHOLE"));
+            assert!(!report.counted.is_consistent() && report.to_string().contains("NOT WHOLE"));
         }
     }
 }

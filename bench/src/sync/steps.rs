@@ -9,14 +9,15 @@ use futures_util::StreamExt;
 use tokio::time::{sleep, timeout};
 
 use super::{
-    Options,
+    SyncOptions,
     laptop::{Laptop, scope},
     proc,
-    report::{Counted, First, Idle, Met},
-    team::Filled,
+    report::{AfterPartition, EventCounts, FirstSync, IdlePeers},
+    team::FilledTeam,
 };
 use crate::{
-    store::{BenchError, Quantiles, quantiles},
+    error::BenchError,
+    measure::{Quantiles, mib, millis},
     store_synth as synth,
 };
 use ergo::{
@@ -26,32 +27,35 @@ use ergo::{
     store::Reader,
 };
 
-/// How long anything may take before the measurement gives up.
-const PATIENCE: Duration = Duration::from_mins(10);
+/// The longest that a step may take.
+const STEP_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// How often the two are looked at while they are at work: often enough for the figure, seldom enough not to be one.
-const LOOK: Duration = Duration::from_millis(20);
+/// The time between two looks at the daemons: short enough for precise figures, and long enough to disturb little.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Between two claims that are written one by one.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The time between two claims that are written one by one.
+const PAUSE_BETWEEN_WRITES: Duration = Duration::from_millis(100);
 
-/// How long after the last act two peers are at rest.
-const REST: Duration = Duration::from_secs(3);
+/// The time after which two devices are at rest when nothing is written any more.
+const SETTLING_TIME: Duration = Duration::from_secs(3);
 
-/// The two.
+/// The time after which the daemons are at rest when their traffic has been read.
+const REST_AFTER_READ: Duration = Duration::from_millis(500);
+
+/// The two devices.
 pub(super) struct Meeting<'a> {
     pub(super) ada: Laptop,
     pub(super) bob: Laptop,
     pub(super) team: EventId,
-    options: &'a Options,
-    /// Claims that were written, hence events of the scope.
+    options: &'a SyncOptions,
+    /// Acknowledged claims, which is also the number of events in the scope.
     written: usize,
-    /// Claims of which a daemon said that it has them.
+    /// Claims that were acknowledged one by one.
     acknowledged: Vec<ClaimId>,
 }
 
 impl<'a> Meeting<'a> {
-    pub(super) fn new(ada: Laptop, bob: Laptop, options: &'a Options) -> Self {
+    pub(super) fn new(ada: Laptop, bob: Laptop, options: &'a SyncOptions) -> Self {
         Self { ada, bob, team: EventId([0; 32]), options, written: 0, acknowledged: Vec::new() }
     }
 
@@ -63,35 +67,34 @@ impl<'a> Meeting<'a> {
         for laptop in [&self.ada, &self.bob] {
             let begin = Instant::now();
             while laptop.client.sync_status().await?.mode == SyncMode::Off {
-                self.in_time(begin, "both listen")?;
-                sleep(LOOK).await;
+                self.check_timeout(begin, "both listen")?;
+                sleep(POLL_INTERVAL).await;
             }
         }
         Ok(())
     }
 
-    /// The second is told where the first is, and gets everything.
-    pub(super) async fn first(&mut self, filled: &Filled) -> Result<First, BenchError> {
+    /// Tells the second device the address of the first one, and waits until it has everything.
+    pub(super) async fn first_sync(&mut self, filled: &FilledTeam) -> Result<FirstSync, BenchError> {
         let begin = Instant::now();
         self.tell_address().await?;
         loop {
-            self.ada.look();
-            self.bob.look();
+            self.ada.record_memory();
+            self.bob.record_memory();
             let status = self.bob.client.sync_status().await?;
-            if level(&status) && shared(&status).events == self.written {
+            if in_sync(&status) && scope_status(&status).events == self.written {
                 break;
             }
-            self.in_time(begin, "everything has come over")?;
-            sleep(LOOK).await;
+            self.check_timeout(begin, "everything has come over")?;
+            sleep(POLL_INTERVAL).await;
         }
         let wall_s = begin.elapsed().as_secs_f64();
-        self.ada.look();
-        self.bob.look();
-        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        self.ada.record_memory();
+        self.bob.record_memory();
         let both = |(daemon, workers)| (mib(daemon), mib(workers));
         let ((sender_mib, sender_worker_mib), (receiver_mib, receiver_worker_mib)) =
             (both(self.ada.peaks()), both(self.bob.peaks()));
-        Ok(First {
+        Ok(FirstSync {
             index_s: filled.index_s,
             wall_s,
             event_bytes: filled.bytes,
@@ -104,15 +107,15 @@ impl<'a> Meeting<'a> {
         })
     }
 
-    /// One claim after the other: from the write on the first until the second tells of it. From when it was asked for, and from
-    /// when it was answered.
+    /// Writes claims one by one on the first device, and waits until the second one announces each. Returns the times
+    /// since the request, and since the answer to the writer.
     pub(super) async fn one_by_one(&mut self) -> Result<(Quantiles, Quantiles), BenchError> {
         let mut changes = self.bob.client.changes();
-        // The greeting: from here on nothing is missed.
+        // The first message: no later change is missed.
         drop(changes.next().await);
-        let (mut asked, mut answered) = (Vec::new(), Vec::new());
+        let (mut since_request, mut since_answer) = (Vec::new(), Vec::new());
         for n in 0..self.options.samples {
-            sleep(PAUSE).await;
+            sleep(PAUSE_BETWEEN_WRITES).await;
             let begin = Instant::now();
             let id = self.write(&self.ada.client, synth::statement(self.options.claims + n), &self.ada).await?;
             let written = begin.elapsed();
@@ -124,27 +127,27 @@ impl<'a> Meeting<'a> {
                 }
                 Ok::<_, BenchError>(false)
             };
-            if !matches!(timeout(PATIENCE, seen).await, Ok(Ok(true))) {
+            if !matches!(timeout(STEP_TIMEOUT, seen).await, Ok(Ok(true))) {
                 return Err(self.late("a new claim is visible on the other side"));
             }
             let all = begin.elapsed();
-            asked.push(millis(all));
-            answered.push(millis(all.saturating_sub(written)));
+            since_request.push(millis(all));
+            since_answer.push(millis(all.saturating_sub(written)));
             self.bob.client.claim(&id.to_hex()).await?;
             self.acknowledged.push(id);
             self.written += 1;
         }
-        Ok((quantiles(asked), quantiles(answered)))
+        Ok((Quantiles::of(since_request), Quantiles::of(since_answer)))
     }
 
-    /// Both write while they are parted, some of it against each other, and meet again.
-    pub(super) async fn apart(&mut self) -> Result<Met, BenchError> {
-        let Options { apart, contrary, .. } = *self.options;
+    /// Lets both devices write during a partition, some of it contradictory, and waits until they are in sync again.
+    pub(super) async fn apart(&mut self) -> Result<AfterPartition, BenchError> {
+        let SyncOptions { apart, contrary, .. } = *self.options;
         self.bob.client.sync_mode(SyncMode::Off).await?;
         let begin = Instant::now();
         while peer(&self.ada.client).await?.connected {
-            self.in_time(begin, "the two are parted")?;
-            sleep(LOOK).await;
+            self.check_timeout(begin, "the two are parted")?;
+            sleep(POLL_INTERVAL).await;
         }
         let base = self.options.claims + self.options.samples;
         for n in 0..apart {
@@ -162,40 +165,45 @@ impl<'a> Meeting<'a> {
         self.bob.client.sync_mode(SyncMode::Lan).await?;
         loop {
             let (ours, theirs) = (self.ada.client.sync_status().await?, self.bob.client.sync_status().await?);
-            let one = level(&ours) && level(&theirs) && shared(&ours).digest == shared(&theirs).digest;
-            if one && shared(&ours).events == self.written {
+            let one = in_sync(&ours) && in_sync(&theirs) && scope_status(&ours).digest == scope_status(&theirs).digest;
+            if one && scope_status(&ours).events == self.written {
                 break;
             }
-            self.in_time(begin, "the two have met")?;
-            sleep(LOOK).await;
+            self.check_timeout(begin, "the two have met")?;
+            sleep(POLL_INTERVAL).await;
         }
         let meet_ms = millis(begin.elapsed());
         let (ours, theirs) = (cards(&self.ada.client).await?, cards(&self.bob.client).await?);
-        Ok(Met { meet_ms, cards_expected: contrary, cards: ours.len(), same_cards: ours == theirs })
+        Ok(AfterPartition { meet_ms, cards_expected: contrary, cards: ours.len(), same_cards: ours == theirs })
     }
 
-    /// Nothing happens: what do the two do?
-    pub(super) async fn idle(&mut self) -> Result<Idle, BenchError> {
+    /// Measures both devices while nothing is written.
+    pub(super) async fn idle(&mut self) -> Result<IdlePeers, BenchError> {
         let watched = self.options.idle;
-        sleep(REST.min(watched)).await;
+        sleep(SETTLING_TIME.min(watched)).await;
         let bytes = self.traffic().await?;
-        sleep(Duration::from_millis(500)).await;
-        let woken = |laptop: &Laptop| laptop.pids().into_iter().map(proc::wake_ups).sum::<u64>();
-        let before = [woken(&self.ada), woken(&self.bob)];
+        let bytes_since = Instant::now();
+        sleep(REST_AFTER_READ).await;
+        let wake_ups_of = |laptop: &Laptop| laptop.pids().into_iter().map(proc::wake_ups).sum::<u64>();
+        let before = [wake_ups_of(&self.ada), wake_ups_of(&self.bob)];
+        let wake_ups_since = Instant::now();
         sleep(watched).await;
-        let wake_ups = [woken(&self.ada).saturating_sub(before[0]), woken(&self.bob).saturating_sub(before[1])];
+        let seconds = wake_ups_since.elapsed().as_secs_f64();
+        let wake_ups =
+            [wake_ups_of(&self.ada).saturating_sub(before[0]), wake_ups_of(&self.bob).saturating_sub(before[1])];
         let bytes = self.traffic().await?.saturating_sub(bytes);
-        Ok(Idle { seconds: watched.as_secs_f64(), bytes, wake_ups })
+        let bytes_seconds = bytes_since.elapsed().as_secs_f64();
+        Ok(IdlePeers { seconds, wake_ups, bytes_seconds, bytes })
     }
 
-    /// Ends both daemons and looks into both stores.
-    pub(super) async fn count(&mut self) -> Result<Counted, BenchError> {
+    /// Stops both daemons and counts the events in both stores.
+    pub(super) async fn count(&mut self) -> Result<EventCounts, BenchError> {
         self.ada.daemon.stop().await?;
         self.bob.daemon.stop().await?;
-        let (ours, problems) = self.inside(&self.ada)?;
-        let (theirs, more) = self.inside(&self.bob)?;
+        let (ours, problems) = self.contents(&self.ada)?;
+        let (theirs, more) = self.contents(&self.bob)?;
         let missing = ours.missing.max(theirs.missing);
-        Ok(Counted {
+        Ok(EventCounts {
             written: self.written,
             events: [ours.events, theirs.events],
             missing,
@@ -204,19 +212,19 @@ impl<'a> Meeting<'a> {
         })
     }
 
-    fn inside(&self, laptop: &Laptop) -> Result<(Inside, Vec<String>), BenchError> {
+    fn contents(&self, laptop: &Laptop) -> Result<(ScopeContents, Vec<String>), BenchError> {
         let engine = laptop.engine()?;
-        let inside = engine.with_reader(|reader| {
+        let contents = engine.with_reader(|reader| {
             let (events, digest) = reader.set(&self.team, &scope())?;
             let mut missing = 0;
             for id in &self.acknowledged {
                 missing += usize::from(reader.event(id)?.is_none());
             }
-            Ok(Inside { events, digest, missing })
+            Ok(ScopeContents { events, digest, missing })
         })?;
         let problems = engine.with_reader(Reader::check)?.problems;
         let problems = problems.into_iter().map(|problem| format!("{}: {problem}", laptop.who)).collect();
-        Ok((inside, problems))
+        Ok((contents, problems))
     }
 
     async fn write(&self, client: &Client, statement: String, by: &Laptop) -> Result<ClaimId, BenchError> {
@@ -232,11 +240,11 @@ impl<'a> Meeting<'a> {
         }
     }
 
-    /// Bytes that have passed between the two over their connection, both ways.
+    /// Returns the bytes that have passed between the devices so far, both ways.
     async fn traffic(&self) -> Result<u64, BenchError> {
-        // The board is written when something happens: being told what it knows already is the least that can.
+        // The daemon updates the figure at each event. To be told a known address is the smallest one.
         self.tell_address().await?;
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
         let peer = peer(&self.bob.client).await?;
         Ok(peer.sent_bytes + peer.received_bytes)
     }
@@ -247,8 +255,8 @@ impl<'a> Meeting<'a> {
         Ok(())
     }
 
-    fn in_time(&self, begin: Instant, what: &str) -> Result<(), BenchError> {
-        if begin.elapsed() > PATIENCE { Err(self.late(what)) } else { Ok(()) }
+    fn check_timeout(&self, begin: Instant, what: &str) -> Result<(), BenchError> {
+        if begin.elapsed() > STEP_TIMEOUT { Err(self.late(what)) } else { Ok(()) }
     }
 
     fn late(&self, what: &str) -> BenchError {
@@ -256,20 +264,20 @@ impl<'a> Meeting<'a> {
     }
 }
 
-/// What a store holds of the scope.
-struct Inside {
+/// What a store contains of the scope.
+struct ScopeContents {
     events: usize,
     digest: SetDigest,
     missing: usize,
 }
 
-/// Whether it says that it has what its one peer has.
-fn level(status: &SyncStatus) -> bool {
+/// Returns whether a device reports to be in sync with its only peer.
+fn in_sync(status: &SyncStatus) -> bool {
     status.teams.first().is_some_and(|team| team.in_sync)
 }
 
-/// The scope that both share.
-fn shared(status: &SyncStatus) -> ScopeStatus {
+/// Returns the status of the shared scope.
+fn scope_status(status: &SyncStatus) -> ScopeStatus {
     status.teams.iter().flat_map(|team| &team.scopes).next().cloned().unwrap_or_else(|| ScopeStatus {
         bound: ergo::api::BoundScope { scope: scope(), local: scope() },
         events: 0,
@@ -279,18 +287,13 @@ fn shared(status: &SyncStatus) -> ScopeStatus {
     })
 }
 
-/// The other device, as this one sees it.
+/// Returns the other device, as a client's device sees it.
 async fn peer(client: &Client) -> Result<PeerView, BenchError> {
     let other = client.sync_peers().await?.items.into_iter().find(|peer| !peer.you);
     other.ok_or_else(|| BenchError::Late { what: "the team has a second device".into(), log: String::new() })
 }
 
-/// The open cards.
 async fn cards(client: &Client) -> Result<BTreeSet<CardId>, BenchError> {
     let query = ConflictsQuery { limit: Some(ergo::api::MAX_PAGE), ..ConflictsQuery::default() };
     Ok(client.conflicts(&query).await?.items.into_iter().map(|card| card.id).collect())
-}
-
-fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
 }

@@ -1,13 +1,13 @@
-//! Measures the cost of a revocation that removes accepted events, in a store that nobody else uses.
+//! Measures the cost of a revocation that withdraws accepted events, in a store that nothing else uses.
 
 use std::time::Instant;
 
 use super::{
     laptop::{Laptop, scope},
-    report::Withdrawn,
+    report::RevocationCost,
     team::fill,
 };
-use crate::store::BenchError;
+use crate::error::BenchError;
 use ergo::{
     domain::{
         EventId, OpId,
@@ -16,22 +16,22 @@ use ergo::{
     store::{RosterDraft, SyncImport},
 };
 
-/// Events that are taken in at once.
-const PAGE: usize = 1_000;
+/// Events that are imported at once.
+const PAGE_SIZE: usize = 1_000;
 
-/// The first number of the third device's claims: far from those of the others.
-const FIRST: usize = 10_000_000;
+/// The first number of the third device's claims, far from those of the others.
+const FIRST_CLAIM: usize = 10_000_000;
 
-/// A third device's claims come to the first one, which then hears that none of them counts.
-pub(super) fn measure(ada: &Laptop, eve: &Laptop, team: EventId, claims: usize) -> Result<Withdrawn, BenchError> {
+/// Imports the claims of a third device into the store of the first one, then revokes the device from the start.
+pub(super) fn measure(ada: &Laptop, eve: &Laptop, team: EventId, claims: usize) -> Result<RevocationCost, BenchError> {
     let (engine, theirs) = (ada.engine()?, eve.engine()?);
     let grant = Grant { role: Role::Writer, scopes: Granted::All };
     let (_, roster) = engine.add_member(&ada.caller(), None, eve.device(), "eve", "eve-laptop", &grant)?;
     theirs.join_team(&eve.caller(), team, &roster, Some(ada.device()), &[], &[])?;
-    fill(&theirs, "eve", FIRST..FIRST + claims)?;
+    fill(&theirs, "eve", FIRST_CLAIM..FIRST_CLAIM + claims)?;
     let mut cursor = None;
     loop {
-        let page = theirs.with_reader(|r| r.events_after(&team, &scope(), &[], cursor.as_ref(), PAGE))?;
+        let page = theirs.with_reader(|r| r.events_after(&team, &scope(), &[], cursor.as_ref(), PAGE_SIZE))?;
         let from = Some(eve.device());
         let import = SyncImport { team, from, events: page.events, document: None, peer: None, now: engine.now() };
         engine.import_synced(import)?;
@@ -42,7 +42,7 @@ pub(super) fn measure(ada: &Laptop, eve: &Laptop, team: EventId, claims: usize) 
     }
     let draft = RosterDraft {
         team: Some(team),
-        // As an admin revokes who had seen none of it.
+        // An admin who had not seen any of its events would revoke it like this.
         change: RosterChange::Revoke { device: eve.device(), cuts: Vec::new() },
         reason: Some("measured".into()),
         who: "ada".into(),
@@ -52,5 +52,5 @@ pub(super) fn measure(ada: &Laptop, eve: &Laptop, team: EventId, claims: usize) 
     };
     let begin = Instant::now();
     let (_, done) = engine.with_store(|store| store.commit_roster(draft))?;
-    Ok(Withdrawn { events: done.withdrawn.len(), seconds: begin.elapsed().as_secs_f64() })
+    Ok(RevocationCost { events: done.withdrawn.len(), seconds: begin.elapsed().as_secs_f64() })
 }
