@@ -18,6 +18,10 @@ pub struct Markers {
 /// The section of claims, which `ergo notes write` and `ergo export agents` write.
 pub const CLAIMS: Markers = Markers { begin: "<!-- ergo:claims:begin", end: "<!-- ergo:claims:end -->" };
 
+/// The line above the section of claims, whichever command writes it.
+pub const CLAIMS_BEGIN_LINE: &str =
+    "<!-- ergo:claims:begin (written by ergo; changes in this block are overwritten) -->";
+
 /// The section of instructions for agents, which `ergo setup` writes.
 pub const INSTRUCTIONS: Markers = Markers { begin: "<!-- ergo:begin", end: "<!-- ergo:end -->" };
 

@@ -5,11 +5,7 @@
 use std::ops::Range;
 
 pub use crate::domain::marked_section::SectionError;
-use crate::domain::marked_section::{self, CLAIMS, line_end};
-
-/// The line of the begin marker.
-const BEGIN_LINE: &str =
-    "<!-- ergo:claims:begin (written by `ergo notes write`; changes in this block are overwritten) -->";
+use crate::domain::marked_section::{self, CLAIMS, CLAIMS_BEGIN_LINE, line_end};
 
 /// Returns the byte range of the section of claims, from its begin marker to the end of the line with its end marker; `None` if there is
 /// none.
@@ -27,9 +23,9 @@ pub fn find(text: &str) -> Result<Option<Range<usize>>, SectionError> {
 pub fn put(text: &str, content: &str) -> Result<String, SectionError> {
     let range = find(text)?;
     let end_of_line = line_end(text, range.clone());
-    let mut block = String::with_capacity(content.len() + BEGIN_LINE.len() + CLAIMS.end.len() + 4);
+    let mut block = String::with_capacity(content.len() + CLAIMS_BEGIN_LINE.len() + CLAIMS.end.len() + 4);
     let content = content.lines().map(without_comments);
-    for line in std::iter::once(BEGIN_LINE.to_owned()).chain(content).chain([CLAIMS.end.to_owned()]) {
+    for line in std::iter::once(CLAIMS_BEGIN_LINE.to_owned()).chain(content).chain([CLAIMS.end.to_owned()]) {
         block.push_str(&line);
         block.push_str(end_of_line);
     }
@@ -117,13 +113,13 @@ mod tests {
         let crlf = put("a\r\nb\r\n", "- x\n- y").unwrap();
         assert!(crlf.starts_with("a\r\nb\r\n\r\n<!--") && !crlf.replace("\r\n", "").contains('\n'), "{crlf:?}");
         assert_eq!(put("\u{feff}", "- x").unwrap().matches('\u{feff}').count(), 1);
-        let fenced = format!("```\n{BEGIN_LINE}\n{END}\n```\n");
+        let fenced = format!("```\n{CLAIMS_BEGIN_LINE}\n{END}\n```\n");
         let with = put(&fenced, "- x").unwrap();
         assert!(with.starts_with(&fenced) && with.matches(BEGIN).count() == 2, "markers in code are text: {with}");
         assert_eq!(put("a\n~~~\ncode\n", "x"), Err(SectionError::OpenFence(2)));
-        assert_eq!(put(&format!("{BEGIN_LINE}\nx\n"), "x"), Err(SectionError::Unpaired(1)));
+        assert_eq!(put(&format!("{CLAIMS_BEGIN_LINE}\nx\n"), "x"), Err(SectionError::Unpaired(1)));
         assert_eq!(put(&format!("x\n{END}\n"), "x"), Err(SectionError::Unpaired(2)));
-        let nested = format!("{BEGIN_LINE}\n{BEGIN_LINE}\n{END}\n{END}\n");
+        let nested = format!("{CLAIMS_BEGIN_LINE}\n{CLAIMS_BEGIN_LINE}\n{END}\n{END}\n");
         assert_eq!(put(&nested, "x"), Err(SectionError::Second(2)));
         let twice = put(&put("", "x").unwrap().repeat(2), "x");
         assert_eq!(twice, Err(SectionError::Second(4)));
@@ -138,7 +134,7 @@ mod tests {
 
     fn line() -> impl Strategy<Value = String> {
         prop_oneof![
-            Just(BEGIN_LINE.to_owned()),
+            Just(CLAIMS_BEGIN_LINE.to_owned()),
             Just(END.to_owned()),
             Just("```".to_owned()),
             Just("~~~~ sh".to_owned()),
