@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{CliError, Context, Exit, show::text::count, status::bytes};
 use crate::{
     api::SizeQuery,
-    client::injected,
+    client::{Connect, injected},
     config::{Paths, StoreFile, StoreLock, disk},
     guard::StructuralPairCheck,
     store::{CompactedLog, FileShrink, Store, StoreError},
@@ -17,7 +17,7 @@ use crate::{
 /// Remove old events of the local log that nothing needs any more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The daemon must be stopped, except with --dry-run. What is removed, once it is older than `[store] keep_local_days`:
+The daemon must be stopped, except with --dry-run. Removes, once older than `[store] keep_local_days`:
 notices that a person has seen, passages that are no longer in their file, and the records of sessions that ended.
 Claims, their history, cards and what can be undone stay as they are, and so does everything that syncs.
 The file gets smaller only if more than half of it is free; otherwise new claims use the free part.")]
@@ -53,7 +53,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match StoreLock::owner(&paths) {
         Some(_) if args.dry_run => {
             let query = SizeQuery { before: Some(before), by_kind: false };
-            let size = cx.block_on(async |cx| Ok(cx.client().await?.size_by_kind(&query).await?))?;
+            // The daemon that has this store open, whatever `ERGO_API_URL` says.
+            let connect = Connect { spawn: false, ..Connect::private(paths.clone()) };
+            let size = cx.block_on(async |_| Ok(connect.client().await?.size_by_kind(&query).await?))?;
             (done.events, done.bytes) = (size.compact_events, size.compact_bytes);
         }
         Some(owner) => {
@@ -88,10 +90,12 @@ fn compact_file(paths: &Paths, done: &mut Compacted) -> Result<(), CliError> {
         FileShrink::Shrunk { before, after } => done.freed = before.saturating_sub(after),
         FileShrink::Kept { free, used } => {
             let (free, used) = (bytes(free), bytes(used));
-            done.kept = Some(format!("{free} of it are free for new claims, and {used} would have to be written anew"));
+            done.kept = Some(format!(
+                "{free} of the file are free for new claims, and to shrink it, {used} would have to be rewritten"
+            ));
         }
         FileShrink::NoRoom { needed } => {
-            done.kept = Some(format!("making it smaller needs {} on the disk meanwhile", bytes(needed)));
+            done.kept = Some(format!("to shrink it, {} must be free on the disk", bytes(needed)));
         }
     }
     Ok(())

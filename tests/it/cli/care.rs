@@ -107,6 +107,10 @@ fn the_local_log_is_compacted_while_no_daemon_has_the_store_and_status_shows_wha
     assert!(status.contains("in use ") && !status.contains("projections"), "without reading the whole file: {status}");
     // Listing needs no lock; removing does.
     assert_eq!(home.run(["compact", "--dry-run", "--json"]).ok().json()["events"], 0);
+    // It is about this home, as `ergo compact` is, whichever daemon the environment names.
+    let mut elsewhere = home.command(["compact", "--dry-run"]);
+    let output = elsewhere.env("ERGO_API_URL", "http://127.0.0.1:1").env("ERGO_API_TOKEN", "x").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
     let refused = home.run(["compact"]);
     assert_eq!(refused.code, Some(3), "{refused:?}");
     assert!(refused.stderr.contains("ergo daemon stop && ergo compact"), "{refused:?}");
