@@ -40,7 +40,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let total = found.len();
     found.truncate(args.limit);
     if cx.ui.json {
-        cx.ui.value(&found);
+        cx.ui.value(&serde_json::json!({ "items": found, "total": total }));
         return Ok(Exit::Ok);
     }
     let now = Context::now();

@@ -71,11 +71,11 @@ fn a_session_is_told_what_binds_it_once_and_it_is_on_the_record() {
     assert_eq!(context(&home, "user-prompt", &small_talk), "", "below the floor nothing is said");
     assert!(context(&home, "session-start", &session("compact")).contains("request bodies"), "its context is gone");
 
-    let all = home.run(["injected", "--json"]).ok().json();
+    let all = home.run(["injected", "--json"]).ok().json()["items"].clone();
     let hooks: Vec<_> = all.as_array().unwrap().iter().map(|one| one["hook"].as_str().unwrap()).collect();
     assert_eq!(hooks, ["session-start", "user-prompt", "post-tool", "session-start"]);
     let id = all[3]["claims"][0].as_str().unwrap();
-    assert_eq!(home.run(["injected", "--claim", &id[..12], "--json"]).ok().json().as_array().unwrap().len(), 4);
+    assert_eq!(home.run(["injected", "--claim", &id[..12], "--json"]).ok().json()["total"], 4);
     let one = home.run(["injected", "--session", "s-2"]).ok().stdout;
     assert!(one.contains("post-tool · session s-2") && one.contains(&id[..10]), "{one}");
 }
