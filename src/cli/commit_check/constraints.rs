@@ -1,4 +1,4 @@
-//! Finds violations of constraints in a diff. Pure.
+//! Finds violations of constraints in a diff. Pure. `prohibition` reads the constraints.
 //!
 //! There are few rules, and a person can verify each at a glance: people switch off a check with false alarms.
 
@@ -7,12 +7,16 @@ use std::{path::Path, sync::LazyLock};
 use regex::Regex;
 use serde::Serialize;
 
-use super::git_diff::ChangedFile;
+use super::{
+    git_diff::ChangedFile,
+    places::{Place, is_same_name},
+    prohibition::{self, Prohibition},
+};
 use crate::{
     api::{Beside, BesideRelation, ClaimView},
     domain::{
         Qualifiers,
-        norm::{Modality, Norm},
+        norm::{Modality, Norm, NormScope},
     },
 };
 
@@ -56,12 +60,33 @@ const MANIFESTS: [&str; 14] = [
     "pubspec.yaml",
 ];
 
-/// A number after the word “port”.
-static PORT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)port[^0-9\n]{0,12}([0-9]{2,5})\b").ok());
+/// A number after the word “port”, which may be a part of a name such as `API_PORT` or `containerPort`.
+static PORT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?:(?:^|[^\p{L}\p{N}])(?i:port)|\p{Ll}Port)(?:[sS]?[^\p{L}\p{N}\n][^0-9\n]{0,11})?([0-9]{2,5})\b").ok()
+});
+
+/// Why a constraint is not checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum NotChecked {
+    /// It is limited to an environment, team, tenant or period, about which a diff says nothing.
+    Limited,
+    /// Nothing that it says can be compared with a diff.
+    NotComparable,
+}
+
+/// What a constraint says about a diff.
+#[derive(Debug)]
+pub(super) struct ConstraintCheck<'a> {
+    claim: &'a ClaimView,
+    prohibitions: Vec<Prohibition<'a>>,
+    /// The norms that set or forbid a port.
+    ports: Vec<&'a Norm>,
+}
 
 /// Whether a constraint can be checked in a repository on this day (`YYYY-MM-DD`): it is in force, and not limited to an
 /// environment, team or tenant, about which a diff says nothing.
-pub(super) fn is_checkable(claim: &ClaimView, today: &str) -> bool {
+fn is_in_force_everywhere(claim: &ClaimView, today: &str) -> bool {
     // The flag `expired` covers the last day.
     let Qualifiers { env, team, tenant, valid_from, valid_until: _ } = &claim.qualifiers;
     let is_limited = [env, team, tenant].into_iter().any(Option::is_some);
@@ -69,97 +94,101 @@ pub(super) fn is_checkable(claim: &ClaimView, today: &str) -> bool {
     !is_limited && has_begun && !claim.flags.expired
 }
 
-/// Returns where the files violate the constraint, which [`is_checkable`] allows.
-pub(super) fn violations(claim: &ClaimView, files: &[ChangedFile]) -> Vec<ConstraintViolation> {
-    let exempt = exempt(&claim.statement);
-    let exceptions = claim.beside.iter().filter(|other| other.relation == BesideRelation::Exception);
-    let exceptions: Vec<Beside> = exceptions.cloned().collect();
-    let mut found = Vec::new();
-    for file in files.iter().filter(|file| !exempt.iter().any(|word| file.path.to_lowercase().contains(word))) {
-        let violation = |line: Option<&(usize, String)>, why: String| ConstraintViolation {
-            claim: claim.id.short(),
-            statement: claim.statement.clone(),
-            reason: claim.reason.clone(),
+impl<'a> ConstraintCheck<'a> {
+    /// Reads what a constraint says about these changes on this day (`YYYY-MM-DD`).
+    pub(super) fn of(claim: &'a ClaimView, files: &[ChangedFile], today: &str) -> Result<Self, NotChecked> {
+        let norms = || claim.norms.iter().filter(|norm| norm.scope == NormScope::default());
+        if !is_in_force_everywhere(claim, today) || (norms().next().is_none() && !claim.norms.is_empty()) {
+            return Err(NotChecked::Limited);
+        }
+        let forbids = norms().any(|norm| norm.modality == Modality::MustNot);
+        let mut prohibitions = if forbids { prohibition::read(&claim.statement) } else { Vec::new() };
+        // “Daemon” may be a folder or something else: whether it is one is known if a changed file is in it.
+        let is_place = |place: &Place<'_>| place.is_sure || files.iter().any(|file| is_in(place, &file.path));
+        prohibitions.retain(|prohibition| prohibition.within.iter().all(is_place));
+        let ports: Vec<_> = norms().filter(|norm| port(norm).is_some()).collect();
+        if prohibitions.is_empty() && ports.is_empty() {
+            return Err(NotChecked::NotComparable);
+        }
+        Ok(Self { claim, prohibitions, ports })
+    }
+
+    /// Returns where the files violate the constraint.
+    pub(super) fn violations(&self, files: &[ChangedFile]) -> Vec<ConstraintViolation> {
+        let mut found = Vec::new();
+        for file in files {
+            let holds = |prohibition: &&Prohibition<'_>| {
+                let within = &prohibition.within;
+                (within.is_empty() || within.iter().any(|place| is_in(place, &file.path)))
+                    && !prohibition.exempt.iter().any(|place| is_in(place, &file.path))
+            };
+            for prohibition in self.prohibitions.iter().filter(holds) {
+                self.check_file(prohibition, file, &mut found);
+            }
+            let is_exempt = self.prohibitions.iter().any(|one| one.exempt.iter().any(|place| is_in(place, &file.path)));
+            for norm in self.ports.iter().filter(|_| !is_exempt) {
+                let ports = file.added.iter().filter_map(|line| Some((line, wrong_port(norm, &file.path, &line.1)?)));
+                found.extend(ports.map(|(line, port)| self.violation(file, Some(line), format!("wrong port {port}"))));
+            }
+        }
+        found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        found.dedup_by(|a, b| (&a.file, a.line) == (&b.file, b.line));
+        found.truncate(MAX_VIOLATIONS);
+        found
+    }
+
+    fn check_file(&self, prohibition: &Prohibition<'_>, file: &ChangedFile, found: &mut Vec<ConstraintViolation>) {
+        let Prohibition { code, packages, paths, .. } = prohibition;
+        let is_manifest = is_manifest(&file.path);
+        for path in paths.iter().filter(|path| matches_path(path, &file.path)) {
+            found.push(self.violation(file, None, format!("change to the protected path {path}")));
+        }
+        for code in code.iter().filter(|_| is_manifest || !is_prose(&file.path)) {
+            // In a manifest, `lodash` is not `lodash-es`.
+            let names = |text: &str| if is_manifest { names_package(text, code) } else { holds_word(text, code) };
+            let lines = file.added.iter().filter(|(_, text)| names(text));
+            let why = || format!("forbidden word `{code}` in an added line");
+            found.extend(lines.map(|line| self.violation(file, Some(line), why())));
+        }
+        for package in packages.iter().filter(|_| is_manifest) {
+            let lines = file.added.iter().filter(|(_, text)| names_package(text, package));
+            found.extend(lines.map(|line| self.violation(file, Some(line), format!("forbidden package {package}"))));
+        }
+    }
+
+    fn violation(&self, file: &ChangedFile, line: Option<&(usize, String)>, why: String) -> ConstraintViolation {
+        let exceptions = self.claim.beside.iter().filter(|other| other.relation == BesideRelation::Exception);
+        ConstraintViolation {
+            claim: self.claim.id.short(),
+            statement: self.claim.statement.clone(),
+            reason: self.claim.reason.clone(),
             file: file.path.clone(),
             line: line.map(|(number, _)| *number),
             text: line.map(|(_, text)| text.clone()),
             why,
-            exceptions: exceptions.clone(),
-        };
-        if forbids(claim) {
-            for quoted in quoted(&claim.statement) {
-                if is_path(quoted) {
-                    found.extend(
-                        matches_path(quoted, &file.path)
-                            .then(|| violation(None, format!("change to the protected path `{quoted}`"))),
-                    );
-                } else if !is_prose(&file.path) {
-                    let lines = file.added.iter().filter(|(_, text)| holds_word(text, quoted));
-                    found.extend(
-                        lines.map(|line| violation(Some(line), format!("forbidden word `{quoted}` in an added line"))),
-                    );
-                }
-            }
-            for path in
-                claim.statement.split_whitespace().map(bare).filter(|word| word.ends_with('/') && word.len() > 2)
-            {
-                found.extend(
-                    matches_path(path, &file.path)
-                        .then(|| violation(None, format!("change to the protected path {path}"))),
-                );
-            }
-        }
-        for norm in claim.norms.iter().filter(|norm| norm.scope == crate::domain::norm::NormScope::default()) {
-            if let Some(package) = package(norm).filter(|_| is_manifest(&file.path)) {
-                let lines = file.added.iter().filter(|(_, text)| names_package(text, package));
-                found.extend(lines.map(|line| violation(Some(line), format!("forbidden package {package}"))));
-            }
-            let ports = file.added.iter().filter_map(|line| Some((line, wrong_port(norm, &file.path, &line.1)?)));
-            found.extend(ports.map(|(line, port)| violation(Some(line), format!("wrong port {port}"))));
+            exceptions: exceptions.cloned().collect(),
         }
     }
-    found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
-    found.dedup_by(|a, b| (&a.file, a.line) == (&b.file, b.line));
-    found.truncate(MAX_VIOLATIONS);
-    found
 }
 
-fn forbids(claim: &ClaimView) -> bool {
-    claim.norms.iter().any(|norm| norm.modality == Modality::MustNot)
-}
-
-/// Returns the words in backquotes.
-fn quoted(statement: &str) -> Vec<&str> {
-    statement.split('`').skip(1).step_by(2).filter(|word| word.trim().len() > 1).collect()
-}
-
-/// Returns a word without the punctuation around it.
-fn bare(word: &str) -> &str {
-    word.trim_matches(|c: char| !(c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-')))
-        .trim_end_matches(['.', ','])
-}
-
-/// Returns the stems of places that a constraint exempts: “outside tests”, “except in scripts”.
-fn exempt(statement: &str) -> Vec<String> {
-    let lower = statement.to_lowercase();
-    let after = ["outside ", "except in ", "except for ", "except ", "unless in "];
-    let found = after.iter().filter_map(|word| lower.split_once(word)).filter_map(|(_, rest)| {
-        let rest = rest.strip_prefix("of ").unwrap_or(rest).trim_start_matches("the ");
-        let word = bare(rest.split_whitespace().next()?).trim_end_matches('s').to_owned();
-        (word.len() > 2).then_some(word)
-    });
-    found.collect()
-}
-
-fn is_path(word: &str) -> bool {
-    word.contains('/') || word.contains('*') || (word.starts_with('.') && word.len() > 2)
+/// Whether a file is in a place. A word must be a whole part of the path, such as a folder or a word of `store_test.go`.
+fn is_in(place: &Place<'_>, path: &str) -> bool {
+    if place.name.contains(['/', '*', '.']) {
+        return matches_path(place.name, path);
+    }
+    let name = place.name.to_lowercase();
+    let path = path.to_lowercase();
+    let mut parts = path.split(['/', '.', '_', '-']).chain(path.split(['/', '.'])).chain(path.split('/'));
+    parts.any(|part| is_same_name(&name, part))
 }
 
 /// Whether a path is in a folder, or matches a pattern in which `*` stands for anything.
 fn matches_path(pattern: &str, path: &str) -> bool {
     let pattern = pattern.trim_start_matches("./").trim_end_matches("**");
-    if let Some(folder) = pattern.strip_suffix('/') {
-        return path.starts_with(&format!("{folder}/")) || path.contains(&format!("/{folder}/"));
+    let folder = pattern.trim_end_matches('/');
+    let is_below = path.starts_with(&format!("{folder}/")) || path.contains(&format!("/{folder}/"));
+    if is_below || pattern.ends_with('/') {
+        return is_below;
     }
     let name = path.rsplit('/').next().unwrap_or(path);
     let subject = if pattern.contains('/') { path } else { name };
@@ -197,16 +226,6 @@ fn holds_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Returns the package that a norm forbids.
-fn package(norm: &Norm) -> Option<&str> {
-    let used = ["used", "added", "installed", "imported", "included", "depended"];
-    let forbidden = norm.modality == Modality::MustNot && norm.attribute.is_none() && norm.value.is_none();
-    let object = norm.object.as_deref().is_some_and(|object| used.contains(&object));
-    let word = norm.words.first().map(|word| bare(word.trim_matches('`')))?;
-    let one = word.len() > 1 && !word.contains(char::is_whitespace);
-    (forbidden && object && one).then_some(word)
-}
-
 /// Whether a line of a manifest names the package: as a key, a list element, or the end of a path.
 fn names_package(text: &str, package: &str) -> bool {
     let (text, package) = (text.to_lowercase(), package.to_lowercase());
@@ -221,10 +240,16 @@ fn names_package(text: &str, package: &str) -> bool {
     })
 }
 
+/// Returns the port that a norm sets or forbids.
+fn port(norm: &Norm) -> Option<&str> {
+    let is_port = norm.attribute.as_deref()?.split(' ').any(|word| word == "port");
+    let decides = matches!(norm.modality, Modality::Must | Modality::MustNot);
+    norm.value.as_deref().filter(|value| is_port && decides && value.chars().all(|c| c.is_ascii_digit()))
+}
+
 /// Returns the port in a line that the norm does not allow.
 fn wrong_port(norm: &Norm, path: &str, text: &str) -> Option<String> {
-    norm.attribute.as_deref().filter(|attribute| attribute.split(' ').any(|word| word == "port"))?;
-    let wanted = norm.value.as_deref().filter(|value| value.chars().all(|c| c.is_ascii_digit()))?;
+    let wanted = port(norm)?;
     let seen = PORT.as_ref()?.captures(text)?.get(1)?.as_str();
     let about = format!("{path} {text}").to_lowercase();
     let subject = norm.words.first().map(|word| word.to_lowercase())?;
@@ -237,126 +262,4 @@ fn wrong_port(norm: &Norm, path: &str, text: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::cli::commit_check::git_diff;
-
-    fn claim(statement: &str, norm: serde_json::Value) -> ClaimView {
-        let value = json!({
-            "id": "ab".repeat(32), "scope": {"org_id": "a", "project": "b"}, "kind": "constraint", "status": "active",
-            "statement": statement, "reason": "Because.", "source": null, "who": "ada", "agent": null, "norms": [norm],
-            "device": "11".repeat(32), "at": 0, "key": null, "rev": 1,
-        });
-        serde_json::from_value(value).unwrap()
-    }
-
-    fn change(path: &str, line: &str) -> Vec<ChangedFile> {
-        git_diff::read(&format!("--- a/{path}\n+++ b/{path}\n@@ -0,0 +7 @@\n+{line}\n")).unwrap()
-    }
-
-    fn never(subject: &str) -> serde_json::Value {
-        json!({"modality": "must_not", "subject": subject, "object": "used", "words": [subject, "Never"]})
-    }
-
-    #[rstest::rstest]
-    #[case("package.json", r#"    "lodash": "^4.17.0","#, true)]
-    #[case("Cargo.toml", "lodash = \"1\"", true)]
-    #[case("requirements-dev.txt", "lodash==1.2", true)]
-    #[case("package.json", r#"    "lodash-es": "^4","#, false)]
-    #[case("Cargo.toml", "# lodash is gone", false)]
-    #[case("src/a.js", "import lodash from 'lodash'", false)]
-    fn a_package_that_must_not_be_used(#[case] path: &str, #[case] line: &str, #[case] broken: bool) {
-        let found = violations(&claim("Never use lodash.", never("lodash")), &change(path, line));
-        assert_eq!(!found.is_empty(), broken, "{found:?}");
-        assert!(found.iter().all(|violation| violation.line == Some(7) && violation.why.contains("lodash")));
-    }
-
-    #[rstest::rstest]
-    #[case("src/a.rs", "x.unwrap();", true)]
-    #[case("src/a.rs", "x.unwrap_or(1);", false)]
-    #[case("tests/it/a.rs", "x.unwrap();", false)]
-    #[case("README.md", "never `unwrap`", false)]
-    fn a_word_that_must_not_be_written(#[case] path: &str, #[case] line: &str, #[case] broken: bool) {
-        let norm = json!({"modality": "must_not", "subject": "test", "attribute": "unwrap", "object": "used"});
-        let found = violations(&claim("Do not use `unwrap` outside tests.", norm), &change(path, line));
-        assert_eq!(!found.is_empty(), broken, "{found:?}");
-    }
-
-    #[rstest::rstest]
-    #[case("Never edit files under vendor/.", "vendor/a/b.c", true)]
-    #[case("Never edit files under vendor/.", "src/vendor.rs", false)]
-    #[case("Do not commit `*.sql` files.", "db/dump.sql", true)]
-    #[case("Do not commit `*.sql` files.", "db/dump.sql.rs", false)]
-    #[case("Never change `docs/adr/*`.", "docs/adr/1.md", true)]
-    #[case("Never change `docs/adr/*`.", "docs/a.md", false)]
-    fn a_file_that_must_not_be_touched(#[case] statement: &str, #[case] path: &str, #[case] broken: bool) {
-        let norm = json!({"modality": "must_not", "subject": "file", "attribute": "x"});
-        let found = violations(&claim(statement, norm), &change(path, "x"));
-        assert_eq!(!found.is_empty(), broken, "{found:?}");
-        assert!(found.iter().all(|violation| violation.line.is_none()));
-    }
-
-    #[rstest::rstest]
-    #[case("must", "8080", "api.yaml", "port: 9090", true)]
-    #[case("must", "8080", "compose.yaml", "API_PORT=9090", false)]
-    #[case("must", "8080", "compose.yaml", "api: --port 9090", true)]
-    #[case("must", "8080", "api.yaml", "port: 8080", false)]
-    #[case("must", "8080", "web.yaml", "port: 9090", false)]
-    #[case("must_not", "22", "web.yaml", "port: 22", true)]
-    #[case("must_not", "22", "web.yaml", "port: 2222", false)]
-    fn a_port_that_is_another(
-        #[case] modality: &str,
-        #[case] port: &str,
-        #[case] path: &str,
-        #[case] line: &str,
-        #[case] broken: bool,
-    ) {
-        let norm = json!({"modality": modality, "subject": "api", "attribute": "listen port", "value": port, "words": ["API"]});
-        let found = violations(&claim("The API listens on this port.", norm), &change(path, line));
-        assert_eq!(!found.is_empty(), broken, "{found:?}");
-    }
-
-    #[test]
-    fn a_constraint_with_an_exception_names_it() {
-        let mut claim = claim("Never use lodash.", never("lodash"));
-        let beside = |relation: &str| {
-            let value = json!({
-                "relation": relation, "claim": "cd".repeat(32), "statement": "The kiosk uses lodash.", "reason": "Old.",
-                "who": "ada", "at": 0,
-            });
-            serde_json::from_value(value).unwrap()
-        };
-        claim.beside = vec![beside("compatible"), beside("exception")];
-        let found = violations(&claim, &change("package.json", "\"lodash\": \"4\""));
-        assert_eq!((found.len(), found[0].exceptions.len()), (1, 1), "{found:?}");
-        assert_eq!(found[0].exceptions[0].relation, BesideRelation::Exception);
-    }
-
-    #[rstest::rstest]
-    #[case(json!({}), true)]
-    #[case(json!({"valid_from": "2026-03-01"}), true)]
-    #[case(json!({"valid_from": "2025-01-01", "valid_until": "2027-01-01"}), true)]
-    #[case(json!({"valid_from": "2026-03-02"}), false)]
-    #[case(json!({"env": "prod"}), false)]
-    #[case(json!({"team": "core"}), false)]
-    #[case(json!({"tenant": "acme", "valid_from": "2025-01-01"}), false)]
-    fn a_constraint_is_checked_once_it_holds_for_the_whole_repository(
-        #[case] qualifiers: serde_json::Value,
-        #[case] checkable: bool,
-    ) {
-        let mut only = claim("Never use lodash.", never("lodash"));
-        only.qualifiers = serde_json::from_value(qualifiers).unwrap();
-        assert_eq!(is_checkable(&only, "2026-03-01"), checkable);
-        only.flags.expired = true;
-        assert!(!is_checkable(&only, "2026-03-01"));
-    }
-
-    #[test]
-    fn of_one_constraint_only_the_first_violations_are_reported() {
-        let many: String = (0..50).map(|_| "+lodash = 1\n").collect();
-        let files = git_diff::read(&format!("--- a/Cargo.toml\n+++ b/Cargo.toml\n@@ -0,0 +1,50 @@\n{many}")).unwrap();
-        assert_eq!(violations(&claim("Never use lodash.", never("lodash")), &files).len(), MAX_VIOLATIONS);
-    }
-}
+mod tests;

@@ -1,7 +1,11 @@
 //! `ergo commit-check`: reports open conflicts and violated constraints, before a commit and in CI.
 
+mod acts;
 mod constraints;
 mod git_diff;
+mod places;
+mod prohibition;
+mod words;
 
 use std::{
     io::{ErrorKind, Read},
@@ -19,7 +23,7 @@ use crate::{
     domain::{Level, Scope, ago::day, text::escape},
     files,
 };
-use constraints::ConstraintViolation;
+use constraints::{ConstraintCheck, ConstraintViolation, NotChecked};
 
 /// The maximum size of a diff, in bytes: a larger one was not written by hand.
 const MAX_DIFF: u64 = 32 * 1024 * 1024;
@@ -37,7 +41,9 @@ In CI:
   ergo commit-check --base origin/main
 
 It finds: a forbidden package in a manifest; a forbidden word in `backquotes` in a line of code; a change to
-a protected path; a wrong port. What violates a constraint that has an exception is reported as allowed.
+a protected path; a wrong port. If a constraint names places (“outside tests”, “in src/daemon/”), it is checked
+only there. What violates a constraint that has an exception is reported as allowed. Constraints that cannot be
+checked are counted; --json names them.
 The exit code is 1 if something was found, or 0 with --warn-only.")]
 pub(crate) struct Args {
     /// Check the changes since this commit instead of the staged ones.
@@ -62,6 +68,19 @@ struct CheckResult {
     broken: Vec<ConstraintViolation>,
     /// Violations that an exception to the constraint allows.
     allowed: Vec<ConstraintViolation>,
+    /// The number of constraints that were compared with the diff.
+    checked: usize,
+    /// The other constraints.
+    not_checked: Vec<SkippedConstraint>,
+}
+
+/// A constraint that was not compared with the diff.
+#[derive(Debug, Serialize)]
+struct SkippedConstraint {
+    /// The constraint's short id.
+    claim: String,
+    statement: String,
+    why: NotChecked,
 }
 
 /// Runs the verb.
@@ -78,25 +97,35 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         CliError::usage(format_args!("the diff is truncated: line {line} should continue a hunk"))
             .hint("nothing was checked: create the diff again with `git diff`")
     })?;
-    let stored = constraints.len();
     let today = day(Context::now());
-    constraints.retain(|claim| constraints::is_checkable(claim, &today));
-    let (broken, allowed): (Vec<_>, Vec<_>) = constraints
-        .iter()
-        .flat_map(|claim| constraints::violations(claim, &files))
-        .partition(|violation| violation.exceptions.is_empty());
-    let found = CheckResult { conflicts, broken, allowed };
+    let mut found =
+        CheckResult { conflicts, broken: Vec::new(), allowed: Vec::new(), checked: 0, not_checked: Vec::new() };
+    for claim in &constraints {
+        match ConstraintCheck::of(claim, &files, &today) {
+            Ok(check) => {
+                found.checked += 1;
+                let violations = check.violations(&files).into_iter();
+                let (broken, allowed): (Vec<_>, Vec<_>) = violations.partition(|one| one.exceptions.is_empty());
+                found.broken.extend(broken);
+                found.allowed.extend(allowed);
+            }
+            Err(why) => {
+                let (claim, statement) = (claim.id.short(), claim.statement.clone());
+                found.not_checked.push(SkippedConstraint { claim, statement, why });
+            }
+        }
+    }
     let clean = found.conflicts.is_empty() && found.broken.is_empty();
     if cx.ui.json {
         cx.ui.value(&found);
     } else {
-        show(&found, &scope, (constraints.len(), stored), cx);
+        show(&found, &scope, args.no_conflicts, cx);
     }
     Ok(if clean || args.warn_only { Exit::Ok } else { Exit::Refused })
 }
 
-/// Prints the result. `checked` of the `stored` constraints were compared with the diff.
-fn show(found: &CheckResult, scope: &Scope, (checked, stored): (usize, usize), cx: &mut Context) {
+/// Prints the result.
+fn show(found: &CheckResult, scope: &Scope, no_conflicts: bool, cx: &mut Context) {
     let allowed: &[ConstraintViolation] = if cx.ui.quiet { &[] } else { &found.allowed };
     for violation in found.broken.iter().chain(allowed) {
         show_violation(violation, cx);
@@ -112,14 +141,22 @@ fn show(found: &CheckResult, scope: &Scope, (checked, stored): (usize, usize), c
     if !found.broken.is_empty() {
         cx.ui.line("Change the code, or replace the constraint: `ergo supersede ID '…' --reason '…'`. `git commit --no-verify` skips all hooks.");
     } else if found.conflicts.is_empty() && !cx.ui.quiet {
-        let many = count(checked, "constraint", "constraints");
-        let skipped = match stored - checked {
+        let many = count(found.checked, "constraint", "constraints");
+        let skipped = |why: NotChecked| found.not_checked.iter().filter(|one| one.why == why).count();
+        let limited = match skipped(NotChecked::Limited) {
             0 => String::new(),
-            skipped => format!(", {skipped} not: limited to an environment, team, tenant or period"),
+            1 => "; 1 skipped, which is limited to an environment, team, tenant or period".to_owned(),
+            many => format!("; {many} skipped, which are limited to an environment, team, tenant or period"),
+        };
+        let not_comparable = match skipped(NotChecked::NotComparable) {
+            0 => String::new(),
+            many => format!("; {many} cannot be checked in a diff"),
         };
         let scope = escape(&scope.to_string());
-        cx.ui.line(text!("Passed: no open conflicts in {}; {} checked{}.", scope, many, skipped));
-        if stored == 0 {
+        let conflicts = if no_conflicts { "open conflicts ignored" } else { "no open conflicts" };
+        let checked = text!("{} checked{}{}", many, limited, not_comparable);
+        cx.ui.line(text!("Passed: {} in {}; {}.", conflicts, scope, checked));
+        if found.checked == 0 && found.not_checked.is_empty() {
             cx.ui.note("no constraint is stored here; in CI, import the claims first: `ergo import jsonl FILE --yes`");
         }
     }

@@ -60,12 +60,28 @@ fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_reported() {
     limited("Never use underscore.", ["--from", "2024-05-01"]);
     limited("Never use jquery.", ["--env", "staging"]);
     let clean = home.run(["commit-check"]).ok().stdout;
-    assert!(clean.contains("4 constraints checked, 1 not: limited to an environment"), "{clean}");
+    assert!(clean.contains("4 constraints checked; 1 skipped, which is limited to an environment"), "{clean}");
     fs::write(home.work().join("package.json"), "{\"dependencies\": {\n\"underscore\": \"1\"\n}}\n").unwrap();
     git(&home.work(), &["add", "package.json"]);
     let output = home.run(["commit-check"]);
     assert!(output.code == Some(1) && output.stdout.contains("forbidden package underscore"), "{output:?}");
     git(&home.work(), &["commit", "-qm", "y"]);
+
+    // A name with a hyphen is found, and what cannot be checked is not counted as checked.
+    remember("Never use left-pad.", "constraint").ok();
+    remember("Do not guess what a user wants.", "constraint").ok();
+    let clean = home.run(["commit-check"]).ok().stdout;
+    assert!(clean.contains("5 constraints checked; 1 skipped") && clean.contains("1 cannot be checked"), "{clean}");
+    let ignored = home.run(["commit-check", "--no-conflicts", "--json"]).ok().json();
+    let not_checked = ignored["not_checked"].as_array().unwrap();
+    let unchecked = |why: &str| not_checked.iter().find(|one| one["why"] == why).unwrap()["statement"].clone();
+    assert_eq!(unchecked("not_comparable"), "Do not guess what a user wants.");
+    assert_eq!(unchecked("limited"), "Never use jquery.");
+    fs::write(home.work().join("package.json"), "{\"dependencies\": {\n\"left-pad\": \"1\"\n}}\n").unwrap();
+    git(&home.work(), &["add", "package.json"]);
+    let output = home.run(["commit-check"]);
+    assert!(output.code == Some(1) && output.stdout.contains("forbidden package left-pad"), "{output:?}");
+    git(&home.work(), &["commit", "-qm", "z"]);
     remember("Use PostgreSQL for billing.", "decision").ok();
     assert_eq!(remember("Do not use PostgreSQL for billing.", "decision").code, Some(1));
     let output = home.run(["commit-check"]);

@@ -1,0 +1,63 @@
+//! Acts that a constraint can forbid, and what each says about a diff.
+
+/// What an act that is forbidden says about a diff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Act {
+    /// Whether its object must not be in an added line, if it is code.
+    pub(super) code: bool,
+    /// Whether its object can be a package.
+    pub(super) package: bool,
+    /// Whether its object can be a file.
+    pub(super) path: bool,
+}
+
+/// Acts of code: what is called, used or written.
+pub(super) const WRITES: Act = Act { code: true, package: false, path: false };
+/// Acts that make something a dependency.
+pub(super) const USES: Act = Act { package: true, ..WRITES };
+/// Acts that bring something into the repository.
+pub(super) const ADDS: Act = Act { path: true, ..WRITES };
+/// Acts that change files.
+pub(super) const EDITS: Act = Act { code: false, package: false, path: true };
+/// The act of “`x` is forbidden”.
+pub(super) const UNNAMED: Act = USES;
+
+const ACTS: [(Act, &[&str]); 4] = [
+    (USES, &["adopt", "depend", "import", "include", "install", "introduce", "require", "rely", "ship", "use"]),
+    (
+        WRITES,
+        &["accept", "allow", "call", "contain", "enable", "have", "invoke", "keep", "leave", "permit", "reference"],
+    ),
+    (ADDS, &["commit", "create", "push", "put", "write"]),
+    (EDITS, &["alter", "change", "delete", "edit", "modify", "move", "overwrite", "remove", "rename", "touch"]),
+];
+
+/// Returns the act that a verb or its form in “-ing” names.
+pub(super) fn act_of(word: &str) -> Option<Act> {
+    let named = |stem: &str| ACTS.iter().find(|(_, verbs)| verbs.contains(&stem)).map(|(act, _)| *act);
+    let forms = |verb: &str| match verb {
+        "pull" | "bring" | "add" => Some(Act { package: true, ..ADDS }),
+        verb => named(verb),
+    };
+    forms(word).or_else(|| {
+        let stem = word.strip_suffix("ing")?;
+        let undoubled = stem.get(..stem.len().checked_sub(1)?);
+        forms(stem).or_else(|| forms(&format!("{stem}e"))).or_else(|| undoubled.and_then(forms))
+    })
+}
+
+/// Returns the act of a participle: “used”, “modified”, “written”.
+pub(super) fn done_act(word: &str) -> Option<Act> {
+    match word {
+        "written" => return act_of("write"),
+        "put" => return act_of("put"),
+        _ => {}
+    }
+    let stem = word.strip_suffix("ed")?;
+    let ending_in_y = stem.strip_suffix('i').map(|stem| format!("{stem}y"));
+    let undoubled = stem.get(..stem.len().checked_sub(1)?);
+    act_of(stem)
+        .or_else(|| act_of(&format!("{stem}e")))
+        .or_else(|| act_of(&ending_in_y?))
+        .or_else(|| act_of(undoubled?))
+}
