@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Also have a language model read all claims of the project by date.
     #[arg(long)]
     deep: bool,
-    /// Have the pairs about which the guard is unsure judged without asking first, and with --deep the claims read, even if [judge] in config.toml sends them to an endpoint or a command.
+    /// Judge the pairs about which the guard is unsure without asking first, even if [judge] in config.toml sends them to an endpoint or a command. With --deep, this also holds for reading the claims.
     #[arg(long, conflicts_with = "dry_run")]
     judge: bool,
 }

@@ -135,12 +135,16 @@ fn judges(paths: &Paths) -> Vec<Finding> {
     let Ok(Config { judge, .. }) = Config::load(paths) else { return Vec::new() };
     let mut out = Vec::new();
     if let Some(address) = &judge.endpoint {
-        let message = format!("claims and questions are sent to {}, as [judge] in config.toml says", escape(address));
+        let message =
+            format!("claims and questions are sent to {}, because [judge] in config.toml names it", escape(address));
         out.push(note("judge", message));
     }
     if !judge.command.is_empty() {
         let command = escape(&judge.command.join(" "));
-        out.push(note("judge", format!("claims are given to the command `{command}`, as [judge] in config.toml says")));
+        out.push(note(
+            "judge",
+            format!("claims are given to the command `{command}`, because [judge] in config.toml names it"),
+        ));
     }
     out
 }

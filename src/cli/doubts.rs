@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The reason on record if the write has none.
-const DEFAULT_REASON: &str = "decided at the terminal by who wrote it";
+const DEFAULT_REASON: &str = "decided at the terminal by its writer";
 
 /// The keys, each with its verdict.
 const KEYS: [(char, PairVerdict); 4] = [

@@ -71,7 +71,7 @@ enum NotesCommand {
     },
     /// List insights: rules found in one or more projects, highest rank first.
     Insights {
-        /// Only what may be promoted to the organisation.
+        /// Only insights that can be promoted to the organisation.
         #[arg(long)]
         candidates: bool,
         /// Only with this status: active, decaying, pruned or all.
@@ -313,9 +313,9 @@ async fn check(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError
             cx.ui.note(text!("{}", sanitize_line(problem)));
         }
         let found = match answer.conflicts.len() {
-            0 => "none conflicts".to_owned(),
-            1 => "1 conflicts".to_owned(),
-            several => format!("{several} conflict"),
+            0 => "no rule conflicts".to_owned(),
+            1 => "1 rule conflicts".to_owned(),
+            several => format!("{several} rules conflict"),
         };
         cx.ui.line(text!(
             "{}, {}: {} with the stored claims.",
@@ -351,7 +351,8 @@ async fn insights(cx: &mut Context, query: InsightsQuery) -> Result<Exit, CliErr
         }
     }
     let (one, many) = if principles { ("principle", "principles") } else { ("insight", "insights") };
-    let more = if answer.total > answer.items.len() { ", the first of them shown" } else { "" };
+    let shown = answer.items.len();
+    let more = if answer.total > shown { format!("; the first {shown} are shown") } else { String::new() };
     cx.ui.note(text!("{} in {}{}.", count(answer.total, one, many), escape(&scope.org_id), more));
     Ok(Exit::Ok)
 }

@@ -31,7 +31,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         let name = cx.ui.paint(Style::Strong, escape(&view.scope.to_string()));
         cx.ui.line(name);
         if !view.scope.level().is_project() {
-            cx.ui.line(text!("  organisation: holds in each project of {}", escape(&view.scope.org_id)));
+            cx.ui.line(text!(
+                "  organisation's level: its claims hold in each project of {}",
+                escape(&view.scope.org_id)
+            ));
         }
         let mut parts = vec![text!("{}", count(view.active, "claim", "claims"))];
         if view.total > view.active {

@@ -17,10 +17,10 @@ Examples:
   ergo setup --remove               remove it from your own files again
   ergo setup --remove --project     remove it from the files of this repository")]
 pub(crate) struct Args {
-    /// Only these: claude-code, codex, cursor, gemini, opencode, vscode.
+    /// Only these agents: claude-code, codex, cursor, gemini, opencode, vscode.
     #[arg(value_name = "AGENT", hide_possible_values = true)]
     agents: Vec<CodingAgent>,
-    /// All of them, installed or not.
+    /// All supported agents, installed or not.
     #[arg(long, conflicts_with = "agents")]
     all: bool,
     /// Configure the agents for all your projects (default); --project: for this repository, in files that the team shares.

@@ -13,7 +13,7 @@ use crate::{
 /// Show the daemon, the store and this project. Does not start the daemon.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Show the size of each kind of data, which reads the whole file of the store
+    /// Show the size of each kind of data, which reads the whole file of the store.
     #[arg(long)]
     sizes: bool,
 }

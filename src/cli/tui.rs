@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// The colour theme: auto, dark, light or mono.
     #[arg(long, value_name = "THEME", value_parser = theme)]
     theme: Option<ThemeBase>,
-    /// Leave the mouse to the terminal.
+    /// Do not use the mouse; the terminal keeps it for selecting text.
     #[arg(long)]
     no_mouse: bool,
     /// Draw lines and marks in ASCII.

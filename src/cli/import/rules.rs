@@ -25,7 +25,7 @@ pub(super) struct Args {
     /// The files.
     #[arg(value_name = "FILE", required_unless_present = "history")]
     pub(super) files: Vec<PathBuf>,
-    /// Import the git history of this file: each commit that changed it, oldest first, with its date, and its message as the reason. Renames are not followed. Import the history first: later imports without --history go on from it.
+    /// Import the git history of this file: each commit that changed it, oldest first, with its date, and its message as the reason. Renames are not followed. Import the history first: later imports without --history continue from it.
     #[arg(long, value_name = "FILE", conflicts_with = "files")]
     pub(super) history: Option<PathBuf>,
     #[command(flatten)]

@@ -78,7 +78,7 @@ enum RoleArg {
     Embedder,
     /// Classifies whether two claims contradict each other.
     Nli,
-    /// The language model, which reads statements more closely.
+    /// The language model, which parses statements beside the guard's rules.
     #[value(alias = "normaliser", alias = "normalizer")]
     Llm,
 }
