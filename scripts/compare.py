@@ -3,8 +3,8 @@
     python3 scripts/compare.py ergo=target/release/ergo memory=FOLDER basic-memory=FOLDER
 
 `memory` is a folder where `npm install @modelcontextprotocol/server-memory` was run, `basic-memory` a virtual environment with
-`pip install basic-memory`. Each server gets an empty home, and the same statements in the same order, one at a time. `--claims` is the
-number of statements written for the times (default 200). docs/comparison.md shows the result.
+`pip install basic-memory`. Each server gets an empty home, no `ERGO_*` variable of the caller's, and the same statements in the same order,
+one at a time. `--claims` is the number of statements written for the times (default 200). docs/comparison.md shows the result.
 """
 
 import argparse
@@ -63,15 +63,28 @@ def statements(number):
         yield f"The {subject} service of group {at} documents its {word} in chapter {at % 97}."
 
 
+def environment(own):
+    """The caller's variables without `ERGO_*`, which may name another daemon, and a server's own ones."""
+    return {**{name: value for name, value in os.environ.items() if not name.startswith("ERGO_")}, **own}
+
+
 class Server:
-    """A memory server behind MCP over stdin and stdout."""
+    """A memory server behind MCP over stdin and stdout. As a context, it ends with the block, also after an error."""
 
     def __init__(self, command, env):
         self.started = time.perf_counter()
         self.process = subprocess.Popen(
-            command, env={**os.environ, **env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command, env=environment(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         self.next = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def open(self):
         client = {"name": "compare", "version": "1"}
         self.call("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
         self.start = time.perf_counter() - self.started
@@ -100,7 +113,10 @@ class Server:
         return "\n".join(part.get("text", "") for part in result["content"])
 
     def close(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # it ended before
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
@@ -139,7 +155,7 @@ class Ergo(Server):
 
     def close(self):
         super().close()
-        subprocess.run([self.program, "daemon", "stop"], env={**os.environ, **self.env}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([self.program, "daemon", "stop"], env=environment(self.env), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 class Memory(Server):
@@ -215,21 +231,21 @@ def timed(function, *arguments):
 
 def measure(kind, where, claims):
     with tempfile.TemporaryDirectory() as home:
-        server = KINDS[kind](where, home)
-        size = len(json.dumps(server.call("tools/list")["tools"]))
-        writes = [timed(server.write, text, "Agreed by the team.")[0] for text in statements(claims)]
-        for old, reason, _, _ in PAIRS:
-            server.write(old, reason)
-        asked = [(timed(server.ask, question), old, reason) for old, reason, _, question in PAIRS]
-        found = sum(old in answer for (_, answer), old, _ in asked)
-        reasons = sum(old in answer and reason in answer for (_, answer), old, reason in asked)
-        said = [server.says(server.write(new, "It is simpler.")) for _, _, new, _ in PAIRS]
-        alarms = []
-        for first, second in HARMLESS:
-            server.write(first, "Agreed by the team.")
-            alarms.append(server.says(server.write(second, "Agreed by the team.")))
-        start = server.start
-        server.close()
+        with KINDS[kind](where, home) as server:
+            server.open()
+            size = len(json.dumps(server.call("tools/list")["tools"]))
+            writes = [timed(server.write, text, "Agreed by the team.")[0] for text in statements(claims)]
+            for old, reason, _, _ in PAIRS:
+                server.write(old, reason)
+            asked = [(timed(server.ask, question), old, reason) for old, reason, _, question in PAIRS]
+            found = sum(old in answer for (_, answer), old, _ in asked)
+            reasons = sum(old in answer and reason in answer for (_, answer), old, reason in asked)
+            said = [server.says(server.write(new, "It is simpler.")) for _, _, new, _ in PAIRS]
+            alarms = []
+            for first, second in HARMLESS:
+                server.write(first, "Agreed by the team.")
+                alarms.append(server.says(server.write(second, "Agreed by the team.")))
+            start = server.start
     count = lambda answers: ", ".join(f"{answers.count(word)} {word}" for word in ("refused", "asked", "warned", "error") if word in answers) or "0"
     rows = [
         ("start of the server, ms", f"{start * 1000:.0f}"),
