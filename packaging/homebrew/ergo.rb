@@ -1,4 +1,4 @@
-# For a tap. `URL` and `SHA256` are those of the release's source archive.
+# A template for a tap: fill in `HOMEPAGE`, and `URL` and `SHA256` from the release's source archive.
 class Ergo < Formula
   desc "Memory for coding agents that keeps the reasons"
   homepage "HOMEPAGE"

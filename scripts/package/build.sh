@@ -92,7 +92,10 @@ licences() {
   "$(tool cargo-about)" generate --locked --offline --fail --manifest-path Cargo.toml --config packaging/about.toml packaging/about.hbs
   cargo metadata --locked --format-version 1 --filter-platform "$(rustc -vV | sed -n 's/^host: //p')" |
     sed 's/"manifest_path":/\n&/g' | sed -n 's|^"manifest_path":"\([^"]*\)/Cargo.toml".*|\1|p' | sort | while read -r folder; do
-    for file in "$folder"/{llama.cpp,zstd,sqlite3,ggml}/{LICENSE,COPYING}; do
+    for code in "$folder"/{llama.cpp,zstd,sqlite3,ggml}; do
+      # Beside a LICENSE, COPYING is the other licence of a choice: zstd's is the GPL.
+      file=$code/LICENSE
+      [ -f "$file" ] || file=$code/COPYING
       [ -f "$file" ] || continue
       printf '\n%s\n%s\n\n' "$(printf '=%.0s' {1..80})" "${file#"$(dirname "$folder")/"}"
       cat "$file"
@@ -120,6 +123,14 @@ pack_deb_and_rpm() {
   SOURCE_DATE_EPOCH=$epoch "$(tool cargo-generate-rpm)" generate-rpm --source-date "$epoch" --output "$out/" --target-dir target
 }
 
+# The sums of what there is: only Linux has a .deb and a .rpm.
+checksums() {
+  (cd "$out" && shopt -s nullglob && sha256sum -- *.deb *.rpm *.tar.gz >SHA256SUMS)
+}
+
+# The tests source this file and call single functions.
+[ "${BASH_SOURCE[0]}" = "$0" ] || return 0
+
 case $mode in
   root) build_in_root ;;
   here)
@@ -131,6 +142,6 @@ stage_files
 rm -f "$out"/*.deb "$out"/*.rpm "$out"/*.tar.gz "$out/SHA256SUMS"
 pack_tar
 [ "$system" != linux ] || pack_deb_and_rpm
-(cd "$out" && sha256sum -- *.deb *.rpm *.tar.gz 2>/dev/null >SHA256SUMS)
+checksums
 cat "$out/SHA256SUMS"
 say "done: $out"

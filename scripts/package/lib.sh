@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What the scripts of this folder share.
 
-# The tools that package, each at one version; they are built once, into target/package/tools.
+# The tools that package, each at one version; they are built once, each into target/package/tools/NAME@VERSION.
 TOOLS="cargo-deb@3.8.0 cargo-generate-rpm@0.21.1 cargo-about@0.9.3 cargo-cyclonedx@0.5.9"
 
 say() { printf 'package: %s\n' "$*" >&2; }
@@ -11,6 +11,7 @@ die() { say "$*"; exit 1; }
 tool() {
   local name=$1 wanted folder=${ERGO_PACKAGE_TOOLS:-$PWD/target/package/tools} features=()
   for wanted in $TOOLS; do [ "${wanted%@*}" = "$name" ] && break; done
+  folder=$folder/$wanted
   if [ ! -x "$folder/bin/$name" ]; then
     say "building $wanted"
     [ "$name" != cargo-about ] || features=(--features cli)

@@ -7,13 +7,14 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source scripts/package/lib.sh
 
-package=$(realpath "${1:-$(echo "${ERGO_PACKAGES:-target/package}"/*.deb)}")
+package=${1:-$(echo "${ERGO_PACKAGES:-target/package}"/*.deb)}
 [ -f "$package" ] || die "no package at $package: run make package first"
+[ -z "${2:-}" ] || [ -f "$2" ] || die "no older package at $2"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 older=${2:-$work/older.deb}
-if [ ! -f "$older" ]; then
+if [ -z "${2:-}" ]; then
   dpkg-deb -R "$package" "$work/older"
   sed -i 's/^Version: .*/Version: 0.0.1~test/' "$work/older/DEBIAN/control"
   dpkg-deb --root-owner-group -Zgzip -z1 -b "$work/older" "$older" >/dev/null
@@ -85,7 +86,7 @@ as_ada "ergo daemon stop" >/dev/null
 printf 'install %s s, demonstration %s s, upgrade %s s; %s claims kept\n' "$install" "$demo" "$upgrade" "$after"
 INSIDE
 
-for suite in ${ERGO_TEST_SUITES:-bookworm bullseye}; do
+for suite in ${ERGO_TEST_SUITES:-trixie bookworm bullseye}; do
   root=$(debian_root bare "$suite" "")
   rm -rf "$work/root"
   cp -a "$root" "$work/root"
