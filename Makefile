@@ -1,7 +1,7 @@
 # ergo's everyday commands; `make` alone lists them. Everything goes through cargo: nothing here is needed to build.
 .DEFAULT_GOAL := help
-# Rust as rustup installs it is found even where the shell was not restarted since.
-export PATH := $(PATH):$(HOME)/.cargo/bin
+# Rust as rustup installs it is found even if the shell was not restarted since, and before the system's own, which is often too old.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
 # `ergo --version` names the commit that it was built from; builds for development do not, so that a commit compiles nothing anew.
 COMMIT = $$(git rev-parse --short=10 HEAD 2>/dev/null)
 

@@ -113,13 +113,14 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
 check_rust() {
-  local wanted found
+  local wanted found advice="Run: rustup update stable"
   wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
   command -v cargo >/dev/null && command -v rustc >/dev/null ||
     die "Rust is not installed. Get version $wanted or newer from https://rustup.rs, open a new shell, and run this again."
   found=$(rustc --version | awk '{print $2}')
-  at_least "$wanted" "${found%%-*}" ||
-    die "Rust $found is too old: ergo needs $wanted or newer. Run: rustup update stable"
+  # The Rust of a distribution cannot be updated so.
+  command -v rustup >/dev/null || advice="Install Rust from https://rustup.rs, open a new shell, and run this again."
+  at_least "$wanted" "${found%%-*}" || die "Rust $found is too old: ergo needs $wanted or newer. $advice"
 }
 
 install_missing() {

@@ -4,7 +4,7 @@
 # said and skipped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-export PATH="$PATH:${HOME:-/root}/.cargo/bin"
+export PATH="${HOME:-/root}/.cargo/bin:$PATH"
 
 cargo build --locked
 program=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/debug/ergo
