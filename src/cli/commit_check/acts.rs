@@ -2,7 +2,7 @@
 
 /// What an act that is forbidden says about a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Act {
+pub(super) struct ForbiddenAct {
     /// Whether its object must not be in an added line, if it is code.
     pub(super) code: bool,
     /// Whether its object can be a package.
@@ -12,17 +12,17 @@ pub(super) struct Act {
 }
 
 /// Acts of code: what is called, used or written.
-pub(super) const WRITES: Act = Act { code: true, package: false, path: false };
+pub(super) const WRITES: ForbiddenAct = ForbiddenAct { code: true, package: false, path: false };
 /// Acts that make something a dependency.
-pub(super) const USES: Act = Act { package: true, ..WRITES };
+pub(super) const USES: ForbiddenAct = ForbiddenAct { package: true, ..WRITES };
 /// Acts that bring something into the repository.
-pub(super) const ADDS: Act = Act { path: true, ..WRITES };
+pub(super) const ADDS: ForbiddenAct = ForbiddenAct { path: true, ..WRITES };
 /// Acts that change files.
-pub(super) const EDITS: Act = Act { code: false, package: false, path: true };
+pub(super) const EDITS: ForbiddenAct = ForbiddenAct { code: false, package: false, path: true };
 /// The act of “`x` is forbidden”.
-pub(super) const UNNAMED: Act = USES;
+pub(super) const UNNAMED: ForbiddenAct = USES;
 
-const ACTS: [(Act, &[&str]); 4] = [
+const ACTS: [(ForbiddenAct, &[&str]); 4] = [
     (USES, &["adopt", "depend", "import", "include", "install", "introduce", "require", "rely", "ship", "use"]),
     (
         WRITES,
@@ -33,10 +33,10 @@ const ACTS: [(Act, &[&str]); 4] = [
 ];
 
 /// Returns the act that a verb or its form in “-ing” names.
-pub(super) fn act_of(word: &str) -> Option<Act> {
+pub(super) fn act_of(word: &str) -> Option<ForbiddenAct> {
     let named = |stem: &str| ACTS.iter().find(|(_, verbs)| verbs.contains(&stem)).map(|(act, _)| *act);
     let forms = |verb: &str| match verb {
-        "pull" | "bring" | "add" => Some(Act { package: true, ..ADDS }),
+        "pull" | "bring" | "add" => Some(ForbiddenAct { package: true, ..ADDS }),
         verb => named(verb),
     };
     forms(word).or_else(|| {
@@ -47,7 +47,7 @@ pub(super) fn act_of(word: &str) -> Option<Act> {
 }
 
 /// Returns the act of a participle: “used”, “modified”, “written”.
-pub(super) fn done_act(word: &str) -> Option<Act> {
+pub(super) fn done_act(word: &str) -> Option<ForbiddenAct> {
     match word {
         "written" => return act_of("write"),
         "put" => return act_of("put"),

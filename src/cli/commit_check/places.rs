@@ -1,6 +1,6 @@
 //! The places that a statement names.
 
-use super::words::{CONDITIONS, Mark, PLACE_PREPOSITIONS, Word};
+use super::words::{CONDITIONS, PLACE_PREPOSITIONS, Punctuation, StatementWord};
 
 /// A place that a statement names: a path, or a word that is a part of paths (“tests”).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn of(word: &Word<'a>) -> Self {
+    fn of(word: &StatementWord<'a>) -> Self {
         let usual = ["bench", "doc", "example", "fixture", "lib", "migration", "script", "spec", "src", "test"];
         let is_sure = word.is_code() || is_path(word.text) || usual.iter().any(|name| is_same_name(name, &word.lower));
         Self { name: word.text, is_sure }
@@ -96,17 +96,17 @@ const LIMITS: [&str; 14] = [
     "at", "between", "by", "except", "from", "into", "of", "per", "than", "that", "through", "via", "whose", "without",
 ];
 
-pub(super) fn is_limit(word: &Word<'_>) -> bool {
+pub(super) fn is_limit(word: &StatementWord<'_>) -> bool {
     word.is_one_of(&LIMITS) || word.is_one_of(&CONDITIONS) || word.is_one_of(&PLACE_PREPOSITIONS)
 }
 
 /// Returns the places that words name; none for “in any file”. `None` if they are no list of single names.
-pub(super) fn places<'a>(words: &[Word<'a>], fillers: &[&str]) -> Option<Vec<Place<'a>>> {
-    let is_condition = |word: &Word<'_>| is_limit(word) && !word.is_one_of(&PLACE_PREPOSITIONS);
+pub(super) fn places<'a>(words: &[StatementWord<'a>], fillers: &[&str]) -> Option<Vec<Place<'a>>> {
+    let is_condition = |word: &StatementWord<'_>| is_limit(word) && !word.is_one_of(&PLACE_PREPOSITIONS);
     if words.iter().any(is_condition) {
         return None;
     }
-    let items = words.split_inclusive(|word| word.mark == Mark::Comma || word.is_one_of(&JOINERS));
+    let items = words.split_inclusive(|word| word.mark == Punctuation::Comma || word.is_one_of(&JOINERS));
     let items = items.map(|item| {
         let mut names = item.iter().filter(|word| {
             let skipped = word.is_one_of(&JOINERS) || word.is_one_of(&PLACE_PREPOSITIONS);
@@ -119,7 +119,7 @@ pub(super) fn places<'a>(words: &[Word<'a>], fillers: &[&str]) -> Option<Vec<Pla
 }
 
 /// Returns the places of an exemption; of “integration tests”, the tests. `None` if it is a condition.
-pub(super) fn exempt_places<'a>(words: &[Word<'a>], length: usize) -> Option<Vec<Place<'a>>> {
+pub(super) fn exempt_places<'a>(words: &[StatementWord<'a>], length: usize) -> Option<Vec<Place<'a>>> {
     let (marker, rest) = words.split_at_checked(length)?;
     let prepositions = ["at", "for", "from", "of"];
     let preposition = rest.first().filter(|word| word.is_one_of(&PLACE_PREPOSITIONS) || word.is_one_of(&prepositions));
@@ -130,7 +130,7 @@ pub(super) fn exempt_places<'a>(words: &[Word<'a>], length: usize) -> Option<Vec
     if rest.iter().any(|word| is_limit(word) && !word.is_one_of(&PLACE_PREPOSITIONS)) {
         return None;
     }
-    let items = rest.split_inclusive(|word| word.mark == Mark::Comma || word.is_one_of(&JOINERS));
+    let items = rest.split_inclusive(|word| word.mark == Punctuation::Comma || word.is_one_of(&JOINERS));
     let places = items.filter_map(|item| {
         let mut names = item.iter().rev().filter(|word| {
             !word.is_one_of(&JOINERS) && !word.is_one_of(&FILLERS) && !word.is_one_of(&PLACE_PREPOSITIONS)

@@ -4,9 +4,12 @@
 //! switch the check off.
 
 use super::{
-    acts::{Act, EDITS, UNNAMED, act_of, done_act},
+    acts::{EDITS, ForbiddenAct, UNNAMED, act_of, done_act},
     places::{EVERYBODY, FILLERS, JOINERS, Place, exempt_places, is_limit, is_path, places},
-    words::{Clause, Mark, PLACE_PREPOSITIONS, Word, begins_exemption, begins_replaced, clauses, words},
+    words::{
+        PLACE_PREPOSITIONS, Punctuation, StatementClause, StatementWord, begins_exemption, begins_replaced, clauses,
+        words,
+    },
 };
 
 /// What a clause forbids, and where.
@@ -93,21 +96,22 @@ struct Cue {
     /// The first word after it.
     end: usize,
     /// The act, if the cue names it.
-    act: Option<Act>,
+    act: Option<ForbiddenAct>,
     /// Whether what is forbidden is before the cue: “`x` must not be used”.
     is_passive: bool,
     /// Whether an act must follow: “do not …”.
     needs_act: bool,
 }
 
-fn cue(clause: &Clause<'_, '_>, is_first: bool) -> Option<Cue> {
+fn cue(clause: &StatementClause<'_, '_>, is_first: bool) -> Option<Cue> {
     let words = clause.words;
     if let Some(end) = begins_replaced(words) {
         return Some(Cue { start: 0, end, act: None, is_passive: false, needs_act: false });
     }
     let is = |at: usize, any: &[&str]| words.get(at).is_some_and(|word| word.is_one_of(any));
     for (at, word) in words.iter().enumerate() {
-        let passive = |end: usize, act: Act| Cue { start: at, end, act: Some(act), is_passive: true, needs_act: false };
+        let passive =
+            |end: usize, act: ForbiddenAct| Cue { start: at, end, act: Some(act), is_passive: true, needs_act: false };
         let active = |end: usize, needs_act: bool| Cue { start: at, end, act: None, is_passive: false, needs_act };
         if word.is_one_of(&["forbidden", "banned", "prohibited", "disallowed"]) && at > 0 {
             return Some(passive(at + 1, UNNAMED));
@@ -171,7 +175,7 @@ fn cue(clause: &Clause<'_, '_>, is_first: bool) -> Option<Cue> {
 }
 
 /// Reads a clause that forbids something to a subject. `None` if it cannot be read.
-fn prohibition<'a>(words: &[Word<'a>], cue: &Cue, subject: Option<&[Place<'a>]>) -> Option<Prohibition<'a>> {
+fn prohibition<'a>(words: &[StatementWord<'a>], cue: &Cue, subject: Option<&[Place<'a>]>) -> Option<Prohibition<'a>> {
     let before = words.get(..cue.start)?;
     let after = words.get(cue.end..)?;
     let mut found = Prohibition::default();
@@ -200,7 +204,7 @@ fn prohibition<'a>(words: &[Word<'a>], cue: &Cue, subject: Option<&[Place<'a>]>)
 }
 
 /// Returns the act in “the use of x” or “changes to x”, and x.
-fn named_act<'w, 'a>(words: &'w [Word<'a>], default: Act) -> (Act, &'w [Word<'a>]) {
+fn named_act<'w, 'a>(words: &'w [StatementWord<'a>], default: ForbiddenAct) -> (ForbiddenAct, &'w [StatementWord<'a>]) {
     let words =
         if words.first().is_some_and(|word| word.lower == "the") { words.get(1..).unwrap_or_default() } else { words };
     match words {
@@ -219,7 +223,7 @@ fn named_act<'w, 'a>(words: &'w [Word<'a>], default: Act) -> (Act, &'w [Word<'a>
 
 impl<'a> Prohibition<'a> {
     /// Reads what is forbidden, and its limits. `None` if a limit cannot be read.
-    fn read(&mut self, words: &[Word<'a>], act: Act) -> Option<()> {
+    fn read(&mut self, words: &[StatementWord<'a>], act: ForbiddenAct) -> Option<()> {
         let (mut items, mut end) = (vec![Vec::new()], words.len());
         let mut is_package_noun = false;
         let mut at = 0;
@@ -248,7 +252,7 @@ impl<'a> Prohibition<'a> {
                 items.last_mut()?.push(word);
                 is_package_noun = false;
             }
-            if word.mark == Mark::Comma {
+            if word.mark == Punctuation::Comma {
                 items.push(Vec::new());
             }
             at += 1;
@@ -274,7 +278,7 @@ impl<'a> Prohibition<'a> {
         self.read_limits(words.get(end..)?, act, names_nothing)
     }
 
-    fn read_code<'w>(&mut self, words: impl Iterator<Item = &'w &'w Word<'a>>, act: Act)
+    fn read_code<'w>(&mut self, words: impl Iterator<Item = &'w &'w StatementWord<'a>>, act: ForbiddenAct)
     where
         'a: 'w,
     {
@@ -288,7 +292,7 @@ impl<'a> Prohibition<'a> {
     }
 
     /// Reads “in `src/`” and “under vendor/” after what is forbidden. `None` if a limit cannot be read.
-    fn read_limits(&mut self, mut words: &[Word<'a>], act: Act, names_nothing: bool) -> Option<()> {
+    fn read_limits(&mut self, mut words: &[StatementWord<'a>], act: ForbiddenAct, names_nothing: bool) -> Option<()> {
         while let Some((first, rest)) = words.split_first() {
             let end = rest.iter().position(is_limit).unwrap_or(rest.len());
             let (phrase, next) = rest.split_at_checked(end)?;
@@ -311,8 +315,8 @@ impl<'a> Prohibition<'a> {
 }
 
 /// Returns the places that the subject of a clause names: of “Tests use `a`”, the tests. `None` if it cannot be read.
-fn subject_of<'a>(words: &[Word<'a>]) -> Option<Vec<Place<'a>>> {
-    let is_act = |word: &Word<'_>| {
+fn subject_of<'a>(words: &[StatementWord<'a>]) -> Option<Vec<Place<'a>>> {
+    let is_act = |word: &StatementWord<'_>| {
         let base = word.lower.strip_suffix('s').unwrap_or(&word.lower);
         act_of(&word.lower).or_else(|| act_of(base)).is_some() || matches!(base, "prefer" | "choose" | "alway" | "only")
     };

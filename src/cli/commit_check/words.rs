@@ -2,7 +2,7 @@
 
 /// The mark after a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum Punctuation {
     #[default]
     Nothing,
     Comma,
@@ -12,15 +12,15 @@ pub(super) enum Mark {
 
 /// A word of a statement, or the code between two backquotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Word<'a> {
+pub(super) struct StatementWord<'a> {
     /// The word as written, without the punctuation around it. A name with hyphens, dots or slashes is one word.
     pub(super) text: &'a str,
     /// The word in lower case; empty for code.
     pub(super) lower: String,
-    pub(super) mark: Mark,
+    pub(super) mark: Punctuation,
 }
 
-impl Word<'_> {
+impl StatementWord<'_> {
     /// Whether it stands in backquotes.
     pub(super) fn is_code(&self) -> bool {
         self.lower.is_empty()
@@ -45,14 +45,14 @@ pub(super) const CONDITIONS: [&str; 14] =
 pub(super) const PLACE_PREPOSITIONS: [&str; 5] = ["in", "inside", "throughout", "under", "within"];
 
 /// Splits a statement into words.
-pub(super) fn words(statement: &str) -> Vec<Word<'_>> {
-    let mut words: Vec<Word<'_>> = Vec::new();
+pub(super) fn words(statement: &str) -> Vec<StatementWord<'_>> {
+    let mut words: Vec<StatementWord<'_>> = Vec::new();
     let pieces: Vec<&str> = statement.split('`').collect();
     for (number, piece) in pieces.iter().enumerate() {
         // A backquote without a second one quotes nothing.
         if number % 2 == 1 && number + 1 < pieces.len() {
             if !piece.trim().is_empty() {
-                words.push(Word { text: piece.trim(), lower: String::new(), mark: Mark::Nothing });
+                words.push(StatementWord { text: piece.trim(), lower: String::new(), mark: Punctuation::Nothing });
             }
             continue;
         }
@@ -69,58 +69,62 @@ pub(super) fn words(statement: &str) -> Vec<Word<'_>> {
             let opens = before.contains(['(', '[', '—', '–']) || (core.is_empty() && matches!(chunk, "-" | "--"));
             if let Some(last) = words.last_mut() {
                 if opens {
-                    last.mark = Mark::End;
+                    last.mark = Punctuation::End;
                 } else if skipped {
                     last.mark = mark(chunk);
                 }
             }
             if !skipped {
-                words.push(Word { text: core, lower: core.to_lowercase().replace('’', "'"), mark: mark(after) });
+                words.push(StatementWord {
+                    text: core,
+                    lower: core.to_lowercase().replace('’', "'"),
+                    mark: mark(after),
+                });
             }
         }
     }
     words
 }
 
-fn mark(punctuation: &str) -> Mark {
+fn mark(punctuation: &str) -> Punctuation {
     if punctuation.contains(['.', ';', ':', '!', '?', ')', ']', '—', '–']) {
-        Mark::End
+        Punctuation::End
     } else if punctuation.contains(',') {
-        Mark::Comma
+        Punctuation::Comma
     } else {
-        Mark::Nothing
+        Punctuation::Nothing
     }
 }
 
 /// A clause, and whether a comma or a word joins it to the one before.
 #[derive(Debug)]
-pub(super) struct Clause<'w, 'a> {
-    pub(super) words: &'w [Word<'a>],
+pub(super) struct StatementClause<'w, 'a> {
+    pub(super) words: &'w [StatementWord<'a>],
     pub(super) is_joined: bool,
 }
 
 /// Splits words into clauses and leaves out reasons (“because …”).
-pub(super) fn clauses<'w, 'a>(words: &'w [Word<'a>]) -> Vec<Clause<'w, 'a>> {
+pub(super) fn clauses<'w, 'a>(words: &'w [StatementWord<'a>]) -> Vec<StatementClause<'w, 'a>> {
     let mut clauses = Vec::new();
     let (mut start, mut in_reason, mut is_joined) = (0, false, false);
     for at in 0..words.len() {
         let rest = words.get(at..).unwrap_or_default();
-        let ended = at > start && words.get(at - 1).is_some_and(|last| last.mark == Mark::End);
+        let ended = at > start && words.get(at - 1).is_some_and(|last| last.mark == Punctuation::End);
         let reason = begins_reason(rest);
         if ended || reason || begins_clause(words, start, at) {
             if !in_reason && at > start {
-                clauses.push(Clause { words: words.get(start..at).unwrap_or_default(), is_joined });
+                clauses.push(StatementClause { words: words.get(start..at).unwrap_or_default(), is_joined });
             }
             (start, in_reason, is_joined) = (at, reason || (in_reason && !ended), !ended && at > 0);
         }
     }
     if !in_reason && start < words.len() {
-        clauses.push(Clause { words: words.get(start..).unwrap_or_default(), is_joined });
+        clauses.push(StatementClause { words: words.get(start..).unwrap_or_default(), is_joined });
     }
     clauses
 }
 
-fn begins_clause(words: &[Word<'_>], start: usize, at: usize) -> bool {
+fn begins_clause(words: &[StatementWord<'_>], start: usize, at: usize) -> bool {
     let (Some(first), Some(word), true) = (words.get(start), words.get(at), at > start) else { return false };
     let rest = words.get(at..).unwrap_or_default();
     if word.lower == "but" || begins_exemption(rest).is_some() || begins_replaced(rest).is_some() {
@@ -129,10 +133,10 @@ fn begins_clause(words: &[Word<'_>], start: usize, at: usize) -> bool {
     let Some(last) = words.get(at - 1) else { return false };
     // “In tests, never …” is one clause.
     let leads = first.is_one_of(&CONDITIONS) || first.is_one_of(&PLACE_PREPOSITIONS);
-    !leads && word.is_one_of(&STARTS) && (last.mark == Mark::Comma || last.is_one_of(&["and", "or"]))
+    !leads && word.is_one_of(&STARTS) && (last.mark == Punctuation::Comma || last.is_one_of(&["and", "or"]))
 }
 
-fn begins_reason(rest: &[Word<'_>]) -> bool {
+fn begins_reason(rest: &[StatementWord<'_>]) -> bool {
     match rest {
         [word, ..] if word.is_one_of(&["because", "since", "so", "therefore", "which"]) => true,
         [word, next, ..] if word.lower == "as" => next.is_one_of(&["it", "they", "this", "these"]),
@@ -145,7 +149,7 @@ fn begins_reason(rest: &[Word<'_>]) -> bool {
 }
 
 /// Returns the number of words of “except”, “outside” or “other than” at the beginning.
-pub(super) fn begins_exemption(rest: &[Word<'_>]) -> Option<usize> {
+pub(super) fn begins_exemption(rest: &[StatementWord<'_>]) -> Option<usize> {
     match rest {
         [word, ..] if word.is_one_of(&["except", "excepting", "excluding", "outside", "unless"]) => Some(1),
         [word, next, ..] if word.is_one_of(&["apart", "aside"]) && next.lower == "from" => Some(2),
@@ -155,7 +159,7 @@ pub(super) fn begins_exemption(rest: &[Word<'_>]) -> Option<usize> {
 }
 
 /// Returns the number of words of “instead of” or “rather than” at the beginning.
-pub(super) fn begins_replaced(rest: &[Word<'_>]) -> Option<usize> {
+pub(super) fn begins_replaced(rest: &[StatementWord<'_>]) -> Option<usize> {
     match rest {
         [word, next, ..] if word.lower == "instead" && next.lower == "of" => Some(2),
         [word, next, ..] if word.lower == "rather" && next.lower == "than" => Some(2),
