@@ -1,6 +1,10 @@
 //! `ergo daemon`: starts, stops, inspects, runs and installs the daemon.
 
-use std::io::IsTerminal;
+use std::{
+    io::IsTerminal,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
 use serde_json::json;
 
@@ -37,13 +41,16 @@ enum DaemonCommand {
     Stop,
     /// Show whether the daemon runs, its version and its addresses. Exit code 3 if it does not run.
     Status,
-    /// Run the daemon in the foreground. The other commands start it this way in the background.
+    /// Run the daemon in the foreground. The other commands start it this way in the background. Exit code 5 if the program was replaced meanwhile: a service manager then starts the new one.
     Run,
     /// Install a systemd or launchd unit that starts the daemon at login.
     Install {
-        /// Show the unit without writing it.
+        /// Show the unit without writing or removing it.
         #[arg(long)]
         dry_run: bool,
+        /// Remove the unit that was installed this way.
+        #[arg(long)]
+        remove: bool,
     },
 }
 
@@ -52,7 +59,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let paths = Paths::find()?;
     match args.command {
         DaemonCommand::Run => run_daemon(&paths, cx),
-        DaemonCommand::Install { dry_run } => install(&paths, dry_run, cx),
+        DaemonCommand::Install { dry_run, remove: false } => install(&paths, dry_run, cx),
+        DaemonCommand::Install { dry_run, remove: true } => uninstall(&paths, dry_run, cx),
         DaemonCommand::Start { new_store } => {
             if new_store {
                 daemon::begin_anew(&paths).map_err(daemon_error)?;
@@ -163,6 +171,7 @@ fn show_places(record: &DaemonRecord, paths: &Paths, cx: &mut Context) {
 fn run_daemon(paths: &Paths, cx: &mut Context) -> Result<Exit, CliError> {
     let config = Config::load(paths)?;
     let is_terminal = std::io::stdout().is_terminal();
+    let program = ProgramFile::of_this_process();
     let more = mcp::router(DaemonLink::new(Connect { spawn: false, ..local(paths.clone()) }));
     daemon::run(paths, &config, more, |record, problems| {
         if is_terminal {
@@ -175,7 +184,31 @@ fn run_daemon(paths: &Paths, cx: &mut Context) -> Result<Exit, CliError> {
         }
     })
     .map_err(daemon_error)?;
-    Ok(Exit::Ok)
+    Ok(if program.is_some_and(|program| program.was_replaced()) { Exit::Stale } else { Exit::Ok })
+}
+
+/// The file that this process was started from.
+struct ProgramFile {
+    path: PathBuf,
+    /// The device and the inode.
+    id: (u64, u64),
+}
+
+impl ProgramFile {
+    /// Returns the file as it is now, so this must be called before the file can be replaced.
+    fn of_this_process() -> Option<Self> {
+        let path = std::env::current_exe().ok()?;
+        Some(Self { id: file_id(&path)?, path })
+    }
+
+    /// Returns whether the path now leads to another file, as after an upgrade. A removed program was not replaced.
+    fn was_replaced(&self) -> bool {
+        file_id(&self.path).is_some_and(|id| id != self.id)
+    }
+}
+
+fn file_id(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 fn install(paths: &Paths, dry_run: bool, cx: &mut Context) -> Result<Exit, CliError> {
@@ -186,7 +219,7 @@ fn install(paths: &Paths, dry_run: bool, cx: &mut Context) -> Result<Exit, CliEr
     if cx.ui.json {
         cx.ui.value(&json!({
             "result": if dry_run { "dry_run" } else { "written" },
-            "path": plan.path, "text": plan.text, "next": plan.next,
+            "path": plan.path, "text": plan.text, "next": plan.after_writing,
         }));
         return Ok(Exit::Ok);
     }
@@ -197,12 +230,36 @@ fn install(paths: &Paths, dry_run: bool, cx: &mut Context) -> Result<Exit, CliEr
         cx.ui.line(SafeText::lines(plan.text.trim_end()));
         cx.ui.line("");
     }
+    show_next(&plan.after_writing, cx);
+    Ok(Exit::Ok)
+}
+
+fn uninstall(paths: &Paths, dry_run: bool, cx: &mut Context) -> Result<Exit, CliError> {
+    let plan = install::plan(install::ServiceSystem::here(), paths).map_err(daemon_error)?;
+    let existed = if dry_run { plan.path.exists() } else { install::remove(&plan)? };
+    let (result, what) = match (existed, dry_run) {
+        (false, _) => ("not_installed", "Not installed:"),
+        (true, true) => ("dry_run", "Would remove"),
+        (true, false) => ("removed", "Removed"),
+    };
+    let next: &[String] = if existed { &plan.after_removing } else { &[] };
+    if cx.ui.json {
+        cx.ui.value(&json!({"result": result, "path": plan.path, "next": next}));
+        return Ok(Exit::Ok);
+    }
+    cx.ui.line(text!("{} {}", what, plan.path.display()));
+    if existed {
+        show_next(next, cx);
+    }
+    Ok(Exit::Ok)
+}
+
+fn show_next(commands: &[String], cx: &mut Context) {
     cx.ui.line("Then run:");
-    for command in &plan.next {
+    for command in commands {
         let command = cx.ui.paint(Style::Code, command);
         cx.ui.line(text!("  {}", command));
     }
-    Ok(Exit::Ok)
 }
 
 /// Formats a duration in its two largest units.

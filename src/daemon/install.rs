@@ -1,22 +1,26 @@
 //! Starts the daemon with the user's session: by a systemd user unit on Linux, or a launchd agent on macOS.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use super::DaemonError;
 use crate::config::{ConfigError, Paths};
 
-/// The service file to write, and the commands to run afterwards.
+/// The service file to write or remove, and the commands to run afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServicePlan {
     /// The path of the service file.
     pub path: PathBuf,
+    /// The link to the service file that `systemctl --user enable` creates.
+    link: Option<PathBuf>,
     /// The content of the service file.
     pub text: String,
     /// The commands that activate the service, in order.
-    pub next: Vec<String>,
+    pub after_writing: Vec<String>,
+    /// The commands that end the service, in order.
+    pub after_removing: Vec<String>,
 }
 
 /// The service manager.
@@ -49,23 +53,38 @@ pub fn plan(system: ServiceSystem, paths: &Paths) -> Result<ServicePlan, DaemonE
     Ok(plan_for(system, &program, &home, &config, paths))
 }
 
+/// Ends a daemon that a command started: it holds the store, which the service needs.
+const STOP: &str = "ergo daemon stop";
+
 fn plan_for(system: ServiceSystem, program: &Path, home: &Path, config: &Path, paths: &Paths) -> ServicePlan {
     match system {
         ServiceSystem::Systemd => {
-            let path = config.join("systemd/user/ergo.service");
+            let units = config.join("systemd/user");
             ServicePlan {
-                path,
+                path: units.join("ergo.service"),
+                link: Some(units.join("default.target.wants/ergo.service")),
                 text: systemd(program, paths),
-                next: vec![
+                after_writing: vec![
+                    STOP.to_owned(),
                     "systemctl --user daemon-reload".to_owned(),
                     "systemctl --user enable --now ergo.service".to_owned(),
+                ],
+                after_removing: vec![
+                    "systemctl --user stop ergo.service".to_owned(),
+                    "systemctl --user daemon-reload".to_owned(),
                 ],
             }
         }
         ServiceSystem::Launchd => {
             let path = home.join("Library/LaunchAgents/dev.ergo.daemon.plist");
-            let next = vec![format!("launchctl bootstrap gui/$(id -u) {}", shell_quote(&path))];
-            ServicePlan { path, text: launchd(program, paths), next }
+            let bootstrap = format!("launchctl bootstrap gui/$(id -u) {}", shell_quote(&path));
+            ServicePlan {
+                path,
+                link: None,
+                text: launchd(program, paths),
+                after_writing: vec![STOP.to_owned(), bootstrap],
+                after_removing: vec!["launchctl bootout gui/$(id -u)/dev.ergo.daemon".to_owned()],
+            }
         }
     }
 }
@@ -78,6 +97,24 @@ pub fn write(plan: &ServicePlan) -> Result<(), ConfigError> {
     fs::write(&plan.path, &plan.text).map_err(|e| ConfigError::io("write", &plan.path, e))
 }
 
+/// Removes the service file, and the link to it that starts it at login. Returns whether there was a service file.
+pub fn remove(plan: &ServicePlan) -> Result<bool, ConfigError> {
+    // A link to another unit is that of a package.
+    if let Some(link) = plan.link.as_ref().filter(|link| fs::read_link(link).is_ok_and(|to| to == plan.path)) {
+        fs::remove_file(link).map_err(|e| ConfigError::io("remove", link, e))?;
+    }
+    match fs::remove_file(&plan.path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(ConfigError::io("remove", &plan.path, error)),
+    }
+}
+
+/// When systemd starts the daemon again. Exit code 2 means settings that it cannot use, 3 a daemon that holds the store:
+/// neither ends by itself. 5 means that the program was replaced, so that its successor has to start.
+const RESTARTS: &str = "Restart=on-failure\nRestartSec=2\nRestartPreventExitStatus=2 3\nSuccessExitStatus=5\n\
+                        RestartForceExitStatus=5\n";
+
 fn systemd(program: &Path, paths: &Paths) -> String {
     let home = match &paths.home {
         Some(home) => format!("Environment={}\n", systemd_word(&format!("ERGO_HOME={}", home.display()))),
@@ -85,7 +122,7 @@ fn systemd(program: &Path, paths: &Paths) -> String {
     };
     format!(
         "[Unit]\nDescription=ergo: memory for coding agents\n\n[Service]\nType=exec\nExecStart={} daemon run\n{home}\
-         Restart=on-failure\nRestartSec=2\nNoNewPrivileges=true\n\n[Install]\nWantedBy=default.target\n",
+         {RESTARTS}NoNewPrivileges=true\n\n[Install]\nWantedBy=default.target\n",
         systemd_word(&program.display().to_string()).replace('$', "$$"),
     )
 }
@@ -144,7 +181,37 @@ mod tests {
         assert_eq!(plan.path, Path::new("/home/ada/.config/systemd/user/ergo.service"));
         assert!(plan.text.contains("ExecStart=\"/opt/a b/100%%$$/ergo\" daemon run\n"), "{}", plan.text);
         assert!(plan.text.contains("Environment=\"ERGO_HOME=/tmp/5%%$h\"\n"), "{}", plan.text);
-        assert_eq!(plan.next.len(), 2);
+        // A daemon that runs already would hold the store.
+        assert_eq!(plan.after_writing[0], "ergo daemon stop");
+    }
+
+    #[test]
+    fn the_unit_of_packages_differs_only_in_the_program() {
+        let paths = Paths { home: None, ..Paths::under("/tmp/h") };
+        let written = systemd(Path::new("/usr/bin/ergo"), &paths).replace("\"/usr/bin/ergo\"", "/usr/bin/ergo");
+        assert_eq!(include_str!("../../packaging/ergo.service"), written);
+    }
+
+    #[test]
+    fn only_what_was_installed_is_removed() {
+        let config = tempfile::tempdir().unwrap();
+        let plan = plan_for(
+            ServiceSystem::Systemd,
+            Path::new("/opt/ergo"),
+            Path::new("/home/ada"),
+            config.path(),
+            &Paths::under("/tmp/h"),
+        );
+        let link = plan.link.clone().unwrap();
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink("/usr/lib/systemd/user/ergo.service", &link).unwrap();
+        assert!(!remove(&plan).unwrap());
+        assert!(link.is_symlink(), "the unit of a package stays enabled");
+        fs::remove_file(&link).unwrap();
+        write(&plan).unwrap();
+        std::os::unix::fs::symlink(&plan.path, &link).unwrap();
+        assert!(remove(&plan).unwrap());
+        assert!(!link.is_symlink() && !plan.path.exists());
     }
 
     #[test]

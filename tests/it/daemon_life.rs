@@ -1,11 +1,11 @@
 //! The daemon's process: it owns the store alone, every client finds it, and it leaves nothing behind.
 
-use std::{fs, os::unix::fs::PermissionsExt, os::unix::net::UnixListener};
+use std::{fs, os::unix::fs::PermissionsExt, os::unix::net::UnixListener, process::Command};
 
 use ergo::config::{DaemonRecord, StoreLock};
 use rustix::process::Signal;
 
-use crate::support::{TestHome, block_on, signal, until};
+use crate::support::{self, TestHome, block_on, signal, until};
 
 #[test]
 fn a_command_starts_it_status_finds_it_and_stop_leaves_nothing() {
@@ -148,7 +148,46 @@ fn installing_shows_first_and_then_writes() {
     let path = std::path::PathBuf::from(shown["path"].as_str().unwrap());
     assert!(path.starts_with(home.path()) && !path.exists());
     home.run(["daemon", "install"]).ok();
-    assert_eq!(fs::read_to_string(path).unwrap(), shown["text"].as_str().unwrap());
+    assert_eq!(fs::read_to_string(&path).unwrap(), shown["text"].as_str().unwrap());
+    let removed = |args: &[&str]| {
+        home.run([&["daemon", "install", "--remove", "--json"], args].concat()).ok().json()["result"].clone()
+    };
+    assert_eq!(removed(&["--dry-run"]), "dry_run");
+    assert!(path.exists());
+    assert_eq!(removed(&[]), "removed");
+    assert!(!path.exists());
+    assert_eq!(removed(&[]), "not_installed");
+}
+
+/// After an upgrade the service manager has to start the new program; after a removal there is none.
+#[test]
+fn a_daemon_says_at_its_end_that_its_program_was_replaced() {
+    let home = TestHome::new();
+    let program = home.path().join("ergo");
+    let start = || {
+        // A file that this process wrote itself could still be open in a child of another test, and would not run.
+        assert!(Command::new("cp").arg(support::PROGRAM).arg(&program).status().unwrap().success());
+        home.daemon_by(|usual| {
+            let mut copy = Command::new(&program);
+            copy.args(usual.get_args()).current_dir(home.work());
+            for (name, value) in usual.get_envs() {
+                match value {
+                    Some(value) => copy.env(name, value),
+                    None => copy.env_remove(name),
+                };
+            }
+            copy
+        })
+    };
+    let daemon = start();
+    let newer = home.path().join("newer");
+    fs::write(&newer, "").unwrap();
+    fs::rename(&newer, &program).unwrap();
+    assert_eq!(daemon.terminate(), Some(5), "{}", home.log());
+    fs::remove_file(&program).unwrap();
+    let daemon = start();
+    fs::remove_file(&program).unwrap();
+    assert_eq!(daemon.terminate(), Some(0), "{}", home.log());
 }
 
 #[test]
