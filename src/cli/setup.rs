@@ -146,17 +146,13 @@ fn with_agent_after_project(mut args: Args, cx: &Context) -> Result<Args, CliErr
 }
 
 fn chosen_agents(args: &Args, place: &AgentFiles) -> Result<Vec<CodingAgent>, CliError> {
-    let agents = if args.all {
-        CodingAgent::value_variants().to_vec()
-    } else if args.agents.is_empty() {
-        CodingAgent::installed(place)
-    } else {
-        let mut named = args.agents.clone();
-        named.dedup();
-        named
-    };
-    if agents.is_empty() {
-        return Err(SetupError::none_installed(args.remove).into());
+    if args.all {
+        return Ok(CodingAgent::value_variants().to_vec());
     }
-    Ok(agents)
+    if args.agents.is_empty() {
+        return Ok(CodingAgent::chosen(place, args.remove)?);
+    }
+    let mut named = args.agents.clone();
+    named.dedup();
+    Ok(named)
 }

@@ -115,6 +115,23 @@ impl CodingAgent {
         Self::value_variants().iter().copied().filter(|agent| agent.is_installed(place, &folders)).collect()
     }
 
+    /// Returns the agents to set up, or to remove ergo from, if none is named: the installed ones. If none is
+    /// installed, a removal takes all of them, because settings outlive programs.
+    ///
+    /// # Errors
+    /// If there is no agent to set up.
+    pub fn chosen(place: &AgentFiles, remove: bool) -> Result<Vec<Self>, SetupError> {
+        let installed = Self::installed(place);
+        match (installed.is_empty(), remove) {
+            (false, _) => Ok(installed),
+            (true, true) => Ok(Self::value_variants().to_vec()),
+            (true, false) => Err(SetupError::input(
+                "found no supported coding agent",
+                "name one, such as `ergo setup claude-code`; supported: claude-code, codex, cursor, gemini, opencode, vscode",
+            )),
+        }
+    }
+
     fn program(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude",

@@ -59,16 +59,6 @@ impl SetupError {
         Self::File { verb, path: path.to_owned(), error }
     }
 
-    /// Returns the error for a device without a supported coding agent.
-    pub fn none_installed(remove: bool) -> Self {
-        let hint = if remove {
-            "name one, such as `ergo setup --remove claude-code`; supported: claude-code, codex, cursor, gemini, opencode, vscode"
-        } else {
-            "name one, such as `ergo setup claude-code`; supported: claude-code, codex, cursor, gemini, opencode, vscode"
-        };
-        Self::input("found no supported coding agent", hint)
-    }
-
     fn input(message: impl Into<String>, hint: impl Into<Option<&'static str>>) -> Self {
         Self::Input { message: message.into(), hint: hint.into() }
     }

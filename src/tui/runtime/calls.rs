@@ -200,11 +200,7 @@ async fn setup(state: Option<&Path>, remove: bool, write: bool) -> Result<String
     let state = state.map(Path::to_owned).ok_or_else(|| RequestFailure::plain("no folder for backups is set"))?;
     let run = move || -> Result<String, SetupError> {
         let place = AgentFiles::from_environment(None)?;
-        let agents = CodingAgent::installed(&place);
-        if agents.is_empty() {
-            return Err(SetupError::none_installed(remove));
-        }
-        let plan = SetupPlan::new(agents, &place, &state, remove)?;
+        let plan = SetupPlan::new(CodingAgent::chosen(&place, remove)?, &place, &state, remove)?;
         if write && !plan.is_empty() { plan.apply() } else { Ok(format!("{}{}", plan.diff(), plan.summary())) }
     };
     match tokio::task::spawn_blocking(run).await {

@@ -12,6 +12,8 @@ fn what_is_installed_is_set_up_shown_first_and_taken_back() {
     let settings = home.path().join(".claude/settings.json");
     let none = home.command(["setup"]).env("PATH", "").output().unwrap();
     assert_eq!(none.status.code(), Some(2), "nothing is installed: {none:?}");
+    let none = home.command(["setup", "--remove"]).env("PATH", "").output().unwrap();
+    assert!(none.status.success(), "nothing to remove: {none:?}");
     fs::create_dir(home.path().join(".claude")).unwrap();
     let own = "{\n  // mine\n  \"model\": \"x\",\n}\n";
     fs::write(&settings, own).unwrap();
@@ -40,6 +42,18 @@ fn what_is_installed_is_set_up_shown_first_and_taken_back() {
     assert!(!home.path().join(".claude.json").exists(), "a file that setup made goes with it");
     let again = setup(&home, &["claude-code", "--remove"]).ok().stdout;
     assert!(again.contains("Nothing changes"), "{again}");
+}
+
+#[test]
+fn ergo_is_removed_from_the_settings_of_an_agent_that_is_gone() {
+    let home = TestHome::new();
+    setup(&home, &["claude-code"]).ok();
+    fs::remove_dir_all(home.path().join(".claude")).unwrap();
+    let settings = home.path().join(".claude.json");
+    assert!(settings.exists());
+    let removed = home.command(["setup", "--remove", "--yes"]).env("PATH", "").output().unwrap();
+    assert!(removed.status.success(), "{removed:?}");
+    assert!(!settings.exists(), "{removed:?}");
 }
 
 #[test]
