@@ -55,8 +55,8 @@ impl DaemonAddress {
             None => Err(expected()),
             Some(_) if loopback(text).is_empty() => Err(format!(
                 "“{url}” is on another machine, and plain HTTP would send the token and every claim unencrypted: use \
-                 https://, or forward a port of this machine with `ssh -L 8788:127.0.0.1:8788 {}` and name \
-                 http://127.0.0.1:8788",
+                 https://, or forward a port of this machine with `ssh -L 8789:127.0.0.1:8788 {}` and name \
+                 http://127.0.0.1:8789",
                 authority.host()
             )),
             Some(_) => Ok(Self::Tcp(text.to_owned())),

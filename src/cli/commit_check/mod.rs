@@ -34,8 +34,9 @@ const MAX_STDERR: u64 = 64 * 1024;
 /// Check a commit for open conflicts and violated constraints.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-As a git hook, in .git/hooks/pre-commit:
+As a git hook, in the file that `git rev-parse --git-path hooks/pre-commit` prints:
   #!/bin/sh
+  command -v ergo >/dev/null || exit 0
   exec ergo commit-check
 In CI:
   ergo commit-check --base origin/main
