@@ -27,7 +27,7 @@ mod names;
 mod notes;
 mod org_export;
 mod replica;
-mod setup_script;
+mod scripts;
 mod simulation;
 mod store;
 mod support;
