@@ -48,7 +48,6 @@ pub(crate) fn settings() -> AppSettings {
         zone: TimeZone::UTC,
         seed: [7; 16],
         autostart: false,
-        place: "unix:/run/ergo.sock".into(),
         last_here: Some(NOW - 26 * HOUR),
         tour: false,
     }

@@ -61,7 +61,7 @@ struct Player<'a> {
 impl<'a> Player<'a> {
     fn open(options: &AppOptions, client: &'a Client, size: (u16, u16), sends_acts: bool) -> Result<Self, TuiError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let mut state = AppState::new(settings(options, client)?, size, now());
+        let mut state = AppState::new(settings(options)?, size, now());
         state.keys = options.keys.clone();
         let effects = update::open(&mut state, opening(options));
         let (folder, state_folder) = (options.folder.clone(), options.state.clone());

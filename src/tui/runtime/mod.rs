@@ -91,7 +91,7 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
-fn settings(options: &AppOptions, client: &Client) -> Result<AppSettings, TuiError> {
+fn settings(options: &AppOptions) -> Result<AppSettings, TuiError> {
     let mut seed = [0; 16];
     getrandom::fill(&mut seed).map_err(|error| TuiError::Terminal(std::io::Error::other(error.to_string())))?;
     Ok(AppSettings {
@@ -103,7 +103,6 @@ fn settings(options: &AppOptions, client: &Client) -> Result<AppSettings, TuiErr
         zone: TimeZone::system(),
         seed,
         autostart: options.autostart,
-        place: client.place(),
         last_here: None,
         tour: options.tour,
     })
@@ -167,7 +166,7 @@ struct App {
 impl App {
     fn new(options: AppOptions, client: Client, start: Starter) -> Result<Self, TuiError> {
         let (sender, receiver) = mpsc::channel(QUEUE_SIZE);
-        let settings = with_memory(&options, settings(&options, &client)?);
+        let settings = with_memory(&options, settings(&options)?);
         let guard = TerminalGuard::enter(options.mouse)?;
         let asked = if options.asks_background() {
             terminal_background::detect()

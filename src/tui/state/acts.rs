@@ -1,10 +1,12 @@
 //! The list of acts on the Timeline: a window on the daemon's log, one row per act.
 
-use super::{Focus, search_line::DAY_MS, story::StoryState, windowed::Windowed};
+use jiff::tz::TimeZone;
+
+use super::{Focus, story::StoryState, windowed::Windowed};
 use crate::{
     api::{EventView, LogQuery},
     domain::{ClaimId, Scope},
-    tui::msg::ListRow,
+    tui::{msg::ListRow, times::midnight_before},
 };
 
 impl ListRow for EventView {
@@ -43,13 +45,12 @@ impl Period {
         }
     }
 
-    /// Returns the beginning of the period in milliseconds since the Unix epoch; `None` for all acts. `midnight` is the
-    /// beginning of today.
-    pub fn begin(self, last_here: Option<u64>, midnight: u64) -> Option<u64> {
+    /// Returns the beginning of the period in milliseconds since the Unix epoch; `None` for all acts.
+    pub fn begin(self, last_here: Option<u64>, now: u64, zone: &TimeZone) -> Option<u64> {
         match self {
             Self::LastHere => last_here,
-            Self::Yesterday => Some(midnight.saturating_sub(DAY_MS)),
-            Self::Week => Some(midnight.saturating_sub(6 * DAY_MS)),
+            Self::Yesterday => Some(midnight_before(now, 1, zone)),
+            Self::Week => Some(midnight_before(now, 6, zone)),
             Self::All => None,
         }
     }
@@ -89,6 +90,7 @@ impl TimelineState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::state::search_line::DAY_MS;
 
     #[test]
     fn the_spans_go_round_and_begin_where_they_say() {
@@ -100,8 +102,10 @@ mod tests {
         }
         assert_eq!(seen, [Period::LastHere, Period::Yesterday, Period::Week, Period::All]);
         assert_eq!(Period::All.next(false), Period::Yesterday);
-        assert_eq!(Period::LastHere.begin(Some(7), 10 * DAY_MS), Some(7));
-        assert_eq!(Period::Yesterday.begin(None, 10 * DAY_MS), Some(9 * DAY_MS));
-        assert_eq!(Period::All.begin(Some(7), 10 * DAY_MS), None);
+        let (now, zone) = (10 * DAY_MS + 5, TimeZone::UTC);
+        assert_eq!(Period::LastHere.begin(Some(7), now, &zone), Some(7));
+        assert_eq!(Period::Yesterday.begin(None, now, &zone), Some(9 * DAY_MS));
+        assert_eq!(Period::Week.begin(None, now, &zone), Some(4 * DAY_MS));
+        assert_eq!(Period::All.begin(Some(7), now, &zone), None);
     }
 }

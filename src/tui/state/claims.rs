@@ -6,7 +6,7 @@ use super::{
     windowed::Windowed,
 };
 use crate::{
-    api::{ClaimView, ClaimsQuery, ScopeView},
+    api::{ClaimView, ClaimsPage, ClaimsQuery, ScopeView},
     domain::{ClaimKind, Scope, Status},
     tui::search_words::SearchWords,
 };
@@ -113,16 +113,20 @@ impl StatusFilter {
 }
 
 impl ClaimsState {
-    /// Returns the query for one page of the list. A filter in the search line takes precedence over the same filter
-    /// set by a key.
-    pub fn query(&self, scope: Option<&Scope>, now: u64, cursor: Option<String>) -> ClaimsQuery {
+    /// Returns the query for one page of the list; `None` if the filters exclude every kind, so that no claim can match.
+    /// A filter in the search line takes precedence over the same filter set by a key.
+    pub fn query(&self, scope: Option<&Scope>, now: u64, cursor: Option<String>) -> Option<ClaimsQuery> {
         let line = SearchLine::parse(&self.search);
+        let kinds = self.kinds(&line);
+        if kinds.as_ref().is_some_and(Vec::is_empty) {
+            return None;
+        }
         let status = line.status.map_or(self.status, StatusFilter);
-        ClaimsQuery {
+        Some(ClaimsQuery {
             org_id: scope.map(|scope| scope.org_id.clone()),
             project: scope.map(|scope| scope.project.clone()),
             status: Some(status.as_str().to_owned()),
-            kind: Some(self.kinds(&line)).filter(|kinds| !kinds.is_empty()).map(|kinds| {
+            kind: kinds.map(|kinds| {
                 let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
                 names.join(",")
             }),
@@ -139,12 +143,19 @@ impl ClaimsState {
             limit: Some(super::windowed::PAGE_SIZE),
             cursor,
             ..ClaimsQuery::default()
-        }
+        })
     }
 
-    /// Returns the kinds that are listed; empty for all.
-    fn kinds(&self, line: &SearchLine) -> Vec<ClaimKind> {
-        if line.kinds.is_empty() { self.kind.into_iter().collect() } else { line.kinds.clone() }
+    /// Takes a page of the list.
+    pub fn accept(&mut self, page: ClaimsPage, height: usize) {
+        self.at_least = page.at_least;
+        self.list.accept(page.items, page.total, page.next, false, height);
+        self.error = None;
+    }
+
+    /// Returns the kinds that are listed; `None` for all.
+    pub fn kinds(&self, line: &SearchLine) -> Option<Vec<ClaimKind>> {
+        line.kinds().or_else(|| self.kind.map(|kind| vec![kind]))
     }
 
     /// Returns the words of the search line, without its filters.
@@ -155,13 +166,14 @@ impl ClaimsState {
     /// Returns the query that recall is asked in these scopes in addition to the list; `None` for none.
     pub fn related_query(&self, scopes: &[Scope], now: u64) -> Option<RelatedQuery> {
         let line = SearchLine::parse(&self.search);
-        RelatedQuery::of(&line, &self.query(None, now, None), &self.kinds(&line), scopes)
+        RelatedQuery::of(&line, &self.query(None, now, None)?, &self.kinds(&line).unwrap_or_default(), scopes)
     }
 
     /// Updates the claims below the list after the list or the related claims have changed.
     pub fn update_related(&mut self, now: u64) {
-        let query = self.query(None, now, None);
-        self.related.update_below_list(&self.list, &query);
+        if let Some(query) = self.query(None, now, None) {
+            self.related.update_below_list(&self.list, &query);
+        }
     }
 
     /// Returns the claim under the cursor: one of the list, or a related claim below it.

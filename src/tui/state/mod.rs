@@ -77,8 +77,6 @@ pub struct AppSettings {
     pub seed: [u8; 16],
     /// Whether to start the daemon if none answers when the app opens.
     pub autostart: bool,
-    /// The address of the daemon, for messages.
-    pub place: String,
     /// When this person last left the app on this machine, in milliseconds since the Unix epoch.
     pub last_here: Option<u64>,
     /// Whether to show the tour first.
@@ -108,8 +106,8 @@ pub enum Acting {
     Undo(OpId, Scope),
     /// Redacting a claim, which cannot be undone.
     Redact,
-    /// Comparing the active claims of a scope.
-    Audit(Scope),
+    /// Comparing the active claims of a scope, with the `op_id` by which that can be undone.
+    Audit(Option<OpId>, Scope),
     /// An act that was confirmed in a dialog, or an act without a form.
     Confirmed,
 }
@@ -426,11 +424,6 @@ impl AppState {
     /// The mutable form of [`AppState::acts`].
     pub fn acts_mut(&mut self) -> Option<&mut TimelineState> {
         (self.screen == Screen::Timeline && self.timeline.story.is_none()).then_some(&mut self.timeline)
-    }
-
-    /// Returns the beginning of today in milliseconds since the Unix epoch.
-    pub fn midnight(&self) -> u64 {
-        super::times::midnight(self.now, &self.settings.zone)
     }
 
     /// Returns the scope of an act that is about neither a claim nor a card.

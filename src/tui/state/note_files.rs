@@ -24,7 +24,7 @@ pub struct NotesState {
     pub status: Option<NotesStatus>,
     /// The insights; `None` before the first answer.
     pub insights: Option<Insights>,
-    /// The organisation whose insights were requested last.
+    /// The organisation whose insights were requested last; `None` if they should be requested again.
     pub asked_org: Option<String>,
     /// Which rows are listed.
     pub shown: NotesListing,

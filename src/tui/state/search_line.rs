@@ -44,8 +44,8 @@ pub struct SearchLine {
     pub source: Option<String>,
     /// Only claims of this number of last days.
     pub days: Option<u64>,
-    /// Only claims of these kinds; empty for all.
-    pub kinds: Vec<ClaimKind>,
+    /// Only claims of this kind.
+    pub kind: Option<ClaimKind>,
     /// Only claims of this status; `Some(None)` for all, `None` if the line does not say.
     pub status: Option<Option<Status>>,
     /// Only claims with this result of the guard.
@@ -56,6 +56,8 @@ pub struct SearchLine {
     pub not_who: Option<String>,
     /// No claims with this text in their source.
     pub not_source: Option<String>,
+    /// No claims of these kinds.
+    pub not_kinds: Vec<ClaimKind>,
 }
 
 impl SearchLine {
@@ -83,6 +85,13 @@ impl SearchLine {
         line
     }
 
+    /// Returns the kinds that the line leaves, which may be none; `None` if it says nothing about kinds.
+    pub fn kinds(&self) -> Option<Vec<ClaimKind>> {
+        let left = |kind: &ClaimKind| self.kind.is_none_or(|only| only == *kind) && !self.not_kinds.contains(kind);
+        let says = self.kind.is_some() || !self.not_kinds.is_empty();
+        says.then(|| ClaimKind::ALL.into_iter().filter(left).collect())
+    }
+
     /// Applies an excluding filter, such as the `by:max` of `!by:max`. Returns `false` if the part is not one.
     fn take_excluding(&mut self, part: &str) -> bool {
         let Some((name, value)) = part.split_once(':') else { return false };
@@ -92,10 +101,7 @@ impl SearchLine {
             ("by", value) => self.not_who = Some(value.to_owned()),
             ("source", value) => self.not_source = Some(value.to_owned()),
             ("kind", value) => match value.parse::<ClaimKind>() {
-                Ok(not) => {
-                    let among = if self.kinds.is_empty() { ClaimKind::ALL.to_vec() } else { self.kinds.clone() };
-                    self.kinds = among.into_iter().filter(|kind| *kind != not).collect();
-                }
+                Ok(kind) => self.not_kinds.push(kind),
                 Err(_) => return false,
             },
             _ => return false,
@@ -118,7 +124,7 @@ impl SearchLine {
                 None => return false,
             },
             "kind" => match value.parse() {
-                Ok(kind) => self.kinds = vec![kind],
+                Ok(kind) => self.kind = Some(kind),
                 Err(_) => return false,
             },
             "status" if value == "all" => self.status = Some(None),
@@ -172,7 +178,7 @@ mod tests {
             SearchLine::parse("canary by:max colour since:2w source:docs/adr guard:warned kind:decision status:all");
         assert_eq!(line.words, "canary colour");
         assert_eq!((line.who.as_deref(), line.source.as_deref(), line.days), (Some("max"), Some("docs/adr"), Some(14)));
-        assert_eq!((line.verdict, line.kinds), (Some(VerdictChoice::Warned), vec![ClaimKind::Decision]));
+        assert_eq!((line.verdict, line.kinds()), (Some(VerdictChoice::Warned), Some(vec![ClaimKind::Decision])));
         assert_eq!(line.status, Some(None));
     }
 
@@ -199,10 +205,20 @@ mod tests {
         let line = SearchLine::parse("canary !blue !red !by:max !source:docs !kind:fact !kind:decision");
         assert_eq!((line.words.as_str(), line.without.as_str()), ("canary", "blue red"));
         assert_eq!((line.not_who.as_deref(), line.not_source.as_deref()), (Some("max"), Some("docs")));
-        assert_eq!(line.kinds, [ClaimKind::Constraint, ClaimKind::Rejection, ClaimKind::Convention]);
+        assert_eq!(line.kinds().unwrap(), [ClaimKind::Constraint, ClaimKind::Rejection, ClaimKind::Convention]);
         assert_eq!((line.who, line.source), (None, None));
         let half = SearchLine::parse("canary ! !by: !!");
         assert_eq!((half.words.as_str(), half.without.as_str(), half.not_who), ("canary !!", "", None), "half typed");
+    }
+
+    #[rstest::rstest]
+    #[case("canary", None)]
+    #[case("kind:fact !kind:decision", Some(vec![ClaimKind::Fact]))]
+    #[case("kind:fact !kind:fact", Some(vec![]))]
+    #[case("!kind:fact kind:fact", Some(vec![]))]
+    #[case("!kind:fact !kind:decision !kind:constraint !kind:rejection !kind:convention", Some(vec![]))]
+    fn kinds_that_exclude_each_other_leave_none(#[case] line: &str, #[case] kinds: Option<Vec<ClaimKind>>) {
+        assert_eq!(SearchLine::parse(line).kinds(), kinds);
     }
 
     #[test]

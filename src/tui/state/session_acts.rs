@@ -21,6 +21,8 @@ pub struct SessionAct {
     pub summary: String,
     /// The items of the Inbox on which it acted.
     pub about: Vec<ItemId>,
+    /// Whether it opened these items rather than settled them.
+    pub opens: bool,
     /// The number of items of the Inbox that it settled.
     pub settled: usize,
 }

@@ -176,8 +176,9 @@ pub(super) fn rescope(state: &mut AppState) {
     state.agents.restart_list();
     state.requests.agents = true;
     state.models.files = None;
-    // No key may act on a card or a mark of the previous scope, so these are removed, and answers that are still to
-    // come are ignored.
+    // No key may act on a related claim, a card or a mark of the previous scope, so these are removed, and answers that
+    // are still to come are ignored.
+    state.claims.related.clear();
     state.conflicts.list.clear();
     state.conflicts.marks.clear();
     state.conflicts.card = None;
@@ -185,7 +186,7 @@ pub(super) fn rescope(state: &mut AppState) {
     state.timeline.list.restart();
     state.inbox.reset();
     state.requests.inbox = true;
-    for slot in [Slot::Card, Slot::Inbox, Slot::InboxPage, Slot::Agents, Slot::Ingested] {
+    for slot in [Slot::Found, Slot::Card, Slot::Inbox, Slot::InboxPage, Slot::Agents, Slot::Ingested] {
         state.cancel_request(slot);
     }
 }

@@ -6,7 +6,6 @@ use crate::{
     domain::{OpId, PairVerdict},
     tui::{msg::WriteRequest, times},
 };
-use jiff::tz::TimeZone;
 
 /// Returns the `op_id` of an act.
 pub(super) fn op(write: &WriteRequest) -> Option<OpId> {
@@ -184,7 +183,7 @@ fn resolve(card: &str, request: &ResolveRequest) -> String {
         CardAct::Exception | CardAct::Dismiss | CardAct::Discard | CardAct::Yes | CardAct::No => {
             flag(request.act.as_str(), Some(String::new()));
         }
-        CardAct::Snooze => flag("snooze", request.until.map(|at| times::day(at, &TimeZone::UTC))),
+        CardAct::Snooze => flag("snooze", request.until.map(times::utc)),
     }
     let q = &request.qualifiers;
     flag("env", q.env.as_deref().map(quote));
@@ -203,9 +202,7 @@ fn resolve_many(request: &ResolveManyRequest) -> String {
         (Some(Keep::Second), _) => "--keep 2".to_owned(),
         (Some(Keep::Source(source)), _) => format!("--keep-source {}", quote(source)),
         (Some(Keep::Writer(writer)), _) => format!("--keep-writer {}", quote(writer)),
-        (None, CardAct::Snooze) => {
-            format!("--snooze {}", request.until.map_or_else(String::new, |at| times::day(at, &TimeZone::UTC)))
-        }
+        (None, CardAct::Snooze) => format!("--snooze {}", request.until.map(times::utc).unwrap_or_default()),
         (None, act) => format!("--{}", act.as_str()),
     };
     let mut out = format!("ergo resolve {} {how}", cards.join(" "));

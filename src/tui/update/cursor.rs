@@ -32,10 +32,10 @@ pub(super) fn item(state: &mut AppState, item: ItemId) {
     state.inbox.cursor_target = Some(item);
 }
 
-/// Releases items of the Inbox that a redo has settled again: they leave the lists without a message.
+/// Releases items of the Inbox that a redo has settled again, or that the undo of what opened them has removed: they
+/// leave the lists without a message.
 pub(super) fn release(state: &mut AppState, items: Vec<ItemId>) {
-    if let Some(card) = items.iter().find_map(|item| if let ItemId::Card(card) = item { Some(*card) } else { None }) {
-        state.conflicts.released = Some(card);
-    }
+    let anchor = state.conflicts.list.anchor();
+    state.conflicts.released = anchor.filter(|card| items.contains(&ItemId::Card(*card)));
     state.inbox.released.extend(items);
 }

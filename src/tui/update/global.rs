@@ -26,7 +26,8 @@ pub(super) fn audit(state: &mut AppState, out: &mut Vec<Effect>) {
     let scope = scope_of_act(state);
     let caller = state.caller(&scope);
     out.push(state.toast(Tone::Info, format!("Comparing the active claims in {scope}…")));
-    send(state, WriteRequest::Audit(AuditRequest { caller, dry_run: false }), Acting::Audit(scope), out);
+    let acting = Acting::Audit(caller.op_id, scope);
+    send(state, WriteRequest::Audit(AuditRequest { caller, dry_run: false }), acting, out);
 }
 
 /// Copies the statement of the claim, or of each shown side of the card.

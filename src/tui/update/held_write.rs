@@ -30,6 +30,7 @@ pub(super) fn asked(state: &mut AppState, question: Consider, acting: Option<&Ac
             scope: question.scope.clone(),
             summary: format!("Held “{}”", text::fit(&question.statement, 60)),
             about: vec![ItemId::Card(question.card_id)],
+            opens: true,
             settled: 0,
         });
     }

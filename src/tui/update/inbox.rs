@@ -137,7 +137,7 @@ pub(super) fn begin_act(state: &mut AppState, acting: &Acting) {
             FormSubject::Many { .. } | FormSubject::New | FormSubject::NewTeam | FormSubject::JoinTeam => Vec::new(),
         },
         (Acting::Confirmed | Acting::Redact, _) => state.inbox.anchor().cloned().into_iter().collect(),
-        (Acting::Form(_) | Acting::Undo(..) | Acting::Audit(_), _) => Vec::new(),
+        (Acting::Form(_) | Acting::Undo(..) | Acting::Audit(..), _) => Vec::new(),
     };
     state.inbox.acting = rows;
 }

@@ -121,7 +121,7 @@ pub(super) fn stored(state: &mut AppState, judged: JudgedPairs, out: &mut Vec<Ef
     }
     let JudgedPairs { op_id, scope, summary, .. } = judged;
     state.add_log_line(Tone::Done, sentence(&summary));
-    state.record_act(SessionAct { op: op_id, scope, summary, about: Vec::new(), settled: 0 });
+    state.record_act(SessionAct { op: op_id, scope, summary, about: Vec::new(), opens: false, settled: 0 });
     state.requests.inbox = true;
     send(state, out);
     request_more(state, out);

@@ -83,7 +83,8 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
         && let (Some(op), Some(scope)) = (change.op_id, change.scope.clone())
     {
         let about = change.cards.iter().map(|card| ItemId::Card(*card)).collect();
-        let act = SessionAct { op, scope, summary: change.summary.clone(), about, settled: 0 };
+        let opens = ["audit", "held"].contains(&change.act.as_str());
+        let act = SessionAct { op, scope, summary: change.summary.clone(), about, opens, settled: 0 };
         if let Some(act) = state.change_arrived(act) {
             undo::done_without_answer(state, act, out);
         }

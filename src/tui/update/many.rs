@@ -230,7 +230,7 @@ fn done(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
     state.inbox.settle(about.clone());
     if answer.settled() > 0 {
         let (scope, summary) = (answer.scope.clone(), answer.summary.clone());
-        state.record_act(SessionAct { op: answer.op_id, scope, summary, settled: about.len(), about });
+        state.record_act(SessionAct { op: answer.op_id, scope, summary, opens: false, settled: about.len(), about });
     }
     let left = answer.items.iter().filter(|item| !item.settled).count();
     let more = if left == 0 { String::new() } else { state.keys.say(" The others are still marked; {log} says why.") };

@@ -1,10 +1,11 @@
 //! After every message, requests what the current screen needs, so that the handlers of messages need not do it.
 
 use crate::{
-    api::{AgentsQuery, IngestedFiles, IngestedQuery, WhyRequest},
+    api::{AgentsQuery, ClaimsPage, IngestedFiles, IngestedQuery, WhyRequest},
     domain::{CardId, Scope},
     tui::{
         drift,
+        hits::Pane,
         msg::{Effect, ReadRequest, Slot},
         state::{
             AppState, Daemon, InboxState, NotesState, Screen,
@@ -86,8 +87,13 @@ fn card(state: &mut AppState, out: &mut Vec<Effect>) {
 
 fn claims(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some(page) = state.claims.list.need() {
-        let query = state.claims.query(state.scope.as_ref(), state.now, page.cursor);
-        read(state, Slot::Claims, ReadRequest::Claims(Box::new(query)), out);
+        match state.claims.query(state.scope.as_ref(), state.now, page.cursor) {
+            Some(query) => read(state, Slot::Claims, ReadRequest::Claims(Box::new(query)), out),
+            None => {
+                state.cancel_request(Slot::Claims);
+                state.claims.accept(ClaimsPage::default(), state.hits.height(Pane::Claims));
+            }
+        }
     }
     related_claims(state, out);
     injected(state, out);
@@ -140,16 +146,16 @@ fn agents(state: &mut AppState, out: &mut Vec<Effect>) {
 /// Requests the rule files, and the insights of the shown organisation.
 fn notes(state: &mut AppState, out: &mut Vec<Effect>) {
     let unread = state.notes.status.is_none() && state.notes.error.is_none();
-    // While a request is under way, a new one is postponed: `requests.notes` stays set.
-    let waits = state.waits(Slot::Notes);
-    let again = state.requests.notes && !waits;
-    if (unread && !waits) || again {
-        state.requests.notes = false;
+    // While a request is under way, a new one is postponed: `requests.notes` or `asked_org` stays as it is.
+    if (unread || state.requests.notes) && !state.waits(Slot::Notes) {
+        if std::mem::take(&mut state.requests.notes) {
+            state.notes.asked_org = None;
+        }
         read(state, Slot::Notes, ReadRequest::Notes, out);
     }
     let scope = state.shown_scope();
-    let other = state.notes.asked_org.as_ref() != Some(&scope.org_id);
-    if state.notes.shown == NotesListing::Principles && (other || again) && !state.waits(Slot::Insights) {
+    let stale = state.notes.asked_org.as_ref() != Some(&scope.org_id);
+    if state.notes.shown == NotesListing::Principles && stale && !state.waits(Slot::Insights) {
         state.notes.asked_org = Some(scope.org_id.clone());
         read(state, Slot::Insights, ReadRequest::Insights(NotesState::query(&scope)), out);
     }
@@ -203,10 +209,11 @@ fn inbox(state: &mut AppState, out: &mut Vec<Effect>) {
 }
 
 fn acts(state: &mut AppState, out: &mut Vec<Effect>) {
-    let (last_here, midnight, scope) = (state.settings.last_here, state.midnight(), state.scope.clone());
+    let since = state.timeline.span.begin(state.settings.last_here, state.now, &state.settings.zone);
+    let scope = state.scope.clone();
     let Some(acts) = state.acts_mut() else { return };
     if let Some(page) = acts.list.need() {
-        let query = acts.query(scope.as_ref(), acts.span.begin(last_here, midnight), page.cursor);
+        let query = acts.query(scope.as_ref(), since, page.cursor);
         read(state, Slot::Timeline, ReadRequest::Log(query), out);
     }
 }

@@ -82,9 +82,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
         RequestAnswer::Cards(views) => many::choose(state, &views),
         RequestAnswer::Claims(page) => {
             let height = state.hits.height(Pane::Claims);
-            state.claims.at_least = page.at_least;
-            state.claims.list.accept(page.items, page.total, page.next, false, height);
-            state.claims.error = None;
+            state.claims.accept(page, height);
         }
         RequestAnswer::History(history) => {
             state.why.accept(WhyChain::from(*history));
@@ -158,6 +156,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
                         scope: proposed.scope,
                         summary,
                         about: Vec::new(),
+                        opens: false,
                         settled: 0,
                     };
                     out.push(state.toast(Tone::Warn, sentence(&act.summary)));
@@ -258,7 +257,8 @@ fn done(state: &mut AppState, done: Done, acting: Option<&Acting>, out: &mut Vec
     let undo = if final_act { "" } else { "{undo} to undo" };
     out.push(state.toast_with(Tone::Done, format!("{summary}{place}."), undo));
     if !final_act {
-        state.record_act(SessionAct { op: done.op_id, scope: done.scope, summary: done.summary, about, settled });
+        let (op, scope, summary) = (done.op_id, done.scope, done.summary);
+        state.record_act(SessionAct { op, scope, summary, about, opens: false, settled });
     }
     for warning in done.warnings {
         out.push(state.toast(Tone::Warn, warning.message));
@@ -289,7 +289,8 @@ fn stored(state: &mut AppState, stored: Stored, acting: Option<&Acting>, out: &m
         cursor::claim(state, stored.claim_id);
         let summary = format!("Stored {}{}", stored.claim_id.short(), state.scope_suffix(&stored.scope));
         out.push(state.toast_with(Tone::Done, format!("{summary}."), "{undo} to undo"));
-        state.record_act(SessionAct { op: stored.op_id, scope: stored.scope, summary, about, settled });
+        let (op, scope) = (stored.op_id, stored.scope);
+        state.record_act(SessionAct { op, scope, summary, about, opens: false, settled });
     }
     for warning in stored.warnings {
         out.push(state.toast(Tone::Warn, warning.message));
@@ -345,16 +346,23 @@ fn stale(state: &mut AppState, stale: Stale, acting: Option<&Acting>, out: &mut 
 }
 
 fn audited(state: &mut AppState, audit: &AuditOutcome, out: &mut Vec<Effect>) {
-    let place = match state.acting.take() {
-        Some(Acting::Audit(scope)) => state.scope_suffix(&scope),
-        _ => String::new(),
+    let (op, scope) = match state.acting.take() {
+        Some(Acting::Audit(op, scope)) => (op, scope),
+        _ => (None, state.shown_scope()),
     };
-    let text = match audit.opened.len() {
-        0 => format!("{} claims compared{place}: no new contradiction.", audit.claims),
-        1 => format!("{} claims compared{place}: one new card.", audit.claims),
-        n => format!("{} claims compared{place}: {n} new cards.", audit.claims),
+    let found = match audit.opened.len() {
+        0 => "no new contradiction".to_owned(),
+        1 => "one new card".to_owned(),
+        n => format!("{n} new cards"),
     };
-    out.push(state.toast(Tone::Done, text));
+    let summary = format!("{} claims compared{}: {found}", audit.claims, state.scope_suffix(&scope));
+    // An audit that opened no card stored nothing that could be undone.
+    let undoable = op.filter(|_| !audit.opened.is_empty());
+    out.push(state.toast_with(Tone::Done, format!("{summary}."), if undoable.is_some() { "{undo} to undo" } else { "" }));
+    if let Some(op) = undoable {
+        let about = audit.opened.iter().map(|card| ItemId::Card(card.id)).collect();
+        state.record_act(SessionAct { op, scope, summary, about, opens: true, settled: 0 });
+    }
     live::refresh_all(state);
 }
 

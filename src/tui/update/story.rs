@@ -28,12 +28,13 @@ pub(super) fn toggle(state: &mut AppState) {
 /// Requests the shown story if it was not read yet, or should be read again.
 pub(super) fn request(state: &mut AppState, out: &mut Vec<Effect>) {
     let waits = state.waits(Slot::Story);
-    let (shown, last_here, midnight) = (state.scope.clone(), state.settings.last_here, state.midnight());
-    let Some(story) = &mut state.timeline.story else { return };
+    let (shown, now) = (state.scope.clone(), state.now);
+    let AppState { timeline, settings, .. } = state;
+    let Some(story) = &mut timeline.story else { return };
     if let Some(scope) = shown.filter(|scope| *scope != story.scope) {
         *story = StoryState::new(scope);
     }
-    let query = story.query(story.span.begin(last_here, midnight));
+    let query = story.query(story.span.begin(settings.last_here, now, &settings.zone));
     let fresh = story.asked.as_ref() == Some(&query);
     if waits || (fresh && !state.requests.story) {
         return;

@@ -65,14 +65,14 @@ pub(super) fn undoable(write: &WriteRequest) -> Option<OpId> {
         | WriteRequest::Supersede(_)
         | WriteRequest::Retract(_)
         | WriteRequest::Reinstate(_)
-        | WriteRequest::Reviewed(_) => command_line::op(write),
+        | WriteRequest::Reviewed(_)
+        | WriteRequest::Audit(_) => command_line::op(write),
         WriteRequest::ResolveMany(_)
         | WriteRequest::NotesScan(_)
         | WriteRequest::NotesWrite(_)
         | WriteRequest::JudgePairs(_)
         | WriteRequest::Redact(_)
         | WriteRequest::Undo(_)
-        | WriteRequest::Audit(_)
         | WriteRequest::SyncNow
         | WriteRequest::CreateTeam(_)
         | WriteRequest::JoinTeam(_)
@@ -150,10 +150,11 @@ pub(super) fn done(state: &mut AppState, outcome: UndoOutcome, out: &mut Vec<Eff
         scope,
         summary: outcome.summary.clone(),
         about: before.as_ref().map(|act| act.about.clone()).unwrap_or_default(),
+        opens: before.as_ref().is_some_and(|act| act.opens),
         settled: before.as_ref().map_or(0, |act| act.settled),
     };
     cursor::claims(state, &outcome.claims);
-    if outcome.redo {
+    if outcome.redo != act.opens {
         cursor::release(state, act.about.clone());
     } else if let Some(item) = act.about.first().cloned() {
         cursor::item(state, item);

@@ -52,7 +52,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
 fn title(paint: &Paint<'_>) -> String {
     let claims = &paint.state.claims;
     let line = SearchLine::parse(&claims.search);
-    let kinds: Vec<ClaimKind> = if line.kinds.is_empty() { claims.kind.into_iter().collect() } else { line.kinds };
+    let kinds = claims.kinds(&line).unwrap_or_default();
     let kinds = kinds.iter().map(|kind| format!("{kind}s")).collect::<Vec<_>>().join(", ");
     let mut out = match (line.status.unwrap_or(claims.status.0), kinds.is_empty()) {
         (None, true) => "All claims".to_owned(),

@@ -73,6 +73,24 @@ fn what_an_older_guard_let_in_is_found_by_the_present_rules_once() {
     assert_eq!((audit(&fixture, false).opened.len(), fixture.open_cards()), (0, 0));
 }
 
+#[test]
+fn undo_takes_back_the_cards_of_an_audit_and_redo_brings_them_back() {
+    let fixture = Fixture::new().reopen_with(Guard::default().with_normaliser(Box::new(Blind)));
+    fixture.remember("Deployments must use a blue canary", "safe");
+    fixture.remember("Deployments must use a red canary", "prettier");
+    let fixture = fixture.reopen();
+    let op = OpId([5; 16]);
+    let caller = Caller { op_id: Some(op), ..caller() };
+    let opened = fixture.engine.audit(AuditRequest { caller, dry_run: false }).unwrap().opened;
+    assert_eq!((opened.len(), fixture.open_cards()), (1, 1));
+    let undone = fixture.undo();
+    assert_eq!((undone.undone, fixture.open_cards()), (op, 0));
+    assert!(fixture.engine.card(&opened[0].id.to_hex()).is_err(), "{:?}", fixture.card(opened[0].id));
+    let again = UndoRequest { target_op: Some(undone.op_id), ..UndoRequest { caller: self::caller(), target_op: None } };
+    assert!(fixture.engine.undo(again).unwrap().redo);
+    assert_eq!(fixture.open_cards(), 1);
+}
+
 /// The rules, with the number of statements that they normalised.
 struct Counting(Arc<AtomicU64>);
 

@@ -27,6 +27,14 @@ enum Turn {
     Back,
 }
 
+impl GroupWindow {
+    /// Returns whether the page of the last turn has not arrived yet. Another turn would make its answer look like that
+    /// to a query for a different page.
+    fn is_turning(&self) -> bool {
+        self.pending_turn.is_some()
+    }
+}
+
 /// The listed part of a group.
 pub(super) struct GroupPart<'a> {
     /// The number of rows before `items`.
@@ -58,8 +66,7 @@ impl InboxState {
     pub fn next_page(&mut self, kind: InboxKind) -> bool {
         let Some(group) = self.group(kind) else { return false };
         let window = self.window.as_ref().filter(|window| window.kind == kind);
-        if window.is_some_and(|window| window.pending_turn.is_some()) {
-            // The page of the last turn has not arrived yet.
+        if window.is_some_and(GroupWindow::is_turning) {
             return true;
         }
         let (next, shown) = match window.and_then(|window| window.page.as_ref()) {
@@ -77,6 +84,13 @@ impl InboxState {
 
     /// Turns to the previous page. Returns whether that page must be read; the first page is in memory.
     pub fn previous_page(&mut self) -> bool {
+        if self.window.as_ref().is_some_and(GroupWindow::is_turning) {
+            return true;
+        }
+        self.turn_back()
+    }
+
+    fn turn_back(&mut self) -> bool {
         let Some(window) = &mut self.window else { return false };
         window.starts.pop();
         window.pending_turn = Some(Turn::Back);
@@ -108,7 +122,7 @@ impl InboxState {
         let (kind, turned) = (window.kind, window.pending_turn);
         let page = view.groups.into_iter().find(|group| group.group == kind).filter(|group| !group.items.is_empty());
         let Some(page) = page else {
-            self.previous_page();
+            self.turn_back();
             return None;
         };
         let lost = self.change(|inbox| {

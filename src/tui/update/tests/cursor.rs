@@ -67,6 +67,7 @@ fn a_claim_that_was_brought_back_is_under_the_cursor() {
         scope: scope("api"),
         summary: "Retracted".into(),
         about: Vec::new(),
+        opens: false,
         settled: 0,
     });
     let (ticket, _) = written(&press(&mut state, "u")).unwrap();

@@ -120,7 +120,7 @@ fn the_claims_are_filtered_by_keys_and_by_the_search_line() {
     assert_eq!(state.screen, Screen::Claims);
     settle(&mut state, out);
     state.claims.search = "canary by:max guard:warned since:7d".into();
-    let query = state.claims.query(None, NOW, None);
+    let query = state.claims.query(None, NOW, None).unwrap();
     assert_eq!((query.q.as_deref(), query.who.as_deref()), (Some("canary"), Some("max")));
     assert_eq!(query.verdict.as_deref(), Some(VerdictChoice::Warned.as_str()));
     assert_eq!(query.since, Some(NOW - 7 * 24 * 3_600_000));

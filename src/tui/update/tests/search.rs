@@ -125,7 +125,7 @@ fn a_click_on_what_is_near_takes_the_cursor_there() {
 fn what_is_not_wanted_reaches_the_daemon() {
     let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
     state.claims.search = "canary !blue !by:max !kind:fact".into();
-    let query = state.claims.query(None, state.now, None);
+    let query = state.claims.query(None, state.now, None).unwrap();
     assert_eq!((query.q.as_deref(), query.without.as_deref()), (Some("canary"), Some("blue")));
     assert_eq!(query.not_who.as_deref(), Some("max"));
     assert!(!query.kind.unwrap().contains("fact"));

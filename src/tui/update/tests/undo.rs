@@ -13,6 +13,7 @@ fn act(n: u8, project: &str) -> SessionAct {
         scope: scope(project),
         summary: format!("Retracted “claim {n}”"),
         about: Vec::new(),
+        opens: false,
         settled: 1,
     }
 }
