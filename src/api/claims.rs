@@ -8,7 +8,8 @@ use super::{
     conflicts::CardSummary,
 };
 use crate::domain::{
-    ClaimId, ClaimKind, DeviceId, EventId, Flags, Level, Norm, OpId, Qualifiers, Scope, Status, derive::may_be_last_act,
+    ClaimId, ClaimKind, DeviceId, EventId, Flags, Level, Norm, OpId, Qualifiers, Scope, Status,
+    derive::may_be_last_act, text::without_place,
 };
 
 /// A claim as clients see it. Texts are unchanged from what was written: sanitise them before showing them.
@@ -134,15 +135,9 @@ impl ClaimView {
         })
     }
 
-    /// Returns the reason, or `None` if it contains the file name of its source. Such a reason only says from which file the claim was
-    /// imported, and is no reason to keep it.
+    /// Returns the reason without the sentence by which an import says where the claim is stated; `None` if nothing is left.
     pub fn own_reason(&self) -> Option<&str> {
-        let reason = self.reason.as_deref()?;
-        let source = self.source.as_deref().unwrap_or_default();
-        let numbered = |line: &str| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-        let path = source.rsplit_once(':').filter(|(_, line)| numbered(line)).map_or(source, |(path, _)| path);
-        let name = path.rsplit('/').next().unwrap_or(path).trim();
-        (name.is_empty() || !reason.contains(name)).then_some(reason)
+        self.reason.as_deref().and_then(without_place)
     }
 
     /// Describes which device signed it, whether the signature is valid, and from which peer it was received. Returns `None` if it was

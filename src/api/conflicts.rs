@@ -344,7 +344,7 @@ request! {
         /// The merged (`supersede`) or reworded (`narrow`) text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub statement: Option<String>,
-        /// The conditions under which the narrowed claim holds (`narrow`).
+        /// The conditions under which the narrowed claim (`narrow`) or the merged one (`supersede`) holds.
         #[serde(default)]
         pub qualifiers: Qualifiers,
         /// When to show the card again (`snooze`), in milliseconds since the Unix epoch.

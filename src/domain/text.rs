@@ -117,8 +117,32 @@ fn is_invisible(c: char) -> bool {
 /// The beginning of the sentence by which an import says where a claim is stated. It is the last or only sentence of the claim's reason.
 pub const STATED: &str = "Stated in ";
 
-/// Returns a reason without the sentence that begins with [`STATED`], which names a place and is no reason; `None` if nothing is left.
+/// Returns the reason of a claim that was imported from a file which gives none.
+pub fn reason_of_import(file: &str) -> String {
+    format!("{IMPORTED}{file}{NO_REASON}")
+}
+
+const IMPORTED: &str = "Imported from ";
+const NO_REASON: &str = ", which gives no reason.";
+
+/// Returns the reason of a decision whose record gives none.
+pub fn reason_of_record(title: &str, file: &str) -> String {
+    format!("{RECORDED}{title}{IN_RECORD}{file}.")
+}
+
+const RECORDED: &str = "Recorded as “";
+const IN_RECORD: &str = "” in ";
+
+/// Returns a reason without the sentence that an import adds, which names a place and is no reason: one that begins with [`STATED`],
+/// or that of [`reason_of_import`] or [`reason_of_record`]. Returns `None` if nothing is left.
 pub fn without_place(reason: &str) -> Option<&str> {
+    let imported = reason.starts_with(IMPORTED) && reason.ends_with(NO_REASON);
+    // A date may follow in brackets.
+    let undated = reason.strip_suffix(')').and_then(|reason| reason.rsplit_once(" (")).map_or(reason, |(own, _)| own);
+    let file = undated.strip_prefix(RECORDED).and_then(|own| own.strip_suffix('.')?.rsplit_once(IN_RECORD));
+    if imported || file.is_some_and(|(_, file)| !file.contains(". ")) {
+        return None;
+    }
     let own = reason.rsplit_once(STATED).map_or(reason, |(before, place)| {
         let heading = place.contains(" under “") && place.ends_with("”.");
         let is_place = heading || (place.ends_with('.') && !place.contains(' '));
@@ -244,6 +268,11 @@ mod tests {
             ("They take a minute. Stated in AGENTS.md under “Tests”.", Some("They take a minute.")),
             ("Stated in the contract, and we signed it.", Some("Stated in the contract, and we signed it.")),
             ("It is fast.", Some("It is fast.")),
+            (reason_of_import("memories.json").as_str(), None),
+            (reason_of_record("Use Rust", "0001-use-rust.md").as_str(), None),
+            ("Recorded as “Use Rust” in 0001-use-rust.md. (2026-01-01)", None),
+            ("Imported from Spain, as Zoe wants.", Some("Imported from Spain, as Zoe wants.")),
+            ("Recorded as “x” in a.md. It is fast.", Some("Recorded as “x” in a.md. It is fast.")),
         ] {
             assert_eq!(without_place(reason), own);
         }

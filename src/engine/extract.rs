@@ -71,7 +71,7 @@ impl Engine {
     /// Stores the parts of a text that are worth keeping, each as a fact whose key is derived from its words. A fact
     /// that is already stored, under any key, is not stored again.
     pub fn add(&self, request: &AddRequest) -> Result<Added, ApiError> {
-        let text = validate::required("text", &request.text)?;
+        let text = validate::required_worded("text", &request.text)?;
         let Extracted { claims, method, note } = self.extract(&text);
         let mut stored = Vec::with_capacity(claims.len());
         for claim in &claims {

@@ -72,7 +72,7 @@ fn matching_claims(reader: &Reader, scope: &Scope, old: &[ClaimRow], new: &str) 
     if queries.is_empty() {
         return Ok(Vec::new());
     }
-    let lists = reader.word_lists(std::slice::from_ref(scope), &queries)?;
+    let lists = reader.word_lists(std::slice::from_ref(scope), &[], &queries)?;
     let spots: BTreeSet<RowNumber> = lists.lists.iter().flat_map(|list| list.spots.iter().copied()).collect();
     let spots: Vec<RowNumber> = spots.into_iter().collect();
     let standing = reader.standing(std::slice::from_ref(scope), &spots)?;

@@ -39,6 +39,10 @@ pub(super) struct ClaimReading {
     pub(super) topic: BTreeSet<u64>,
     /// The topic without its numbers.
     subject: BTreeSet<u64>,
+    /// The words of its grammatical subjects, of any weight.
+    subjects: BTreeSet<u64>,
+    /// All its content words, of any weight.
+    said: BTreeSet<u64>,
     /// The names and numbers in it.
     names: BTreeSet<u64>,
     /// Whether it names only an attribute with its amount, and no thing: "the rate limit is 1,000 req/s".
@@ -121,6 +125,8 @@ impl ClaimReading {
         let named = |at: &usize| content(at) && parsed.items[*at].kind == ItemKind::Content;
         let subject: BTreeSet<u64> = (0..parsed.items.len()).filter(named).map(|at| id(&parsed.items[at])).collect();
         let topic: BTreeSet<u64> = (0..parsed.items.len()).filter(content).map(|at| id(&parsed.items[at])).collect();
+        let is_word = |item: &&Item| item.kind == ItemKind::Content;
+        let before_verbs = parsed.clauses.iter().flat_map(|clause| &clause.subject).map(|at| &parsed.items[*at]);
         let chosen: BTreeSet<(u16, u16)> = parsed
             .items
             .iter()
@@ -144,6 +150,8 @@ impl ClaimReading {
                 .collect(),
             is_general: is_general(&parsed.items),
             subject,
+            subjects: before_verbs.filter(is_word).map(id).collect(),
+            said: parsed.items.iter().filter(is_word).map(id).collect(),
             versions: versions(&parsed.items),
             amounts: amounts(&parsed.items),
             qualifiers: qualifiers(&parsed.items),
@@ -185,7 +193,15 @@ impl ClaimReading {
         // A claim that says little besides an amount with a unit, "uploads may be at most 10 MB", is about everything with such an amount.
         let is_part = !ours.of.0.is_empty() && least > 0 && shared == least;
         let is_rate_of_all = ours.is_rate && (self.is_general || other.is_general);
-        is_part || is_rate_of_all || shared >= 2 && 2 * shared >= least
+        is_rate_of_all || (is_part || shared >= 2 && 2 * shared >= least) && !self.is_about_another_thing_than(other)
+    }
+
+    /// Returns whether neither mentions the grammatical subject of the other: "uploads are limited to …", "downloads are limited to …".
+    fn is_about_another_thing_than(&self, other: &Self) -> bool {
+        !self.subjects.is_empty()
+            && !other.subjects.is_empty()
+            && self.subjects.is_disjoint(&other.said)
+            && other.subjects.is_disjoint(&self.said)
     }
 
     /// Returns whether both have a word in common that each qualifies differently: "the search service", "the billing service".

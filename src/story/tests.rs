@@ -99,6 +99,8 @@ fn what_rests_on_something_that_ended_is_stale() {
 // Amounts of different things, in similar words.
 #[case(&[("2026-01-01", "ada", "The search service allows 100 requests/s."), ("2026-01-09", "bob", "The billing service allows 500 requests/s.")])]
 #[case(&[("2026-01-01", "ada", "The import of orders retries 3 times."), ("2026-01-09", "bob", "The import of invoices retries 7 times.")])]
+#[case(&[("2026-01-01", "ada", "Uploads are limited to 10 MB."), ("2026-01-09", "bob", "Downloads are limited to 2 GB.")])]
+#[case(&[("2026-01-01", "ada", "Sessions last 30 minutes."), ("2026-01-09", "bob", "Lessons last 45 minutes.")])]
 // Numbers that name things.
 #[case(&[("2026-01-01", "ada", "Phase 1 takes two weeks."), ("2026-01-20", "bob", "Phase 2 takes four weeks.")])]
 #[case(&[("2026-01-01", "ada", "Worker 3 runs on port 9003."), ("2026-01-20", "bob", "Worker 4 runs on port 9004.")])]

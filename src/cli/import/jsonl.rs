@@ -16,7 +16,10 @@ use super::{
 use crate::{
     api::{BesideRelation, ClaimView, RememberRequest},
     cli::{CliError, Context, Exit},
-    domain::{ClaimId, Status, text::has_word},
+    domain::{
+        ClaimId, Status,
+        text::{has_word, reason_of_import},
+    },
     interchange::jsonl::{self, JsonlError},
 };
 
@@ -113,9 +116,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 /// Converts an exported claim to a row.
 fn row(claim: &ClaimView, source: &str) -> ImportRow {
     // Earlier versions stored reasons without a word.
-    let reason = claim.reason.clone().map(|reason| {
-        if has_word(&reason) { reason } else { format!("Imported from {source}, which gives no reason.") }
-    });
+    let reason = claim.reason.clone().map(|reason| if has_word(&reason) { reason } else { reason_of_import(source) });
     let request = RememberRequest {
         statement: claim.statement.clone(),
         kind: Some(claim.kind),

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     api::{Caller, RememberRequest},
     cli::{CliError, Context, Exit, show::text::count},
-    domain::Qualifiers,
+    domain::{Qualifiers, text::reason_of_import},
     interchange::memory,
 };
 
@@ -36,7 +36,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let name = args.file.file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
     let row = |one: &memory::ImportedMemory| {
         let source = format!("{path}:{}", one.line);
-        let default = format!("Imported from {name}, which gives no reason.");
+        let default = reason_of_import(&name);
         let reason = one.reason.clone().or_else(|| one.kind.is_guarded().then_some(default));
         let claim = RememberRequest {
             statement: one.statement.clone(),

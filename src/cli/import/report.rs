@@ -184,6 +184,19 @@ impl ImportReport {
         });
     }
 
+    /// Returns the claims because of which a statement was refused.
+    pub(super) fn refused_because_of(&self, statement: &str) -> Vec<ClaimId> {
+        let of = self.refused.iter().rev().find(|refused| refused.statement == statement);
+        of.map_or_else(Vec::new, |refused| refused.against.clone())
+    }
+
+    /// Drops the last refusal of a statement, because it is tried again.
+    pub(super) fn forget_refusal(&mut self, statement: &str) {
+        if let Some(at) = self.refused.iter().rposition(|refused| refused.statement == statement) {
+            self.refused.remove(at);
+        }
+    }
+
     pub(super) fn skipped(&mut self, source: &str, text: &str, why: &str) {
         self.skipped.push(SkippedRow::new(source, text, why));
     }

@@ -58,6 +58,16 @@ struct Version {
 struct ImportedRule {
     line: RuleLine,
     claim: Option<ClaimId>,
+    /// The rule's row, if the guard refused it. It is tried again once a claim that it contradicts is no longer active.
+    refused: Option<ImportRow>,
+}
+
+impl ImportedRule {
+    /// Returns the claims that end with the rule: its own, or those that it could not replace.
+    fn claims(&self) -> impl Iterator<Item = ClaimId> {
+        let targets = self.refused.iter().flat_map(|row| &row.targets);
+        self.claim.into_iter().chain(targets.copied())
+    }
 }
 
 /// Imports the history of a file.
@@ -152,27 +162,58 @@ async fn apply_version(
     let rows = rows(path, version);
     let now: Vec<RuleLine> = version.rules.iter().map(rule_line).collect();
     let difference = line_diff::compare(&lines, &now);
+    let mut ended: BTreeSet<ClaimId> = BTreeSet::new();
     // Removed rules are retracted first, since new ones may contradict them.
-    for rule in difference.gone.iter().filter_map(|old| before.get(*old)) {
-        if let Some(claim) = rule.claim {
-            let row = ImportRow { file: row_file(path, &version.commit), ..ImportRow::default() };
-            sender.retract(&row, claim, &format!("{}{}", removed_from(path), reason(&version.commit))).await?;
-        }
+    for claim in difference.gone.iter().filter_map(|old| before.get(*old)).flat_map(ImportedRule::claims) {
+        let row = ImportRow { file: row_file(path, &version.commit), ..ImportRow::default() };
+        sender.retract(&row, claim, &format!("{}{}", removed_from(path), reason(&version.commit))).await?;
+        ended.insert(claim);
     }
-    let of = |old: usize| before.get(old).and_then(|rule| rule.claim);
     let mut after = Vec::with_capacity(now.len());
     for ((line, change), mut row) in now.into_iter().zip(difference.now).zip(rows) {
-        let claim = match change {
-            LineChange::Same(old) | LineChange::Moved(old) => of(old),
-            LineChange::Changed(old) => {
-                row.targets.extend(of(old));
-                sender.store(&row).await?
-            }
-            LineChange::New => sender.store(&row).await?,
+        let old = match change {
+            LineChange::Same(old) | LineChange::Moved(old) | LineChange::Changed(old) => before.get(old),
+            LineChange::New => None,
         };
-        after.push(ImportedRule { line, claim });
+        if let (LineChange::Same(_) | LineChange::Moved(_), Some(old)) = (&change, old) {
+            after.push(ImportedRule { line, claim: old.claim, refused: old.refused.clone() });
+            continue;
+        }
+        row.targets.extend(old.into_iter().flat_map(ImportedRule::claims));
+        after.push(store(sender, line, row, &mut ended).await?);
     }
-    Ok(after)
+    // Now that all changes of this version are made, some refused rules may contradict nothing any more.
+    let mut rules = Vec::with_capacity(after.len());
+    for rule in after {
+        let ImportedRule { line, claim, refused } = rule;
+        let is_freed = |row: &ImportRow| {
+            sender.report.refused_because_of(&row.claim.statement).iter().any(|claim| ended.contains(claim))
+        };
+        rules.push(match refused {
+            Some(row) if is_freed(&row) => {
+                sender.report.forget_refusal(&row.claim.statement);
+                // With the reason and the first day of the commit that added it.
+                let row = ImportRow { file: row_file(path, &version.commit), ..row };
+                store(sender, line, row, &mut ended).await?
+            }
+            refused => ImportedRule { line, claim, refused },
+        });
+    }
+    Ok(rules)
+}
+
+/// Stores a rule. `ended` gets the claims that it replaces.
+async fn store(
+    sender: &mut Sender,
+    line: RuleLine,
+    row: ImportRow,
+    ended: &mut BTreeSet<ClaimId>,
+) -> Result<ImportedRule, CliError> {
+    let claim = sender.store(&row).await?;
+    if claim.is_some() {
+        ended.extend(&row.targets);
+    }
+    Ok(ImportedRule { line, claim, refused: Some(row).filter(|_| claim.is_none()) })
 }
 
 /// Returns the rules of a version as rows, which hold from the day of its commit.

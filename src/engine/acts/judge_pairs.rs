@@ -172,7 +172,7 @@ impl ActContext<'_> {
         let data = JudgementData::new(words_of(newer), words_of(older), model.map(str::to_owned));
         judgement.body.data = serde_json::to_string(&data).ok();
         drafts.push(judgement);
-        let reason = || because.clone().unwrap_or_else(|| format!("{by} judged it when comparing the two"));
+        let reason = || because.clone().unwrap_or_else(|| format!("judged by {by} when comparing the two claims"));
         // A project does not change claims of its organisation, nor the other way round: a card says what a person can
         // do.
         let takes_effect = self.actor.agent.is_none() && newer.scope == older.scope;

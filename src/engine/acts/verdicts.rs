@@ -483,7 +483,7 @@ impl ActContext<'_> {
                     op_id,
                     scope: refused.scope,
                     summary: format!(
-                        "Proposed: replace {old} by {new}. It stands until a person decides on card {}",
+                        "Proposed: replace {old} by {new}. The old claim stays active until a person settles card {}",
                         card_id.short()
                     ),
                     card_id,

@@ -276,7 +276,7 @@ impl RecallRun<'_> {
     /// Searches by words: the best claims for all words, then those for each sub-query.
     fn search_words(&self, question: &Question, queries: &Queries) -> Result<ByWords, ApiError> {
         self.engine.read_at(self.wanted.at.as_ref(), |reader| {
-            let mut lists = reader.word_lists(&self.wanted.scope.in_force(), &queries.all)?;
+            let mut lists = reader.word_lists(&self.wanted.scope.in_force(), &self.wanted.kinds, &queries.all)?;
             self.search_sub_queries(reader, question, queries, &mut lists)?;
             let known = queries.known(question, &lists);
             let weights = QuestionWeights::new(question, lists.claims, &known);
@@ -327,7 +327,8 @@ impl RecallRun<'_> {
         if further.is_empty() {
             return Ok(());
         }
-        lists.lists.extend(reader.word_lists(&self.wanted.scope.in_force(), &further)?.lists);
+        let (scopes, kinds) = (self.wanted.scope.in_force(), &self.wanted.kinds);
+        lists.lists.extend(reader.word_lists(&scopes, kinds, &further)?.lists);
         Ok(())
     }
 

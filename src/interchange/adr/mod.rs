@@ -8,7 +8,7 @@ use super::{
     markdown::{Block, BlockKind, MarkdownDocument},
     sentence::{capital, cut},
 };
-use crate::domain::{ClaimKind, Qualifiers};
+use crate::domain::{ClaimKind, Qualifiers, text::reason_of_record};
 
 pub use exported_record::ExportedClaim;
 pub use record_status::RecordStatus;
@@ -78,7 +78,7 @@ impl Record {
             why: "no “Decision” or “Decision Outcome” section with a sentence in it".to_owned(),
         })?;
         let found = || {
-            let reason = decision::reason(&sections).unwrap_or_else(|| format!("Recorded as “{title}” in {name}."));
+            let reason = decision::reason(&sections).unwrap_or_else(|| reason_of_record(&title, name));
             cut(&reason, MAX_REASON)
         };
         let reason = own("context").map_or_else(found, |(_, reason)| reason);

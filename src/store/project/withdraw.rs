@@ -1,5 +1,6 @@
-//! Removes the effects of events that leave the log from the projections. Except for one scan of the cards, the cost
-//! grows with these events, not with the size of the file.
+//! Removes the effects of events that leave the log from the projections. If few events leave, SQLite scans the tables
+//! that refer to them and have no index; if many do, the caller creates indexes for that
+//! ([`crate::store::team::with_reference_indexes`]). The rest of the cost grows with these events, not with the file.
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,10 @@ use crate::{
         log::{self, LoadedEvent},
     },
 };
+
+/// The cards that the events of a list opened or settled: one scan for the whole list, or a search by index.
+const CARDS_BY: &str = "SELECT id FROM cards
+     WHERE author IN (SELECT value FROM json_each(?1)) OR settled IN (SELECT value FROM json_each(?1))";
 
 /// Events that are leaving the log.
 pub(in crate::store) struct LeavingEvents(Vec<LoadedEvent>);
@@ -113,15 +118,10 @@ impl Projector<'_> {
 
     /// Marks as dirty the cards that one of the events opened or settled.
     fn mark_cards_by(&mut self, leaving: &[LoadedEvent]) -> Result<()> {
-        let numbers: BTreeSet<i64> = leaving.iter().map(|event| event.n).collect();
-        let mut read = self.db.prepare_cached("SELECT id, author, settled FROM cards")?;
-        let rows =
-            read.query_map([], |row| Ok((CardId(row.get(0)?), row.get::<_, i64>(1)?, row.get::<_, Option<i64>>(2)?)))?;
-        for row in rows {
-            let (card, author, settled) = row?;
-            if numbers.contains(&author) || settled.is_some_and(|n| numbers.contains(&n)) {
-                self.dirty.cards.insert(card);
-            }
+        let numbers: Vec<i64> = leaving.iter().map(|event| event.n).collect();
+        let mut read = self.db.prepare_cached(CARDS_BY)?;
+        for card in read.query_map([serde_json::json!(numbers).to_string()], |row| Ok(CardId(row.get(0)?)))? {
+            self.dirty.cards.insert(card?);
         }
         Ok(())
     }
@@ -207,4 +207,24 @@ pub(in crate::store) fn forget_cards(db: &rusqlite::Connection) -> Result<()> {
         db.prepare_cached("DELETE FROM cards WHERE n = ?1")?.execute([card])?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CARDS_BY;
+    use crate::store::{open, team};
+
+    #[test]
+    fn while_many_events_leave_their_cards_are_found_by_index() {
+        let db = open::temporary().unwrap();
+        let plan = || {
+            let mut read = db.prepare(&format!("EXPLAIN QUERY PLAN {CARDS_BY}")).unwrap();
+            let steps = read.query_map(["[]"], |row| row.get::<_, String>(3)).unwrap();
+            steps.collect::<rusqlite::Result<Vec<_>>>().unwrap().join("\n")
+        };
+        assert!(plan().contains("SCAN cards"), "{}", plan());
+        let found = team::with_reference_indexes(&db, 1000, &team::REFERENCES_TO_EVENTS, || Ok(plan())).unwrap();
+        assert!(!found.contains("SCAN cards"), "{found}");
+        assert!(found.contains("leaving_authors") && found.contains("leaving_settled"), "{found}");
+    }
 }

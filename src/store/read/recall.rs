@@ -20,13 +20,18 @@ use crate::{
 /// The number of rows of the vector index that are compared exactly for each requested claim.
 const OVERSAMPLED: usize = 3;
 
+/// The matches of a common word that are read to find claims of the wanted kinds among them, after the newest ones: 6 ms if
+/// none is.
+const MATCHES_FOR_KINDS: usize = 10_000;
+
 /// The rows of each lane that are compared exactly to find the single nearest claim.
 const ROWS_FOR_NEAREST: usize = 16;
 
 impl Reader {
-    /// Returns, for each query, the claims of these scopes with its words, of any status. An unknown scope has no
-    /// claims.
-    pub fn word_lists(&self, scopes: &[Scope], queries: &[WordQuery]) -> Result<WordLists> {
+    /// Returns, for each query, the claims of these scopes with its words, of any status: the newest ones, at most
+    /// [`WordQuery::limit`], followed by those of `kinds`, if any are named, among the next [`MATCHES_FOR_KINDS`]. An
+    /// unknown scope has no claims.
+    pub fn word_lists(&self, scopes: &[Scope], kinds: &[ClaimKind], queries: &[WordQuery]) -> Result<WordLists> {
         self.snapshot(|reader| {
             let db = &reader.db;
             let mut scope_numbers = log::known_scopes(db, scopes)?;
@@ -52,11 +57,9 @@ impl Reader {
                     lists.push(WordList::default());
                     continue;
                 }
-                let rows = read.query_map(
-                    params![fts_query(Some(&words.join(" AND ")), None, &scope_numbers), query.limit],
-                    |row| row.get(0),
-                )?;
-                let rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
+                let matching = fts_query(Some(&words.join(" AND ")), None, &scope_numbers);
+                let rows = read.query_map(params![matching, query.limit], |row| row.get(0))?;
+                let mut rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
                 let complete = rows.len() < query.limit;
                 let claims = match rows.last() {
                     // Assumes that matches are as dense before the oldest one that was read as after it.
@@ -66,6 +69,9 @@ impl Reader {
                     }
                     _ => rows.len(),
                 };
+                if let Some(oldest) = rows.last().copied().filter(|_| !complete && !kinds.is_empty()) {
+                    rows.extend(of_kinds(db, kinds, &matching, oldest, query.limit)?);
+                }
                 lists.push(WordList { spots: rows.into_iter().map(RowNumber).collect(), claims, complete });
             }
             Ok(WordLists { claims, lists })
@@ -221,6 +227,24 @@ impl Reader {
     pub fn bare_at(&self, spots: &[RowNumber]) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| bare_claims_by_number(&reader.db, spots.iter().map(|spot| spot.0)))
     }
+}
+
+/// Returns the claims of these kinds among the [`MATCHES_FOR_KINDS`] matches of a query that are older than a claim, the
+/// newest first, at most `limit`.
+fn of_kinds(db: &Connection, kinds: &[ClaimKind], matching: &str, before: i64, limit: usize) -> Result<Vec<i64>> {
+    // The text index returns rows in this order, so that nothing is sorted and the rest is not read.
+    let mut read = db.prepare_cached(
+        "SELECT t.rowid, c.kind FROM texts t CROSS JOIN claims c ON c.n = t.rowid
+         WHERE texts MATCH ?1 AND t.rowid < ?2 ORDER BY t.rowid DESC LIMIT ?3",
+    )?;
+    let mut found = Vec::new();
+    let mut rows = read.query(params![matching, before, MATCHES_FOR_KINDS])?;
+    while let Some(row) = rows.next()?.filter(|_| found.len() < limit) {
+        if kinds.contains(&kind_of(row.get(1)?)) {
+            found.push(row.get(0)?);
+        }
+    }
+    Ok(found)
 }
 
 /// Returns the filter for the active claims of a scope.

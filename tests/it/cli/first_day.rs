@@ -83,6 +83,35 @@ fn the_history_of_a_rule_file_in_git_is_a_story() {
 }
 
 #[test]
+fn a_rule_of_the_history_that_is_refused_is_stored_once_its_opponent_is_gone() {
+    let home = TestHome::new();
+    let work = home.work();
+    git(&work, &["init", "-q"]);
+    let (blue, red) = ("Deployments must use a blue canary.", "Deployments must use a red canary.");
+    for (day, rules, message) in [
+        ("2025-01-10", vec![blue], "Use a canary"),
+        ("2025-02-10", vec![red, blue], "Use a red one"),
+        ("2025-03-10", vec![red, blue, "Keep the changelog up to date."], "Keep a changelog"),
+        ("2025-04-10", vec![red, "Keep the changelog up to date."], "Drop the blue canary"),
+    ] {
+        std::fs::write(work.join("CLAUDE.md"), format!("# Rules\n\n- {}\n", rules.join("\n- "))).unwrap();
+        git(&work, &["add", "CLAUDE.md"]);
+        git(&work, &["commit", "-q", "--date", &format!("{day}T12:00:00Z"), "-m", message]);
+    }
+    let _daemon = home.daemon();
+    let report = home.run(["import", "rules", "--history", "CLAUDE.md", "--json"]).ok().json();
+    let count = |list: &str| report[list].as_array().unwrap().len();
+    assert_eq!((count("stored"), count("refused")), (3, 0), "{report:#}");
+    let claims = home.run(["claims", "--json"]).ok().json();
+    let of = |statement: &str| claims["items"].as_array().unwrap().iter().find(|claim| claim["statement"] == statement);
+    assert!(of(blue).is_none());
+    assert_eq!(of(red).unwrap()["qualifiers"]["valid_from"], "2025-02-10");
+    assert!(of(red).unwrap()["reason"].as_str().unwrap().starts_with("Use a red one"));
+    let cards = home.run(["conflicts", "--json"]).ok().json();
+    assert_eq!(cards["total"], 0, "{cards:#}");
+}
+
+#[test]
 fn an_import_of_a_rule_file_goes_on_from_its_history_and_not_the_other_way_round() {
     let home = TestHome::new();
     let work = home.work();

@@ -268,6 +268,29 @@ fn a_reason_is_required_and_a_side_must_be_on_the_card() {
 }
 
 #[test]
+fn a_field_that_the_act_does_not_use_is_refused_by_its_name() {
+    let (fixture, blue, card) = refused_fixture();
+    let winner = Some(blue.to_hex());
+    let in_lab = |act| ResolveRequest { qualifiers: in_env("lab"), ..order(act, "why") };
+    for (request, field) in [
+        (ResolveRequest { winner: winner.clone(), ..in_lab(CardAct::Supersede) }, "env"),
+        (ResolveRequest { target: winner.clone(), ..in_lab(CardAct::Retract) }, "env"),
+        (in_lab(CardAct::Exception), "env"),
+        (in_lab(CardAct::Dismiss), "env"),
+        (ResolveRequest { until: Some(u64::MAX), ..in_lab(CardAct::Snooze) }, "env"),
+        (ResolveRequest { winner: winner.clone(), ..order(CardAct::Dismiss, "why") }, "winner"),
+        (ResolveRequest { target: winner, ..order(CardAct::Discard, "why") }, "target"),
+        (ResolveRequest { statement: Some("Use both".into()), ..order(CardAct::Retract, "why") }, "statement"),
+        (ResolveRequest { until: Some(1), ..order(CardAct::Dismiss, "why") }, "until"),
+    ] {
+        let error = fixture.engine.resolve(&card.to_hex(), request).unwrap_err();
+        assert_eq!((error.code, error.field.as_deref()), (ErrorCode::BadRequest, Some(field)));
+    }
+    let both = Some("Deployments must use a striped canary".into());
+    done(fixture.resolve(card, ResolveRequest { statement: both, ..in_lab(CardAct::Supersede) }));
+}
+
+#[test]
 fn the_guard_looks_again_at_what_a_card_stores() {
     let (fixture, blue, card) = refused_fixture();
     // In the meantime blue was replaced by another colour, which the card does not know.

@@ -65,6 +65,13 @@ fn what_is_added_is_not_stored_again_under_another_key() {
 }
 
 #[test]
+fn a_text_without_a_word_is_refused_by_its_own_name() {
+    let add = AddRequest { caller: caller(), text: "…".into(), ..AddRequest::default() };
+    let error = Fixture::new().engine.add(&add).unwrap_err();
+    assert_eq!((error.code, error.field.as_deref()), (ergo::api::ErrorCode::BadRequest, Some("text")));
+}
+
+#[test]
 fn a_fact_that_is_given_a_key_later_keeps_one_value() {
     let fixture = Fixture::new();
     let text = "The API port is 8080.";

@@ -13,7 +13,7 @@ pub(in crate::engine) use yes_no::{StorySide, story_question};
 use super::refused_write::Rewording;
 use crate::{
     api::{ApiError, Caller, CardAct, CardKind, Done, ErrorCode, ResolveRequest, Stale, Warning, WriteOutcome},
-    domain::{ClaimId, ClaimKind, EventKind, Status},
+    domain::{ClaimId, ClaimKind, EventKind, Qualifiers, Status},
     engine::{
         Engine,
         act_context::{ActContext, WriteScope},
@@ -204,7 +204,7 @@ impl Resolution {
         };
         let side =
             |field: &str, text: &Option<String>| text.as_deref().map(|text| validate::id(field, text)).transpose();
-        Ok(Self {
+        let resolution = Self {
             act: request.act,
             winner: side("winner", &request.winner)?,
             target: side("target", &request.target)?,
@@ -216,7 +216,39 @@ impl Resolution {
             },
             reason,
             until: request.until,
-        })
+        };
+        resolution.must_use_all_fields()?;
+        Ok(resolution)
+    }
+
+    /// Refuses a field that the act would ignore: the caller would believe that it took effect.
+    fn must_use_all_fields(&self) -> Result<(), ApiError> {
+        let act = self.act;
+        let merges = act == CardAct::Supersede && self.text.statement.is_some();
+        let narrows = act == CardAct::Narrow;
+        let names_target = matches!(act, CardAct::Retract | CardAct::Narrow | CardAct::Exception);
+        let Qualifiers { env, team, tenant, valid_from, valid_until } = &self.text.qualifiers;
+        let text = |field, text: &Option<String>, is_used, users| (field, text.is_some(), is_used, users);
+        let qualifier =
+            |field, value| text(field, value, narrows || merges, "`narrow`, and for `supersede` with a `statement`");
+        let fields = [
+            text("winner", &self.winner, act == CardAct::Supersede && !merges, "`supersede` without a `statement`"),
+            text("target", &self.target, names_target, "`retract`, `narrow` and `exception`"),
+            text("statement", &self.text.statement, merges || narrows, "`supersede` and `narrow`"),
+            qualifier("env", env),
+            qualifier("team", team),
+            qualifier("tenant", tenant),
+            qualifier("valid_from", valid_from),
+            qualifier("valid_until", valid_until),
+            ("until", self.until.is_some(), act == CardAct::Snooze, "`snooze`"),
+        ];
+        match fields.into_iter().find(|(_, is_given, is_used, _)| *is_given && !is_used) {
+            Some((field, _, _, users)) => {
+                Err(ApiError::field(field, format!("`{field}` has no effect here: it is only for {users}"))
+                    .hint(format!("leave `{field}` out, or choose another act")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Returns the rewording of a claim that is narrowed: it keeps its own reason, and the resolution's reason explains

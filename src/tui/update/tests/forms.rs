@@ -99,7 +99,7 @@ fn a_reason_from_an_import_is_no_reason_for_an_act() {
     let mut view = card(1);
     for side in &mut view.sides {
         side.claim.source = Some("docs/AGENTS.md:12".into());
-        side.claim.reason = Some("They take a minute. Stated in AGENTS.md under “Tests”.".into());
+        side.claim.reason = Some("Stated in AGENTS.md under “Tests”.".into());
     }
     let mut state = cards();
     state.conflicts.card = Some(Card::new(view));
@@ -108,6 +108,25 @@ fn a_reason_from_an_import_is_no_reason_for_an_act() {
         assert_eq!(reason(&state), "", "{key}");
         assert!(written(&press(&mut state, "enter")).is_none(), "it must be given");
         press(&mut state, "esc");
+    }
+}
+
+#[test]
+fn a_reason_that_mentions_its_source_is_a_reason() {
+    for (source, reason_of_claim, expected) in [
+        ("ops", "it drops packets", "it drops packets"),
+        ("Zoe", "Zoe from legal asked for it", "Zoe from legal asked for it"),
+        ("CLAUDE.md:12", "CLAUDE.md grew too long. Stated in CLAUDE.md.", "CLAUDE.md grew too long."),
+    ] {
+        let mut view = card(1);
+        for side in &mut view.sides {
+            side.claim.source = Some(source.into());
+            side.claim.reason = Some(reason_of_claim.into());
+        }
+        let mut state = cards();
+        state.conflicts.card = Some(Card::new(view));
+        press(&mut state, "b");
+        assert_eq!(reason(&state), expected);
     }
 }
 
