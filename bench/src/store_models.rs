@@ -219,7 +219,7 @@ fn write_as_an_agent(engine: &Engine, statement: &str) -> Result<Option<f64>, Be
         WriteOutcome::Consider(question) => (question.op_id, Some(took)),
         _ => return Ok(None),
     };
-    engine.undo(UndoRequest { caller: caller(), target_op: Some(op) })?;
+    engine.undo(UndoRequest { caller: caller(), target_op: Some(op), ..UndoRequest::default() })?;
     Ok(time)
 }
 

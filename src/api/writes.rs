@@ -141,6 +141,9 @@ request! {
         /// The id of the change to undo; by default the caller's own last change that is not itself an undo.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub target_op: Option<OpId>,
+        /// Dry run: undo nothing, and return in `undone` which change would be undone.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub dry_run: bool,
     }
 }
 
@@ -149,7 +152,7 @@ request! {
 pub struct UndoOutcome {
     /// The id of the change that was undone.
     pub undone: OpId,
-    /// The id of the undo, which is a change of its own; undo it to redo.
+    /// The id of the undo, which is a change of its own; undo it to redo. A dry run makes no change, so its id is unused.
     pub op_id: OpId,
     /// What was undone, in one sentence.
     pub summary: String,

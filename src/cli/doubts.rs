@@ -77,7 +77,7 @@ pub(crate) async fn answer_questions(
 
 /// Withdraws a write that waits for verdicts.
 pub(crate) async fn withdraw(cx: &mut Context, client: &Client, caller: Caller, held: OpId) -> Result<(), CliError> {
-    client.undo(&UndoRequest { caller, target_op: Some(held) }).await?;
+    client.undo(&UndoRequest { caller, target_op: Some(held), ..UndoRequest::default() }).await?;
     cx.ui.line("Withdrawn: nothing was stored.");
     Ok(())
 }

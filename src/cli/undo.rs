@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     api::{EventView, LogQuery, MAX_PAGE, UndoRequest},
-    client::Client,
+    client::{Client, ClientError},
     domain::{
         OpId,
         text::{escape, sanitize_line},
@@ -43,11 +43,17 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if let Some(number) = &args.import {
         return whole_import(cx, &client, number).await;
     }
-    let request = match &args.act {
-        Some(prefix) => UndoRequest { caller: cx.caller()?, target_op: Some(find(&client, prefix).await?) },
-        None => UndoRequest { caller: cx.writer().await?.1, target_op: None },
+    let (caller, target) = match &args.act {
+        Some(prefix) => (cx.caller()?, find(&client, prefix).await?),
+        None => {
+            let caller = cx.writer().await?.1;
+            let request = UndoRequest { caller: caller.clone(), dry_run: true, ..UndoRequest::default() };
+            (caller, client.undo(&request).await?.undone)
+        }
     };
-    let outcome = client.undo(&request).await?;
+    // The request names its target: without it, a repetition would undo the change before.
+    let request = UndoRequest { caller, target_op: Some(target), ..UndoRequest::default() };
+    let outcome = client.undo(&request).await.map_err(|error| unanswered(error, target))?;
     if cx.ui.json {
         cx.ui.value(&outcome);
     } else if !cx.ui.quiet {
@@ -56,6 +62,19 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.commands(&[(redo, "redo it".to_owned())]);
     }
     Ok(Exit::Ok)
+}
+
+/// Returns the error of an undo. If no answer came, it says how to repeat the undo: `ergo undo` without an id would undo
+/// another change.
+fn unanswered(error: ClientError, target: OpId) -> CliError {
+    let is_unanswered = error.is_unanswered();
+    let mut error = CliError::from(error);
+    if is_unanswered {
+        error.hints.clear();
+        error = error
+            .hint(format_args!("the change may already be undone: `ergo undo {}` undoes it only once", target.short()));
+    }
+    error
 }
 
 /// Shows the user's last act and undoes it after confirmation. Returns whether it was undone.
@@ -87,7 +106,7 @@ pub(super) async fn last_act(cx: &mut Context, client: &Client, asker: &mut Aske
         cx.ui.line("Nothing was changed.");
         return Ok(false);
     }
-    let outcome = client.undo(&UndoRequest { caller, target_op: Some(event.op_id) }).await?;
+    let outcome = client.undo(&UndoRequest { caller, target_op: Some(event.op_id), ..UndoRequest::default() }).await?;
     cx.ui.prose(0, None, &outcome.summary);
     Ok(true)
 }
@@ -166,7 +185,7 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
     let mut problems = Vec::new();
     for (at, op) in ops.iter().enumerate() {
         cx.ui.progress(text!("undoing {} of {}", at + 1, ops.len()));
-        match client.undo(&UndoRequest { caller: cx.caller()?, target_op: Some(*op) }).await {
+        match client.undo(&UndoRequest { caller: cx.caller()?, target_op: Some(*op), ..UndoRequest::default() }).await {
             Ok(outcome) => outcomes.push(outcome),
             Err(error) => problems.push(CliError::from(error)),
         }
@@ -193,6 +212,15 @@ mod tests {
         let mut bytes = [first; 16];
         bytes[15] = last;
         OpId(bytes)
+    }
+
+    #[test]
+    fn an_undo_without_an_answer_says_how_to_repeat_it() {
+        let lost = ClientError::Interrupted { place: "there".to_owned(), cause: "reset".to_owned() };
+        let hints = unanswered(lost, op(0xab, 1)).hints;
+        assert!(hints.len() == 1 && hints[0].to_string().contains("`ergo undo ababababab`"), "{hints:?}");
+        let refused = ClientError::Api(crate::api::ApiError::not_found("gone").hint("look again"));
+        assert_eq!(unanswered(refused, op(0xab, 1)).hints[0].to_string(), "look again");
     }
 
     #[test]

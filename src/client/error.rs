@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::{api::ApiError, config::ConfigError};
+use crate::{
+    api::{ApiError, ErrorCode},
+    config::ConfigError,
+};
 
 /// Why a request has no usable response. Texts hold the system's error, so that it can be shown and stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,6 +59,15 @@ impl ClientError {
             self,
             Self::Unreachable { .. } | Self::Interrupted { .. } | Self::Timeout { .. } | Self::NotStarted { .. }
         )
+    }
+
+    /// Whether the request may have been executed, although no answer came.
+    pub fn is_unanswered(&self) -> bool {
+        match self {
+            Self::Interrupted { .. } | Self::Timeout { .. } => true,
+            Self::Api(error) => error.code == ErrorCode::Timeout,
+            _ => false,
+        }
     }
 
     /// Returns what to do next, if anything.

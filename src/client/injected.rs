@@ -39,7 +39,9 @@ pub struct Injection {
 
 /// Parses the lines of a file and skips those that a crash cut short.
 pub fn read(file: &File) -> Vec<Injection> {
-    BufReader::new(file).lines().map_while(Result::ok).filter_map(|line| serde_json::from_str(&line).ok()).collect()
+    // By bytes: a line that was cut within a character is not valid UTF-8.
+    let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
+    lines.filter_map(|line| serde_json::from_slice(&line).ok()).collect()
 }
 
 /// Returns every injection on this machine, newest first. `state` is the machine's state folder.

@@ -176,7 +176,8 @@ fn close_folder(folder: &Path) -> Result<(), ConfigError> {
     let meta = fs::metadata(folder).map_err(|e| ConfigError::io("read the folder", folder, e))?;
     if meta.mode() & 0o077 != 0 {
         let closed = fs::Permissions::from_mode(0o700);
-        fs::set_permissions(folder, closed).map_err(|e| ConfigError::io("close the folder", folder, e))?;
+        fs::set_permissions(folder, closed)
+            .map_err(|e| ConfigError::io("restrict the permissions of the folder", folder, e))?;
     }
     Ok(())
 }

@@ -186,8 +186,8 @@ fn query_threshold() -> Distance {
 }
 
 impl CompatSettings {
-    /// Returns the first invalid setting, and why it is invalid.
-    pub(super) fn invalid(&self) -> Option<(&'static str, String)> {
+    /// Returns the first invalid setting of [`CogitoSettings`], and why it is invalid.
+    pub(super) fn invalid(&self) -> Option<(&str, String)> {
         let cogito = self.cogito.as_ref()?;
         if let Some(name) = &cogito.unknown.0 {
             let known = REPLACED.iter().find(|(refused, _)| refused == name);
@@ -197,7 +197,7 @@ impl CompatSettings {
                     "unknown setting `{name}` in [compat.cogito]: expected listen, project, token_file, recall_limit, recall_threshold or query_threshold"
                 ),
             };
-            return Some((known.map_or("[compat.cogito]", |(name, _)| name), message));
+            return Some((name, message));
         }
         if !(1..=MAX_LIMIT).contains(&cogito.recall_limit) {
             return Some((

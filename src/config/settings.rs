@@ -7,6 +7,8 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use toml::de::{DeTable, DeValue};
+use tracing_subscriber::EnvFilter;
 
 use super::{
     CompatSettings, ConfigError, JudgeSettings, LevelSettings, NotesSettings, Paths, RecallSettings, StoreSettings,
@@ -278,6 +280,21 @@ impl Default for DaemonSettings {
     }
 }
 
+impl DaemonSettings {
+    /// Returns the first invalid setting, and why it is invalid.
+    fn invalid(&self) -> Option<(&'static str, String)> {
+        let Self { address, log, .. } = self;
+        if !address.ip().is_loopback() {
+            let expected = format!("expected a loopback address such as 127.0.0.1:{DEFAULT_PORT}");
+            let message = format!("invalid `address` {address}: {expected}, since the connection is not encrypted");
+            return Some(("address", message));
+        }
+        let error = EnvFilter::try_new(log).err()?;
+        let expected = "expected a level such as info, or a filter such as info,ergo::sync=debug";
+        Some(("log", format!("invalid `log` “{log}”: {error}; {expected}")))
+    }
+}
+
 impl Config {
     /// Reads the settings file.
     ///
@@ -307,48 +324,56 @@ impl Config {
                 None => invalid(line, message),
             }
         })?;
-        let line_with = |key: &str| {
-            let found = text.lines().position(|line| line.trim_start().starts_with(key));
-            found.map_or(1, |index| index + 1)
-        };
-        if !config.daemon.address.ip().is_loopback() {
-            let message = format!(
-                "invalid `address` {}: expected a loopback address such as 127.0.0.1:{DEFAULT_PORT}, since \
-                 the connection is not encrypted",
-                config.daemon.address
-            );
-            return Err(invalid(line_with("address"), message));
-        }
+        let line_with = |section: &str, key: &str| line_of(text, start_of_setting(text, section, key));
         for role in ModelSettings::ROLES {
             if config.models.named(role).is_some_and(|model| model.trim().is_empty()) {
                 let message = format!(
                     "invalid `{role}`: expected a model's name, the absolute path of a GGUF file, `default` or `none`"
                 );
-                return Err(invalid(line_with(role), message));
+                return Err(invalid(line_with("models", role), message));
             }
         }
-        if let Some((key, message)) = invalid_setting(&config) {
-            return Err(invalid(line_with(key), message));
+        if let Some((section, (key, message))) = invalid_setting(&config) {
+            return Err(invalid(line_with(section, key), message));
         }
         for (key, value) in [("org_id", &config.org_id), ("who", &config.who)] {
             if value.trim().is_empty() || value.len() > crate::domain::scope::MAX_NAME {
                 let message = format!("`{key}` must be a string of 1 to {} bytes", crate::domain::scope::MAX_NAME);
-                return Err(invalid(line_with(key), message));
+                return Err(invalid(line_with("", key), message));
             }
         }
         Ok(config)
     }
 }
 
-/// Returns the first invalid setting of any section, and why it is invalid.
-fn invalid_setting(config: &Config) -> Option<(&'static str, String)> {
-    let models = config.models.invalid().or_else(|| config.sync.invalid()).or_else(|| config.levels.invalid());
-    models
-        .or_else(|| config.judge.invalid())
-        .or_else(|| config.recall.invalid())
-        .or_else(|| config.compat.invalid())
-        .or_else(|| config.notes.invalid())
-        .or_else(|| config.store.invalid())
+/// Returns the first invalid setting of any section, and why it is invalid, with the name of its section.
+fn invalid_setting(config: &Config) -> Option<(&'static str, (&str, String))> {
+    let sections = [
+        ("daemon", config.daemon.invalid()),
+        ("models", config.models.invalid()),
+        ("sync", config.sync.invalid()),
+        ("levels", config.levels.invalid()),
+        ("judge", config.judge.invalid()),
+        ("recall", config.recall.invalid()),
+        ("compat.cogito", config.compat.invalid()),
+        ("notes", config.notes.invalid()),
+        ("store", config.store.invalid()),
+    ];
+    sections.into_iter().find_map(|(section, invalid)| Some((section, invalid?)))
+}
+
+/// Returns the byte offset of a setting in a valid settings file: that of its section if the file does not have the
+/// setting, and 0 if it has neither. The section is "" for the settings that precede all sections.
+fn start_of_setting(text: &str, section: &str, key: &str) -> usize {
+    let Ok(file) = DeTable::parse(text) else { return 0 };
+    let (mut table, mut start) = (file.into_inner(), 0);
+    for name in section.split('.').filter(|name| !name.is_empty()).chain([key]) {
+        let Some((name, value)) = table.remove_entry(name) else { break };
+        start = name.span().start;
+        let DeValue::Table(inner) = value.into_inner() else { break };
+        table = inner;
+    }
+    start
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -422,6 +447,7 @@ mod tests {
             ("org_id = \"a\"\norg = \"b\"\n", 2, "org"),
             ("\n\n[daemon]\ntcp = \"yes\"\n", 4, "boolean"),
             ("[daemon]\naddress = \"0.0.0.0:1\"\n", 2, "loopback address"),
+            ("[daemon]\ntcp = true\nlog = \"loud=quiet\"\n", 3, "`log` “loud=quiet”"),
             ("[guard]\nagents_may = \"all\"\n", 2, "propose"),
             ("[levels]\npromote = \"ask\"\npromote_at = 1\n", 3, "at least 2"),
             ("[levels]\npromote = \"always\"\n", 2, "`promote`: unknown variant `always`, expected"),
@@ -447,7 +473,12 @@ mod tests {
             ("[compat.cogito]\nlisten = \"127.0.0.1:1\"\nfilter_timeout_ms = 9\n", 3, "[recall]"),
             ("[compat.cogito]\nlisten = \"127.0.0.1:1\"\nrecall_limit = 0\n", 3, "1 to 50"),
             ("[compat.cogito]\nlisten = \"127.0.0.1:1\"\nquery_threshold = -1\n", 3, "above 0"),
-            ("[compat.cogito]\nlisten = \"127.0.0.1:1\"\nlimit = 1\n", 1, "`limit`"),
+            ("[compat.cogito]\nlisten = \"127.0.0.1:1\"\nlimit = 1\n", 3, "`limit`"),
+            ("[judge]\nmodel = \"m\"\n\n[recall]\nmodel = \"x\"\n", 5, "now in [judge]"),
+            ("[judge]\nmodel = \"m\"\n\n[recall]\n\"model\" = \"x\"\n", 5, "now in [judge]"),
+            ("judge.model = \"m\"\nrecall.model = \"x\"\n", 2, "now in [judge]"),
+            ("[notes]\n# similarity = 5\nnearest_similarity = 50\nsimilarity = 0\n", 4, "`similarity`"),
+            ("[notes]\nsimilarity = 60\n\n[models]\nthreads = 0\n", 5, "1 to 256"),
             ("[tui]\ntheme = \"pink\"\n", 2, "light"),
             ("[tui]\nmouse = 1\n", 2, "boolean"),
             ("who = \"\"\n", 1, "`who`"),

@@ -25,6 +25,31 @@ pub(super) struct QueryString<T>(pub(super) T);
 /// Extracts `{id}` from the path: an id or the prefix of one, in lower case.
 pub(super) struct IdInPath(pub(super) String);
 
+/// The limits of a body, and what to do about one that exceeds them.
+struct BodyLimits {
+    /// The maximum size of the body, in bytes.
+    body: usize,
+    body_hint: &'static str,
+    /// The maximum length of each text in it, in bytes.
+    text: usize,
+    text_hint: &'static str,
+}
+
+const LIMITS: BodyLimits = BodyLimits {
+    body: MAX_BODY,
+    body_hint: "statements and reasons may have at most 8 KiB each; leave long documents where they are and name them in \
+        `source`",
+    text: MAX_TEXT,
+    text_hint: "shorten it; to make a long text searchable, ingest its file with `ergo ingest`",
+};
+
+const LARGE_LIMITS: BodyLimits = BodyLimits {
+    body: MAX_INGEST_BODY,
+    body_hint: "a file may have at most 2 MiB; split a larger one, and ingest its parts",
+    text: MAX_FILE,
+    text_hint: "split the file, and ingest its parts",
+};
+
 impl<T, S> FromRequest<S> for JsonBody<T>
 where
     T: DeserializeOwned,
@@ -33,8 +58,8 @@ where
     type Rejection = ErrorResponse;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ErrorResponse> {
-        let bytes = read(request, MAX_BODY).await?;
-        Ok(Self(parse(&bytes, MAX_TEXT)?))
+        let bytes = read(request, &LIMITS).await?;
+        Ok(Self(parse(&bytes, &LIMITS)?))
     }
 }
 
@@ -46,8 +71,8 @@ where
     type Rejection = ErrorResponse;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ErrorResponse> {
-        let bytes = read(request, MAX_INGEST_BODY).await?;
-        Ok(Self(parse(&bytes, MAX_FILE)?))
+        let bytes = read(request, &LARGE_LIMITS).await?;
+        Ok(Self(parse(&bytes, &LARGE_LIMITS)?))
     }
 }
 
@@ -84,13 +109,11 @@ impl<S: Send + Sync> FromRequestParts<S> for IdInPath {
 
 const ID_HINT: &str = "give 4 to 64 hexadecimal digits; `ergo claims` and `ergo conflicts` show ids";
 
-/// Reads a body of at most `most` bytes.
-async fn read(request: Request, most: usize) -> Result<Vec<u8>, ApiError> {
-    let too_large = || {
-        ApiError::new(ErrorCode::TooLarge, format!("the body is larger than {most} bytes")).hint(
-            "statements and reasons may have at most 8 KiB each; leave long documents where they are and name them in `source`",
-        )
-    };
+/// Reads a body.
+async fn read(request: Request, limits: &BodyLimits) -> Result<Vec<u8>, ApiError> {
+    let most = limits.body;
+    let too_large =
+        || ApiError::new(ErrorCode::TooLarge, format!("the body is larger than {most} bytes")).hint(limits.body_hint);
     let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > most) {
         return Err(too_large());
@@ -108,8 +131,8 @@ const FIELDS_HINT: &str = "`GET /openapi.json` lists the fields and their types"
 /// The maximum length of an error's message in characters. A message quotes the request, so it could be long.
 const MAX_MESSAGE: usize = 600;
 
-/// Parses a JSON object whose texts contain no NUL and have at most `most` bytes each.
-fn parse<T: DeserializeOwned>(bytes: &[u8], most: usize) -> Result<T, ApiError> {
+/// Parses a JSON object whose texts contain no NUL and are not too long.
+fn parse<T: DeserializeOwned>(bytes: &[u8], limits: &BodyLimits) -> Result<T, ApiError> {
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(ApiError::new(ErrorCode::BadRequest, "the body is not a JSON object").hint("send a JSON object"));
     }
@@ -124,10 +147,10 @@ fn parse<T: DeserializeOwned>(bytes: &[u8], most: usize) -> Result<T, ApiError> 
     })?;
     json.end().map_err(malformed)?;
     // A shorter body cannot contain a longer text, and JSON can contain a NUL only as an escape.
-    if bytes.len() > most || bytes.windows(6).any(|escape| escape == br"\u0000") {
+    if bytes.len() > limits.text || bytes.windows(6).any(|escape| escape == br"\u0000") {
         let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
         for (field, value) in value.as_object().into_iter().flatten() {
-            check_text(field, value, most)?;
+            check_text(field, value, limits)?;
         }
     }
     Ok(request)
@@ -170,17 +193,17 @@ fn nul_error(field: &str) -> ApiError {
     ApiError::field(field, format!("`{field}` contains a NUL character")).hint("send the text without it")
 }
 
-/// Refuses a value that contains, at any depth, a text with a NUL or of more than `most` bytes.
-fn check_text(field: &str, value: &Value, most: usize) -> Result<(), ApiError> {
+/// Refuses a value that contains, at any depth, a text with a NUL or one that is too long.
+fn check_text(field: &str, value: &Value, limits: &BodyLimits) -> Result<(), ApiError> {
     match value {
         Value::String(text) if text.contains('\0') => Err(nul_error(field)),
-        Value::String(text) if text.len() > most => {
-            let message = format!("`{field}` has {} bytes; at most {most} are accepted", text.len());
-            let hint = "shorten it; to make a long text searchable, ingest its file with `ergo ingest`";
-            Err(ApiError { field: Some(field.to_owned()), ..ApiError::new(ErrorCode::TooLarge, message) }.hint(hint))
+        Value::String(text) if text.len() > limits.text => {
+            let message = format!("`{field}` has {} bytes; at most {} are accepted", text.len(), limits.text);
+            let error = ApiError { field: Some(field.to_owned()), ..ApiError::new(ErrorCode::TooLarge, message) };
+            Err(error.hint(limits.text_hint))
         }
-        Value::Array(items) => items.iter().try_for_each(|item| check_text(field, item, most)),
-        Value::Object(items) => items.values().try_for_each(|item| check_text(field, item, most)),
+        Value::Array(items) => items.iter().try_for_each(|item| check_text(field, item, limits)),
+        Value::Object(items) => items.values().try_for_each(|item| check_text(field, item, limits)),
         _ => Ok(()),
     }
 }
@@ -192,11 +215,12 @@ mod tests {
 
     use super::*;
     use crate::api::{
-        ActRequest, ClaimsQuery, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, SupersedeRequest,
+        ActRequest, ClaimsQuery, IngestRequest, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest,
+        SupersedeRequest,
     };
 
     fn refused<T: DeserializeOwned>(body: &str) -> ApiError {
-        match parse::<T>(body.as_bytes(), MAX_TEXT) {
+        match parse::<T>(body.as_bytes(), &LIMITS) {
             Ok(_) => panic!("accepted: {body}"),
             Err(error) => error,
         }
@@ -284,11 +308,11 @@ mod tests {
         let qualifiers = crate::domain::Qualifiers { env: Some("prod".into()), ..Default::default() };
         let claim = RememberRequest { caller, qualifiers, statement: "x".into(), dry_run: true, ..Default::default() };
         let sent = serde_json::to_vec(&claim).unwrap();
-        assert_eq!(parse::<RememberRequest>(&sent, MAX_TEXT).unwrap(), claim);
+        assert_eq!(parse::<RememberRequest>(&sent, &LIMITS).unwrap(), claim);
         let supersede =
             SupersedeRequest { targets: vec!["ab".into()], expect_rev: Some(1), claim, ..Default::default() };
         let sent = serde_json::to_vec(&supersede).unwrap();
-        assert_eq!(parse::<SupersedeRequest>(&sent, MAX_TEXT).unwrap(), supersede);
+        assert_eq!(parse::<SupersedeRequest>(&sent, &LIMITS).unwrap(), supersede);
         for error in [
             refused::<RememberRequest>(r#"{"statement": "x", "reasons": "y"}"#),
             refused::<SupersedeRequest>(r#"{"reasons": "y"}"#),
@@ -312,5 +336,19 @@ mod tests {
         assert_eq!(error.field.as_deref(), Some("depends_on"));
         let error = refused::<RememberRequest>(&json!({"statement": "x".repeat(MAX_TEXT + 1)}).to_string());
         assert_eq!((error.code, error.field.as_deref()), (ErrorCode::TooLarge, Some("statement")));
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_too_large_is_split_and_not_ingested_again() {
+        for (length, most) in [(MAX_FILE + 1, MAX_FILE), (MAX_INGEST_BODY, MAX_INGEST_BODY)] {
+            let body = json!({"path": "a.md", "text": "x".repeat(length)}).to_string();
+            let request = http::Request::builder().body(Body::from(body)).unwrap();
+            let Err(ErrorResponse(error)) = LargeJsonBody::<IngestRequest>::from_request(request, &()).await else {
+                panic!("{length} bytes are accepted");
+            };
+            assert!(error.code == ErrorCode::TooLarge && error.message.contains(&most.to_string()), "{error}");
+            let hint = error.hint.unwrap();
+            assert!(hint.contains("split") && !hint.contains("ergo ingest"), "{hint}");
+        }
     }
 }

@@ -21,7 +21,7 @@ const STORY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The delay before judges are asked again after a failure.
 const RETRY_DELAY: Duration = Duration::from_mins(10);
 
-/// A handle to the thread. It ends when the handle is dropped; a command that is judging is killed.
+/// A handle to the thread. When it is dropped, a command that is judging is killed, and the thread ends.
 pub(super) struct JudgeThread {
     engine: Weak<Engine>,
     ending: Arc<AtomicBool>,

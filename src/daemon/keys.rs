@@ -67,7 +67,8 @@ fn make_private(path: &Path) -> Result<(), ConfigError> {
     if mode & 0o077 != 0 {
         tracing::warn!(path = %path.display(), mode = format!("{mode:o}"), "others could read a secret; its \
             permissions were restricted");
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(|e| ConfigError::io("close", path, e))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+            .map_err(|e| ConfigError::io("restrict the permissions of", path, e))?;
     }
     Ok(())
 }

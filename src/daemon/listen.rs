@@ -52,7 +52,8 @@ pub(super) fn unix(path: &Path) -> Result<UnixListener, DaemonError> {
     }
     let listener = UnixListener::bind(path).map_err(|e| ConfigError::io("listen on", path, e))?;
     // The daemon's umask already ensures this; other callers may have another umask.
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(|e| ConfigError::io("close", path, e))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+        .map_err(|e| ConfigError::io("restrict the permissions of", path, e))?;
     Ok(listener)
 }
 

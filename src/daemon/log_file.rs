@@ -28,8 +28,9 @@ const OLD_LOGS: usize = 2;
 /// # Errors
 /// If the file cannot be opened, or the filter is invalid.
 pub(super) fn begin(path: &Path, filter: &str) -> Result<(), DaemonError> {
-    let filter = EnvFilter::try_new(filter)
-        .map_err(|e| ConfigError::io("use the setting `log` of the daemon for", path, format!("“{filter}”: {e}")))?;
+    let filter = EnvFilter::try_new(filter).map_err(|e| {
+        ConfigError::io("use the `log` setting of [daemon] as the filter of", path, format!("“{filter}”: {e}"))
+    })?;
     let file = Rotating::open(path, MAX_SIZE).map_err(|e| ConfigError::io("open", path, e))?;
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -115,13 +115,16 @@ fn timeout_of(uri: &Uri) -> Duration {
         // A past state of a large scope must be rebuilt.
         _ if uri.query().is_some_and(|query| query.contains("as_of=")) => LONG_TIMEOUT,
         "/why" | "/recall" | "/snapshot" => LONG_TIMEOUT,
+        // A tool call makes requests to the daemon itself. Their errors must reach the client as its answer.
+        "/mcp" => LONG_TIMEOUT + TIMEOUT,
         _ => TIMEOUT,
     }
 }
 
 fn timed_out(timeout: Duration) -> Response {
     let message = format!("the request took longer than {} s", timeout.as_secs());
-    let hint = "a write may still complete: repeat it with the same `op_id`, and it is done only once";
+    let hint = "a write may still complete: look with `ergo log`, or repeat it with the same `op_id`, so that it is done \
+        only once";
     ErrorResponse(ApiError::new(ErrorCode::Timeout, message).hint(hint)).into_response()
 }
 
@@ -282,6 +285,7 @@ mod tests {
         for uri in ["/remember", "/claims", "/health", "/doubts", "/conflicts", "/models"] {
             assert_eq!(limit(uri), TIMEOUT, "{uri}");
         }
+        assert!(limit("/mcp") > crate::client::LONG_DEADLINE, "longer than any request that a tool makes");
     }
 
     #[test]

@@ -178,6 +178,8 @@ async fn serve(
     .await;
     teams.stop().await;
     drop(judging);
+    // A request may still run a command, also if no thread judges.
+    shared.engine.stop_judges();
     drop(watcher);
     drop(background);
     Ok(())

@@ -42,6 +42,12 @@ macro_rules! hex_id {
                 text
             }
 
+            /// Returns whether a text is this id or a prefix of it, of at least [`MIN_PREFIX`] digits, in upper or lower
+            /// case.
+            pub fn has_prefix(self, text: &str) -> bool {
+                is_prefix(text) && self.to_hex().starts_with(&text.to_ascii_lowercase())
+            }
+
             /// Returns the raw bytes.
             pub fn as_bytes(&self) -> &[u8] {
                 &self.0
@@ -195,5 +201,12 @@ mod tests {
     fn prefixes_are_hexadecimal_and_not_too_short() {
         assert!(is_prefix("abcd") && is_prefix(&"0".repeat(64)));
         assert!(!is_prefix("abc") && !is_prefix("abcg") && !is_prefix(&"0".repeat(65)));
+        let id = EventId([0xab; 32]);
+        for prefix in ["abab", "ABAB", "aBaBa", &id.to_hex().to_uppercase()] {
+            assert!(id.has_prefix(prefix), "{prefix}");
+        }
+        for other in ["aba", "baba", "", "abag", &(id.to_hex() + "a")] {
+            assert!(!id.has_prefix(other), "{other}");
+        }
     }
 }

@@ -203,7 +203,7 @@ impl Engine {
         Ok(Some((judge, pairs)))
     }
 
-    /// Stops the judges when the daemon ends. A running command is killed.
+    /// Stops the judges when the daemon ends. Running commands are killed when this returns.
     pub fn stop_judges(&self) {
         self.config.judges.iter().for_each(ModelJudge::stop);
     }

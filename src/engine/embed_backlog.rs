@@ -230,7 +230,9 @@ impl Engine {
         let named: Vec<_> = claims.iter().map(|(id, _)| *id).zip(vectors).collect();
         match write(&model, &named) {
             Ok(stored) => EmbedResult::Stored(stored),
-            Err(error @ StoreError::BadVector(_)) => EmbedResult::Refused(error.to_string()),
+            Err(error @ (StoreError::BadVector(_) | StoreError::BadModel(_))) => {
+                EmbedResult::Refused(error.to_string())
+            }
             Err(error) => EmbedResult::Failed(error.to_string()),
         }
     }

@@ -30,6 +30,10 @@ impl From<StoreError> for ApiError {
                     "no event of this batch was stored; send \
                     valid events only",
                 ),
+            StoreError::System { .. } => {
+                tracing::error!(%error, "the store failed");
+                Self::new(ErrorCode::Unavailable, error.to_string()).hint("nothing was stored: try again")
+            }
             StoreError::StaleDocument(_) => Self::new(ErrorCode::Stale, error.to_string()),
             StoreError::NewerSchema { .. }
             | StoreError::OlderSchema { .. }
@@ -80,5 +84,15 @@ mod tests {
         let hint = api_error.hint.unwrap_or_default();
         assert_eq!(hint.contains("a backup"), expected == ErrorCode::Damaged, "{hint}");
         assert_eq!(hint.contains("bug in ergo"), expected == ErrorCode::Internal, "{hint}");
+    }
+
+    #[test]
+    fn a_failure_of_the_system_is_no_damage() {
+        let cause = "blocked by seccomp".to_owned();
+        let error = StoreError::System { act: "get random bytes from the operating system", cause };
+        assert!(!error.is_damage());
+        let error = ApiError::from(error);
+        assert_eq!(error.message, "cannot get random bytes from the operating system: blocked by seccomp");
+        assert_eq!(error.code, ErrorCode::Unavailable);
     }
 }

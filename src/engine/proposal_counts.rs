@@ -315,7 +315,7 @@ mod tests {
         assert!(engine.observe(&caller("a"), &[last]).unwrap() == 1 && counted(&engine) == 2);
 
         // Undoing an act or promoting says nothing about the consequences: all claims are read again.
-        engine.undo(UndoRequest { caller: caller("a"), target_op: None }).unwrap();
+        engine.undo(UndoRequest { caller: caller("a"), ..UndoRequest::default() }).unwrap();
         assert_eq!((counted(&engine), reads(&engine)), (2, 2));
         let request = PromoteRequest { caller: caller("a"), claims: vec![last.to_hex()], ..PromoteRequest::default() };
         let promoted = stored(engine.promote(request).unwrap());

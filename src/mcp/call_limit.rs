@@ -52,7 +52,7 @@ impl CallLimit {
         let mut waiting = WaitingCall(Some(self));
         if inside >= MAX_RUNNING + MAX_WAITING {
             return Err(format!(
-                "too many calls: {inside} are already waiting, so this one was not made. Next: wait for their \
+                "too many calls: {inside} are already running or waiting, so this one was not made. Next: wait for their \
                     answers, then call again"
             ));
         }

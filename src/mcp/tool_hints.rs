@@ -1,7 +1,7 @@
 //! Replaces commands in hints by the tools that agents have for them.
 
 use super::tools;
-use crate::{api::ErrorCode, client::ClientError};
+use crate::client::ClientError;
 
 /// Verbs whose tool has another name.
 const RENAMED_VERBS: [(&str, &str); 5] = [
@@ -18,13 +18,8 @@ const REQUESTS: [(&str, &str); 2] =
 
 /// Returns what an agent can do next after an error.
 pub(super) fn next_step(error: &ClientError) -> Option<String> {
-    let unanswered = match error {
-        ClientError::Interrupted { .. } | ClientError::Timeout { .. } => true,
-        ClientError::Api(error) => error.code == ErrorCode::Timeout,
-        _ => false,
-    };
     // The daemon's hint is to repeat the request with the same `op_id`, but each tool call gets a new one.
-    if unanswered {
+    if error.is_unanswered() {
         return Some(
             "if this was a write, it may have been stored: look with ergo_recall before you repeat it".to_owned(),
         );
@@ -76,7 +71,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::api::ApiError;
+    use crate::api::{ApiError, ErrorCode};
 
     #[test]
     fn a_call_without_an_answer_is_not_repeated_blindly() {

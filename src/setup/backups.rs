@@ -38,6 +38,12 @@ fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
+/// Reads a backup; `None` if it cannot be read.
+fn load(file: &Path) -> Option<Backup> {
+    // As JSON, a text may take several times its size.
+    serde_json::from_str(&files::text(file, 4 * MAX_AGENT_FILE).ok()?).ok()
+}
+
 impl Backups {
     /// Uses the folder `setup` in this device's state folder.
     pub(super) fn new(state: &Path) -> Self {
@@ -54,8 +60,7 @@ impl Backups {
     }
 
     fn backup(&self, path: &Path) -> Option<Backup> {
-        let text = files::text(&self.file(path), 4 * MAX_AGENT_FILE).ok()?;
-        serde_json::from_str(&text).ok().filter(|backup: &Backup| backup.path == path)
+        load(&self.file(path)).filter(|backup| backup.path == path)
     }
 
     /// Returns the content before setup if the file contains exactly what setup wrote.
@@ -80,11 +85,8 @@ impl Backups {
     /// Returns the existing files with a backup, in alphabetical order: those that setup wrote and has not restored.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         let files = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        let mut paths: Vec<PathBuf> = files
-            .filter_map(|file| serde_json::from_str(&files::text(&file, 4 * files::MAX_SETTINGS).ok()?).ok())
-            .map(|backup: Backup| backup.path)
-            .filter(|path| path.is_file())
-            .collect();
+        let mut paths: Vec<PathBuf> =
+            files.filter_map(|file| load(&file)).map(|backup| backup.path).filter(|path| path.is_file()).collect();
         paths.sort_unstable();
         paths
     }
@@ -93,5 +95,21 @@ impl Backups {
     pub(super) fn forget(&self, path: &Path) {
         // A remaining backup does no harm: it is used only for a file with the content that setup wrote.
         drop(fs::remove_file(self.file(path)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_file_is_among_those_that_setup_wrote() {
+        let dir = tempfile::tempdir().unwrap();
+        let (backups, path) = (Backups::new(dir.path()), dir.path().join("CLAUDE.md"));
+        fs::write(&path, "after").unwrap();
+        let before = "x".repeat(17 << 20);
+        backups.keep(&path, Some(&before), "after").unwrap();
+        assert_eq!(backups.original(&path, "after").unwrap().text.map(|text| text.len()), Some(before.len()));
+        assert_eq!(backups.paths(), [path]);
     }
 }

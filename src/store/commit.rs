@@ -281,11 +281,7 @@ impl Signer {
         (header.seq, header.prev) = *end;
         self.clock = self.clock.tick(self.now);
         header.clock = self.clock;
-        let mut salt = [0; 16];
-        getrandom::fill(&mut salt).map_err(|error| {
-            StoreError::Damaged(format!("cannot get random bytes from the operating system: {error}"))
-        })?;
-        let event = OwnEvent::sign(header, body.seal(salt), key)?;
+        let event = OwnEvent::sign(header, body.seal(open::random()?), key)?;
         *end = (event.header.seq + 1, Some(event.id));
         Ok(event)
     }

@@ -19,6 +19,13 @@ pub enum StoreError {
         path: PathBuf,
         error: std::io::Error,
     },
+    /// The operating system, or a part of the program, failed. Says nothing about the file.
+    #[error("cannot {act}: {cause}")]
+    System {
+        /// What was attempted, as a verb phrase.
+        act: &'static str,
+        cause: String,
+    },
     /// The file was written by a newer version of ergo.
     #[error(
         "the store {path} has schema version {found}, and this ergo knows versions up to {known}: use the newer ergo \
@@ -93,6 +100,9 @@ pub enum StoreError {
         /// The model of the new vector.
         given: Box<VectorModel>,
     },
+    /// The vectors of the embedding model cannot be stored.
+    #[error("the embedding model {0}: choose another one (`ergo models use`)")]
+    BadModel(String),
     /// A vector cannot be the output of its model.
     #[error("a vector {0}: the embedding model gives invalid output; `ergo models verify` checks its file")]
     BadVector(String),

@@ -192,6 +192,14 @@ fn restrict_to_owner(path: &Path) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode & !0o077)).map_err(io)
 }
 
+/// Returns random bytes from the operating system.
+pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let act = "get random bytes from the operating system";
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::System { act, cause: error.to_string() })?;
+    Ok(bytes)
+}
+
 /// Returns the epoch of this installation, or a new one if the file is not the one that the last epoch was created for,
 /// or is a backup: a copy must never continue the chain of its original.
 pub(super) fn epoch(db: &Connection, path: &Path) -> Result<u64> {
@@ -202,10 +210,7 @@ pub(super) fn epoch(db: &Connection, path: &Path) -> Result<u64> {
     {
         return Ok(epoch.cast_unsigned());
     }
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| StoreError::Damaged(format!("cannot get random bytes from the operating system: {error}")))?;
-    let epoch = u64::from_le_bytes(bytes);
+    let epoch = u64::from_le_bytes(random()?);
     set(db, "epoch", epoch.cast_signed())?;
     set(db, "installed", installation_id.as_bytes())?;
     Ok(epoch)

@@ -9,7 +9,7 @@ use super::{
     project::{is_mark_shown, mark_members},
     story_pass::{StoryItem, find_marks},
 };
-use crate::domain::{CardId, derive::CardKind};
+use crate::domain::{CardId, derive::CardKind, text};
 
 /// A mark without its strength: the number of its rule, and its claims in order.
 type CheckedMark = (i64, Vec<i64>);
@@ -22,10 +22,14 @@ impl Reader {
         self.snapshot(|this| {
             let db = &this.db;
             if this.story_waits(reader.today())? {
-                let waiting: i64 = db.query_row("SELECT count(*) FROM story_backlog", [], |row| row.get(0))?;
+                let mut count = db.prepare(
+                    "SELECT count(*) FROM (SELECT claim FROM story_backlog
+                         UNION SELECT claim FROM story_due WHERE day < ?1)",
+                )?;
+                let waiting = count.query_row([reader.today()], |row| row.get(0))?;
                 report.notes.push(format!(
-                    "{} claims of stories wait to be read; their cards were not checked: the daemon reads them in the background",
-                    waiting.max(1)
+                    "{} to be read; their cards were not checked: the daemon reads them in the background",
+                    text::count(waiting, "claim of a story waits", "claims of stories wait")
                 ));
                 return Ok(());
             }

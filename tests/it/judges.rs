@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     process::{Child, Command, Stdio},
+    time::Duration,
 };
 
 use ergo::{
@@ -14,7 +15,7 @@ use ergo::{
     domain::PairVerdict,
 };
 
-use crate::support::{TestHome, block_on, caller, decision, eventually};
+use crate::support::{TestHome, await_exit, block_on, caller, decision, eventually, kill, time_until, until};
 
 const OLD: &str = "The weekly report goes to the finance team first";
 const NEW: &str = "The weekly report goes to the finance team as a draft";
@@ -63,6 +64,44 @@ fn the_queue_outlives_the_daemon_and_a_command_works_it_off() {
     });
     let doctor = String::from_utf8(home.command(["doctor"]).output().unwrap().stdout).unwrap();
     assert!(doctor.contains("claims are given to the command `sh -c"), "{doctor}");
+}
+
+/// A command that hangs, and writes its process id to a file.
+fn hanging_command(file: &std::path::Path, budget: u8) -> String {
+    let script = format!("echo $$ > {0}.new; mv {0}.new {0}; sleep 600; :", file.display());
+    format!("{WITHOUT_MODELS}[judge]\nbudget_percent = {budget}\ncommand = [\"sh\", \"-c\", '''{script}''']\n")
+}
+
+#[rstest::rstest]
+#[case::in_the_background(100)]
+#[case::in_a_request(0)]
+fn a_command_that_judges_ends_with_the_daemon(#[case] budget: u8) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let home = TestHome::with_config(&hanging_command(&file, budget));
+    let daemon = home.daemon();
+    block_on(async {
+        let client = home.client();
+        client.remember(&decision(OLD)).await.unwrap();
+        client.remember(&decision(NEW)).await.unwrap();
+        waits_for(&client, 1).await;
+    });
+    // Without a budget, only a request asks the judge.
+    let audit = ["audit", "--judge", "--scope", "acme/api"];
+    let mut audit = (budget == 0).then(|| home.command(audit).stdout(Stdio::null()).spawn().unwrap());
+    until("the command runs", || file.exists());
+    let pid: u32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+    assert_eq!(daemon.terminate(), Some(0));
+    let runs = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    let ended = time_until(Duration::from_secs(10), || !runs()).is_some();
+    kill(pid);
+    if let Some(audit) = &mut audit {
+        await_exit(audit, "the audit");
+    }
+    assert!(ended, "the command outlives the daemon");
 }
 
 #[test]

@@ -325,8 +325,11 @@ fn the_mode_is_chosen_once_and_the_settings_go_before() {
     let closed = ada.run(&["sync", "invite", "--no-wait"]);
     assert!(closed.code != Some(0) && closed.stderr.contains("Hint:"), "{closed:?}");
     assert!(ada.run(&["sync", "mode", "lan"]).ok().stdout.contains("until you invite a device"));
-    ada.ticket(&[]);
+    let team = ada.status()["teams"][0]["id"].as_str().unwrap().to_uppercase();
+    ada.ticket(&["--in", &team]);
     assert_eq!(ada.status()["mode"], "lan", "while somebody may come");
+    let file = ada.home.path().join("all.ergo");
+    ada.run(&["sync", "export", file.to_str().unwrap(), "--in", &team[..8]]).ok();
     let fixed = TestHome::with_config(&format!("{CONFIG}mode = \"off\"\n"));
     let _daemon = fixed.daemon();
     let output = fixed.run(["sync", "mode", "lan"]);

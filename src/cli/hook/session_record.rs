@@ -6,7 +6,7 @@ use std::{
     collections::HashSet,
     fs::{self, File, TryLockError},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -31,6 +31,8 @@ pub(super) struct SessionRecord {
     agent: Option<String>,
     path: PathBuf,
     file: File,
+    /// Whether the last line was cut by a crash, so that the next one must not continue it.
+    is_cut: bool,
     past: Vec<Injection>,
 }
 
@@ -56,7 +58,12 @@ impl SessionRecord {
             }
         };
         let past = injected::read(&file);
-        Ok(Self { name: name.chars().take(200).collect(), identified: id.is_some(), agent, path, file, past })
+        let mut last = *b"\n";
+        if let Some(at) = file.metadata().map_err(failed)?.len().checked_sub(1) {
+            file.read_exact_at(&mut last, at).map_err(failed)?;
+        }
+        let (name, identified, is_cut) = (name.chars().take(200).collect(), id.is_some(), last != *b"\n");
+        Ok(Self { name, identified, agent, path, file, is_cut, past })
     }
 
     /// Whether the claim was added to the session and is still in its context; false for a session without an id.
@@ -102,9 +109,9 @@ impl SessionRecord {
             claims: claims.to_vec(),
             questions,
         };
-        let mut line = serde_json::to_string(&one).map_err(CliError::internal)?;
-        line.push('\n');
-        self.file.write_all(line.as_bytes()).map_err(CliError::internal)?;
+        let line = serde_json::to_string(&one).map_err(CliError::internal)?;
+        let before = if std::mem::take(&mut self.is_cut) { "\n" } else { "" };
+        self.file.write_all(format!("{before}{line}\n").as_bytes()).map_err(CliError::internal)?;
         self.past.push(one);
         Ok(())
     }
@@ -170,6 +177,25 @@ mod tests {
             "sessions know nothing of each other"
         );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "only what was recorded stays");
+    }
+
+    /// A crash of the machine may cut a line anywhere, also within a character.
+    #[tokio::test]
+    async fn a_cut_line_hides_neither_the_lines_before_it_nor_those_after_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let scope = Scope { org_id: "a".into(), project: "é".into() };
+        let id = |n| crate::domain::EventId([n; 32]);
+        let open = async || SessionRecord::open(dir.path(), Some("s"), None).await.unwrap();
+        open().await.record(5, "session-start", &scope, &[id(1)]).unwrap();
+        let mut session = open().await;
+        session.record(6, "user-prompt", &scope, &[id(2)]).unwrap();
+        let text = fs::read(&session.path).unwrap();
+        let cut = text.iter().rposition(|byte| *byte == 0xc3).unwrap() + 1;
+        session.file.set_len(cut as u64).unwrap();
+        drop(session);
+        open().await.record(7, "user-prompt", &scope, &[id(3)]).unwrap();
+        let session = open().await;
+        assert_eq!([1, 2, 3].map(|n| session.knows(id(n))), [true, false, true]);
     }
 
     #[tokio::test]

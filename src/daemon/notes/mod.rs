@@ -104,7 +104,7 @@ impl NotesKeeper {
             }
             if found.is_empty() {
                 answer.problems.push(format!(
-                    "{} is no file of rules and has none (CLAUDE.md, AGENTS.md, .cursorrules, \
+                    "{} is not a rule file and contains none (CLAUDE.md, AGENTS.md, .cursorrules, \
                      .github/copilot-instructions.md, CONTRIBUTING.md, a folder of decision records)",
                     path.display()
                 ));

@@ -58,7 +58,7 @@ pub(in crate::daemon) async fn card(
     request_body = ResolveRequest, responses(
     (status = 200, body = WriteOutcome),
     (status = 400, description = "A field is invalid; it is named", body = ApiError),
-    (status = 403, description = "A person must settle this card, or settle it so", body = ApiError),
+    (status = 403, description = "Only a person may settle this card, or settle it in this way", body = ApiError),
     (status = 404, description = "There is no such card", body = ApiError),
     (status = 409, description = "The guard refused it, the card has changed, a prefix is ambiguous, or the `op_id` was used", body = WriteConflict)))]
 pub(in crate::daemon) async fn resolve(

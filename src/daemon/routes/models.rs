@@ -17,7 +17,7 @@ pub(in crate::daemon) async fn models(State(shared): State<SharedState>) -> Json
 /// Reloads the models: uses what was installed, selected or set since the daemon started.
 #[utoipa::path(post, path = "/models/reload", tag = "models", responses(
     (status = 200, body = ModelsStatus),
-    (status = 400, description = "The settings have a mistake", body = ApiError)))]
+    (status = 400, description = "The settings are invalid", body = ApiError)))]
 pub(in crate::daemon) async fn reload(State(shared): State<SharedState>) -> JsonResult<ModelsStatus> {
     let work = {
         let shared = shared.clone();

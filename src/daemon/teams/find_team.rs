@@ -5,7 +5,6 @@ use crate::{
     api::{ApiError, ErrorCode},
     domain::{
         DeviceId, EventId, Scope,
-        id::is_prefix,
         roster::{Grant, Granted, Member, MemberState, Role, Roster},
         text::escape,
     },
@@ -32,8 +31,7 @@ impl Teams {
                 }
             };
         };
-        let fits =
-            |team: &KnownTeam| team.roster.name() == named || is_prefix(named) && team.id.to_hex().starts_with(named);
+        let fits = |team: &KnownTeam| team.roster.name() == named || team.id.has_prefix(named);
         let mut found: Vec<_> = teams.into_iter().filter(fits).collect();
         match (found.pop(), found.is_empty()) {
             (Some(team), true) => Ok(team),
@@ -108,9 +106,7 @@ fn no_team() -> ApiError {
 impl KnownTeam {
     /// Finds a device by name, id or prefix. Prefers active members to former ones, and other devices to `me`.
     pub(super) fn other(&self, named: &str, me: DeviceId) -> Result<&Member, ApiError> {
-        let fits = |member: &&Member| {
-            member.name == named || is_prefix(named) && member.device.to_hex().starts_with(&named.to_lowercase())
-        };
+        let fits = |member: &&Member| member.name == named || member.device.has_prefix(named);
         let mut found: Vec<_> = self.roster.members().filter(fits).collect();
         if found.iter().any(|member| member.state == MemberState::Active) {
             found.retain(|member| member.state == MemberState::Active);

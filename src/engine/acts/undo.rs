@@ -21,15 +21,15 @@ pub(in crate::engine) fn undo(engine: &Engine, request: &UndoRequest) -> Result<
         if let Some(answer) = done_before(context)? {
             return Ok(answer);
         }
-        if let Some(op) = request.target_op {
-            return undo_act(context, op, None);
-        }
         let scope = match &named {
             Some(scope) => Some(context.reader().scope_for(scope, identity.as_deref())?),
             None => None,
         };
-        let target = latest_act(context, scope.as_ref())?;
-        undo_act(context, target, scope.as_ref())
+        let target = match request.target_op {
+            Some(op) => op,
+            None => latest_act(context, scope.as_ref())?,
+        };
+        undo_act(context, target, scope.as_ref(), request.dry_run)
     })
 }
 
@@ -53,7 +53,12 @@ fn latest_act(context: &ActContext<'_>, scope: Option<&Scope>) -> Result<OpId, A
 
 /// Undoes an act. The summary names the act's scope if it differs from the `asked` one, which happens for the
 /// organisation's level.
-fn undo_act(context: &mut ActContext<'_>, target: OpId, asked: Option<&Scope>) -> Result<UndoOutcome, ApiError> {
+fn undo_act(
+    context: &mut ActContext<'_>,
+    target: OpId,
+    asked: Option<&Scope>,
+    dry_run: bool,
+) -> Result<UndoOutcome, ApiError> {
     let events = context.reader().op(&target)?;
     let Some(first) = events.first() else {
         return Err(ApiError::not_found(format!("there is no change {target}")).hint("`ergo log` lists changes"));
@@ -94,6 +99,10 @@ fn undo_act(context: &mut ActContext<'_>, target: OpId, asked: Option<&Scope>) -
     let what = replay::describe(context.reader(), &root)?;
     let place =
         if asked.is_some_and(|scope| *scope != first.scope) { format!(" in {}", first.scope) } else { String::new() };
+    if dry_run {
+        let summary = format!("Would {}: {what}{place}", if redo { "redo" } else { "undo" });
+        return Ok(UndoOutcome { undone: target, op_id: context.op, summary, redo, claims: vec![] });
+    }
     let summary = format!("{}: {what}{place}", if redo { "Redid" } else { "Undid" });
     let committed = context.commit(&WriteScope::at(&first.scope), drafts, "undo", summary.clone())?;
     Ok(UndoOutcome { undone: target, op_id: committed.op, summary, redo, claims: context.changed(&committed)? })

@@ -180,7 +180,7 @@ pub(super) fn team_named(reader: &Reader, text: Option<&str>) -> Result<EventId,
     let here = teams.iter().filter(|team| team.left_at.is_none());
     let found: Vec<_> = match text.map(str::trim).filter(|text| !text.is_empty()) {
         None => here.collect(),
-        Some(text) => here.filter(|team| team.name == text || is_prefix_of(text, &team.id.to_hex())).collect(),
+        Some(text) => here.filter(|team| team.name == text || team.id.has_prefix(text)).collect(),
     };
     match (found.as_slice(), text) {
         ([one], _) => Ok(one.id),
@@ -198,7 +198,7 @@ pub(super) fn team_named(reader: &Reader, text: Option<&str>) -> Result<EventId,
 /// Finds the device of a team with a name, id or prefix. Present members take precedence over former ones.
 pub(super) fn device_named<'a>(roster: &'a Roster, text: &str) -> Result<&'a Member, ApiError> {
     let text = text.trim();
-    let fits = |member: &&Member| member.name == text || is_prefix_of(text, &member.device.to_hex());
+    let fits = |member: &&Member| member.name == text || member.device.has_prefix(text);
     let mut found: Vec<&Member> =
         roster.members().filter(fits).filter(|member| roster.is_member(&member.device)).collect();
     if found.is_empty() {
@@ -223,10 +223,6 @@ pub(super) fn device_named<'a>(roster: &'a Roster, text: &str) -> Result<&'a Mem
 /// name cannot be typed.
 pub(super) fn device_word(member: &Member) -> String {
     if unprintable(&member.name).is_some() { member.device.short() } else { quote(&member.name) }
-}
-
-fn is_prefix_of(text: &str, id: &str) -> bool {
-    text.len() >= crate::domain::id::MIN_PREFIX && id.starts_with(&text.to_ascii_lowercase())
 }
 
 /// Checks a scope that the request must name.

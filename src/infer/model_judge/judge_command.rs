@@ -8,11 +8,7 @@ use std::{
     os::unix::process::{CommandExt, ExitStatusExt},
     path::PathBuf,
     process::{Child, Command, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-        mpsc,
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -40,8 +36,16 @@ pub struct JudgeCommand {
     args: Vec<String>,
     /// The working directory: an empty folder, so that the program finds no project whose settings it would follow.
     folder: PathBuf,
-    /// Set by [`JudgeCommand::stop`].
-    stopped: Arc<AtomicBool>,
+    processes: Arc<Mutex<Processes>>,
+}
+
+/// The running processes of a command and its clones.
+#[derive(Debug, Default)]
+struct Processes {
+    /// Set by [`JudgeCommand::stop`]: no further process is started.
+    stopped: bool,
+    /// The process groups.
+    groups: Vec<Pid>,
 }
 
 impl PartialEq for JudgeCommand {
@@ -53,22 +57,33 @@ impl PartialEq for JudgeCommand {
 impl Eq for JudgeCommand {}
 
 /// A running command. Dropping it kills the whole process group.
-struct RunningCommand(Child);
+struct RunningCommand<'a> {
+    child: Child,
+    command: &'a JudgeCommand,
+}
 
-impl Drop for RunningCommand {
+impl Drop for RunningCommand<'_> {
     fn drop(&mut self) {
         self.kill();
-        drop(self.0.wait());
+        drop(self.child.wait());
     }
 }
 
-impl RunningCommand {
+impl RunningCommand<'_> {
     fn kill(&self) {
-        // The group exists as long as any of its processes runs, even after the first one has exited.
-        if let Some(pid) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
-            let _gone = kill_process_group(pid, Signal::KILL);
+        let group = Pid::from_child(&self.child);
+        let mut processes = self.command.processes();
+        // Only once: the system may give the number of a group that has ended to another one.
+        if let Some(at) = processes.groups.iter().position(|running| *running == group) {
+            processes.groups.swap_remove(at);
+            kill_group(group);
         }
     }
+}
+
+/// Kills a process group. It exists as long as any of its processes runs, even after the first one has exited.
+fn kill_group(group: Pid) {
+    let _gone = kill_process_group(group, Signal::KILL);
 }
 
 impl JudgeCommand {
@@ -80,13 +95,39 @@ impl JudgeCommand {
             program: program.clone(),
             args: args.to_vec(),
             folder,
-            stopped: Arc::default(),
+            processes: Arc::default(),
         })
     }
 
-    /// Kills the running process of the command, and any that is started later.
+    /// Kills the running processes of the command and of its clones. From now on, none is started. The processes are
+    /// killed when this returns, so the program may exit.
     pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
+        let mut processes = self.processes();
+        processes.stopped = true;
+        processes.groups.drain(..).for_each(kill_group);
+    }
+
+    fn processes(&self) -> MutexGuard<'_, Processes> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the command; `None` if it was stopped.
+    fn start(&self) -> io::Result<Option<RunningCommand<'_>>> {
+        // Locked until the process is in the list, so that `stop` misses none.
+        let mut processes = self.processes();
+        if processes.stopped {
+            return Ok(None);
+        }
+        let child = Command::new(&self.program)
+            .args(&self.args)
+            .current_dir(&self.folder)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        processes.groups.push(Pid::from_child(&child));
+        Ok(Some(RunningCommand { child, command: self }))
     }
 
     /// Returns the program and its arguments as one text, for people.
@@ -106,17 +147,11 @@ impl JudgeCommand {
         let until = Instant::now() + timeout;
         std::fs::create_dir_all(&self.folder)
             .map_err(|error| unavailable(&format!("has no folder to run in, {}: {error}", self.folder.display())))?;
-        let mut child = Command::new(&self.program)
-            .args(&self.args)
-            .current_dir(&self.folder)
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| unavailable(&format!("cannot be started: {error}")))?;
+        let stopped = || unavailable(&"was stopped because the daemon is ending");
+        let started = self.start().map_err(|error| unavailable(&format!("cannot be started: {error}")))?;
+        let mut running = started.ok_or_else(stopped)?;
+        let child = &mut running.child;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let mut running = RunningCommand(child);
         let (Some(mut stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
             return Err(unavailable(&"has no pipes"));
         };
@@ -130,9 +165,7 @@ impl JudgeCommand {
         let bytes = loop {
             match answer.recv_timeout(time_left().min(STOP_CHECK_INTERVAL)) {
                 Ok(bytes) => break bytes,
-                Err(_) if self.stopped.load(Ordering::Relaxed) => {
-                    return Err(unavailable(&"was stopped, since the daemon ends"));
-                }
+                Err(_) if self.processes().stopped => return Err(stopped()),
                 Err(_) if time_left().is_zero() => {
                     return Err(unavailable(&format!("did not answer within {} s", timeout.as_secs())));
                 }
@@ -143,7 +176,7 @@ impl JudgeCommand {
             return Err(unavailable(&format!("printed more than {} KiB", MAX_ANSWER_BYTES / 1024)));
         }
         let status = loop {
-            match running.0.try_wait() {
+            match running.child.try_wait() {
                 Ok(Some(status)) => break status,
                 Ok(None) if time_left().is_zero() => {
                     return Err(unavailable(&format!("did not end within {} s", timeout.as_secs())));
@@ -154,6 +187,9 @@ impl JudgeCommand {
         };
         running.kill();
         if !status.success() {
+            if self.processes().stopped {
+                return Err(stopped());
+            }
             let stderr = complaint.recv_timeout(EXIT_CHECK_INTERVAL).unwrap_or_default();
             let complaint = crate::domain::text::cut_line(String::from_utf8_lossy(&stderr).trim(), 200);
             let how = match (status.code(), status.signal()) {

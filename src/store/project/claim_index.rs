@@ -191,7 +191,8 @@ impl Projector<'_> {
                 self.write_entries(&entries, &words, &mut counts)?;
                 match finding {
                     Ok(finding) => {
-                        finding.join().map_err(|_| StoreError::Damaged("the words of a claim cannot be indexed".into()))
+                        let act = "index the words of a claim";
+                        finding.join().map_err(|_| StoreError::System { act, cause: "its thread panicked".to_owned() })
                     }
                     // The system cannot start a thread.
                     Err(_) => Ok(IndexedWords::of_all(check, &next)),

@@ -19,6 +19,7 @@ use crate::{
     store::{
         Reader, RequestHash, Result, Store, StoreError, commit,
         log::{self, EventOrigin, id_at},
+        open::random,
         project::Projector,
         rebuild, requests,
     },
@@ -216,13 +217,6 @@ fn sign(
     };
     let body = Body { roster: Some(draft.change.clone()), reason: draft.reason.clone(), ..Body::default() };
     Ok(OwnEvent::sign(header, body.seal(random()?), key)?)
-}
-
-fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| StoreError::Damaged(format!("cannot get random bytes from the operating system: {error}")))?;
-    Ok(bytes)
 }
 
 impl Reader {

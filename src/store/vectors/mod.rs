@@ -47,8 +47,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::VectorModel`] if another model computed the store's vectors: the first vector locks the model.
-    /// [`StoreError::BadVector`] if a vector's length is not the dimension of the model, or the vector is zero or not
-    /// finite.
+    /// [`StoreError::BadModel`] if the name or dimension of the model is invalid. [`StoreError::BadVector`] if a
+    /// vector's length is not the dimension of the model, or the vector is zero or not finite.
     pub fn put_vectors(&mut self, model: &VectorModel, vectors: &[(ClaimId, Vec<f32>)]) -> Result<usize> {
         let tx = commit::begin(&mut self.reader)?;
         let stored = put(&tx, model, vectors.iter().map(|(id, vector)| (*id, vector.as_slice())))?;
@@ -149,9 +149,14 @@ pub(super) fn put_chunk(db: &Connection, n: i64, scope: i64, code: &[u8]) -> Res
 
 /// Creates an empty index for a model and makes it the store's model.
 pub(super) fn lock(db: &Connection, model: &VectorModel) -> Result<()> {
-    if model.name.trim().is_empty() || model.dimension == 0 || model.dimension > MAX_DIMENSION {
-        let problem = format!("has an invalid model name: “{model}”");
-        return Err(StoreError::BadVector(problem));
+    let VectorModel { name, dimension } = model;
+    if name.trim().is_empty() {
+        return Err(StoreError::BadModel("has no name".to_owned()));
+    }
+    if !(1..=MAX_DIMENSION).contains(dimension) {
+        let problem =
+            format!("“{name}” gives vectors of {dimension} dimensions, and 1 to {MAX_DIMENSION} are supported");
+        return Err(StoreError::BadModel(problem));
     }
     vector_index::create(db, model.dimension)?;
     open::set(db, "vectors.model", &model.name)?;

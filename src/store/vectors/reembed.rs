@@ -39,7 +39,7 @@ impl Store {
     /// whether anything is to be done: `false` if the store's vectors are of this model already.
     ///
     /// # Errors
-    /// [`crate::store::StoreError::BadVector`] if the name or dimension of the model is invalid.
+    /// [`crate::store::StoreError::BadModel`] if the name or dimension of the model is invalid.
     pub fn begin_reembedding(&mut self, given: &VectorModel) -> Result<bool> {
         let tx = commit::begin(&mut self.reader)?;
         let next = next_model(&tx)?;

@@ -41,7 +41,7 @@ pub(in crate::store) fn register() -> Result<()> {
         let done = unsafe { register_auto_extension(transmute::<*const (), RawAutoExtension>(sqlite3_vec_init as _)) };
         done.map_err(|error| error.to_string())
     });
-    done.clone().map_err(|error| StoreError::Damaged(format!("sqlite-vec cannot be registered: {error}")))
+    done.clone().map_err(|cause| StoreError::System { act: "register sqlite-vec", cause })
 }
 
 /// Creates an empty index for a dimension, replacing an existing one.

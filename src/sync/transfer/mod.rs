@@ -23,7 +23,7 @@ use super::bundle::{BundleError, BundleItem, BundleReader};
 use crate::{
     api::{ApiError, DeviceName, ErrorCode},
     domain::{
-        DeviceId, EventId, Roster, SignedEvent, id,
+        DeviceId, EventId, Roster, SignedEvent,
         roster::{Member, MemberState},
         text::escape,
     },
@@ -77,9 +77,7 @@ fn io_error(error: &io::Error) -> ApiError {
 fn team(reader: &SyncReader<'_>, named: Option<&str>) -> Result<TeamRow, ApiError> {
     let mut teams = reader.teams()?;
     if let Some(named) = named {
-        let named_so =
-            |team: &TeamRow| team.name == named || id::is_prefix(named) && team.id.to_hex().starts_with(named);
-        teams.retain(named_so);
+        teams.retain(|team| team.name == named || team.id.has_prefix(named));
     } else {
         teams.retain(|team| team.left_at.is_none());
     }
@@ -98,10 +96,7 @@ fn team(reader: &SyncReader<'_>, named: Option<&str>) -> Result<TeamRow, ApiErro
 
 /// Finds a member by name, id or prefix.
 fn member<'a>(roster: &'a Roster, field: &str, named: &str) -> Result<&'a Member, ApiError> {
-    let prefix = named.to_ascii_lowercase();
-    let meant = |member: &&Member| {
-        member.name.eq_ignore_ascii_case(named) || id::is_prefix(&prefix) && member.device.to_hex().starts_with(&prefix)
-    };
+    let meant = |member: &&Member| member.name.eq_ignore_ascii_case(named) || member.device.has_prefix(named);
     let mut found: Vec<&Member> = roster.members().filter(meant).collect();
     if found.len() > 1 {
         found.retain(|member| member.state == MemberState::Active);

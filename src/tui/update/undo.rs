@@ -51,7 +51,7 @@ fn undo_or_ask(
 
 /// Returns the request that undoes an act.
 pub(super) fn request(state: &mut AppState, op: OpId, scope: &Scope) -> WriteRequest {
-    WriteRequest::Undo(UndoRequest { caller: state.caller(scope), target_op: Some(op) })
+    WriteRequest::Undo(UndoRequest { caller: state.caller(scope), target_op: Some(op), ..UndoRequest::default() })
 }
 
 /// Returns the `op_id` of a request, if its act can be undone by [`undo`].

@@ -52,7 +52,10 @@ fn the_answers_about_a_claim_on_which_many_rest_are_no_longer_than_a_page() {
         fixture.engine.history(&premise.to_hex()).unwrap().events.into_iter().map(|event| event.kind).collect();
     assert_eq!((kinds.len(), kinds.last().unwrap().as_str()), (102, "retract"));
     let made = fixture.engine.history(&premise.to_hex()).unwrap().events[0].op_id;
-    let error = fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(made) }).unwrap_err();
+    let error = fixture
+        .engine
+        .undo(UndoRequest { caller: caller(), target_op: Some(made), ..UndoRequest::default() })
+        .unwrap_err();
     assert_eq!((error.code, error.candidates.len()), (ErrorCode::BuiltOn, 20), "{error}");
     assert!(
         error.message.contains(" and 228 more"),
@@ -156,7 +159,10 @@ fn redacted_text_is_gone_from_every_view_and_from_the_file() {
     let note = fixture.engine.why(&why).unwrap().note.unwrap();
     assert!(note.contains("redacted") && !note.contains("no recorded reason"), "{note}");
     assert!(fixture.engine.reinstate(on(id, "x")).is_ok());
-    let error = fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(answer.op_id) }).unwrap_err();
+    let error = fixture
+        .engine
+        .undo(UndoRequest { caller: caller(), target_op: Some(answer.op_id), ..UndoRequest::default() })
+        .unwrap_err();
     assert!(error.message.contains("cannot be undone"), "{error}");
     let dir = fixture.dir.path().to_owned();
     let Fixture { engine, dir: kept, .. } = fixture;

@@ -36,7 +36,11 @@ fn what_is_counted_as_it_is_written_is_what_is_counted_at_once() {
     );
     fixture
         .engine
-        .undo(UndoRequest { caller: Caller { project: "web".into(), ..agent() }, target_op: Some(retract.op_id) })
+        .undo(UndoRequest {
+            caller: Caller { project: "web".into(), ..agent() },
+            target_op: Some(retract.op_id),
+            ..UndoRequest::default()
+        })
         .unwrap();
     let grown = agents(&fixture);
     assert_eq!((grown[0].agent.as_str(), grown[0].wrote), ("claude", 3), "an act each: remembered, retracted, undid");

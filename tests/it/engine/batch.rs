@@ -80,7 +80,10 @@ fn a_contradiction_that_is_dismissed_with_a_refused_write_says_who_did_it() {
     let old = fixture.remember(PAIRS[0].0, "it was so");
     let retract = fixture.retract(old, "never so");
     fixture.remember(PAIRS[0].1, "it is so now");
-    fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(retract.op_id) }).unwrap();
+    fixture
+        .engine
+        .undo(UndoRequest { caller: caller(), target_op: Some(retract.op_id), ..UndoRequest::default() })
+        .unwrap();
     let contradiction = fixture.engine.conflicts(&ConflictsQuery::default()).unwrap().items[0].id;
     fixture.remember(PAIRS[1].0, "it was so");
     let refused = fixture.refuse(PAIRS[1].1, "it is so now");

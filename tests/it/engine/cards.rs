@@ -339,7 +339,10 @@ fn contradicting_fixture() -> (Fixture, ClaimId, ClaimId, CardId) {
     let blue = fixture.remember(BLUE, "safe");
     let retract = fixture.retract(blue, "never so");
     let red = fixture.remember(RED, "prettier");
-    fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(retract.op_id) }).unwrap();
+    fixture
+        .engine
+        .undo(UndoRequest { caller: caller(), target_op: Some(retract.op_id), ..UndoRequest::default() })
+        .unwrap();
     let open = fixture.engine.conflicts(&ConflictsQuery::default()).unwrap();
     assert_eq!((open.total, open.items[0].kind), (1, CardKind::Contradiction));
     (fixture, blue, red, open.items[0].id)
@@ -400,7 +403,10 @@ fn a_claim_that_was_replaced_twice_is_contested_until_one_stays() {
     let one = stored(fixture.supersede(base, "Logs are kept in the archive", "audit"));
     let undo = fixture.undo();
     let two = stored(fixture.supersede(base, "Logs are shipped to the vendor", "price"));
-    fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(undo.op_id) }).unwrap();
+    fixture
+        .engine
+        .undo(UndoRequest { caller: caller(), target_op: Some(undo.op_id), ..UndoRequest::default() })
+        .unwrap();
     let open = fixture.engine.conflicts(&ConflictsQuery::default()).unwrap();
     assert_eq!((open.total, open.items[0].kind), (1, CardKind::Contested));
     assert!(fixture.claim(base).flags.contested);

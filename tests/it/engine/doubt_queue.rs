@@ -61,7 +61,7 @@ fn judge(fixture: &Fixture, caller: Caller, verdict: PairVerdict) -> JudgedPairs
 }
 
 fn undo(fixture: &Fixture, act: OpId) {
-    fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(act) }).unwrap();
+    fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(act), ..UndoRequest::default() }).unwrap();
 }
 
 fn kinds(fixture: &Fixture, id: ClaimId) -> Vec<String> {

@@ -323,7 +323,10 @@ fn an_answer_that_is_undone_leaves_the_question_to_a_person() {
     let old = fixture.remember(OLD, "they plan by it");
     let question = ask(&fixture, NEW);
     let new = stored(judge(&fixture, &question, old, PairVerdict::Replaces));
-    fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(new.op_id) }).unwrap();
+    fixture
+        .engine
+        .undo(UndoRequest { caller: caller(), target_op: Some(new.op_id), ..UndoRequest::default() })
+        .unwrap();
     assert_eq!(active(&fixture), [OLD]);
     assert_eq!(fixture.card(question.card_id).summary.status, CardStatus::Open);
     fixture.clock.store(question.until, Ordering::Relaxed);
@@ -445,7 +448,10 @@ fn questions_in_vain_raise_the_bar_for_their_writer_alone() {
     let told = "acme/api: claude is asked about contradictions from 0.65 instead of 0.50, because earlier questions were in vain";
     assert_eq!(words, [told]);
 
-    fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(third.op_id) }).unwrap();
+    fixture
+        .engine
+        .undo(UndoRequest { caller: caller(), target_op: Some(third.op_id), ..UndoRequest::default() })
+        .unwrap();
     compatible("after lunch", 4);
     assert!(only_mentions(write_as(&fixture, "claude", "with a cover letter")));
 

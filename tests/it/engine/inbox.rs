@@ -74,7 +74,7 @@ fn undoing_a_warned_write_takes_its_notice_along() {
     let fixture = doubtful();
     let early = stored(fixture.try_remember(EARLY, "cheap to change"));
     fixture.remember(LATE, "one look is enough");
-    let undo = UndoRequest { caller: caller(), target_op: Some(early.op_id) };
+    let undo = UndoRequest { caller: caller(), target_op: Some(early.op_id), ..UndoRequest::default() };
     fixture.engine.undo(undo).unwrap();
 }
 
@@ -114,7 +114,10 @@ fn what_an_agent_settles_on_a_card_shows_as_what_it_writes_does() {
             } else {
                 let retract = fixture.retract(blue, "never so");
                 fixture.remember(red, "prettier");
-                fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(retract.op_id) }).unwrap();
+                fixture
+                    .engine
+                    .undo(UndoRequest { caller: caller(), target_op: Some(retract.op_id), ..UndoRequest::default() })
+                    .unwrap();
                 fixture.engine.conflicts(&ergo::api::ConflictsQuery::default()).unwrap().items[0].id
             };
             let by = |caller| ResolveRequest { caller, ..order(act, "both, for a week") };
@@ -123,7 +126,7 @@ fn what_an_agent_settles_on_a_card_shows_as_what_it_writes_does() {
             assert_eq!(shown.iter().map(|notice| notice.what).collect::<Vec<_>>(), [what], "{act:?} {refused}");
             assert_eq!((shown[0].agent.as_deref(), shown[0].against.len()), (Some("claude"), 1));
             assert!(shown[0].sentence.contains("“"), "one sentence says what disagrees: {}", shown[0].sentence);
-            fixture.engine.undo(UndoRequest { caller: agent(), target_op: None }).unwrap();
+            fixture.engine.undo(UndoRequest { caller: agent(), ..UndoRequest::default() }).unwrap();
             assert_eq!(notices(&fixture), [], "undo takes it along");
             done(fixture.resolve(card, by(caller())));
             assert_eq!(notices(&fixture), [], "what a person settles is no news");

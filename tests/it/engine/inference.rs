@@ -212,7 +212,7 @@ fn a_claim_that_returns_while_the_models_compute_is_compared() {
     let hook = fixture.remember(HOOK, "fast");
     fixture.retract(hook, "it is not");
     let outcome = remember_while(fixture, |engine| {
-        engine.undo(UndoRequest { caller: caller(), target_op: None }).unwrap();
+        engine.undo(UndoRequest { caller: caller(), ..UndoRequest::default() }).unwrap();
     });
     assert_eq!(refused(outcome).conflicts[0].claim.statement, HOOK);
 }

@@ -80,7 +80,7 @@ fn a_piece_is_found_with_its_line_and_is_no_answer_to_why() {
     // The ingested file creates no claim, no card, and no act that could be undone by accident.
     let counts = fixture.engine.counts().unwrap();
     assert_eq!((counts.claims, counts.open_cards), (0, 0));
-    assert!(fixture.engine.undo(UndoRequest { caller: caller(), target_op: None }).is_err());
+    assert!(fixture.engine.undo(UndoRequest { caller: caller(), ..UndoRequest::default() }).is_err());
     assert_eq!(fixture.engine.check_store().unwrap().problems, Vec::<String>::new());
 }
 
@@ -138,7 +138,7 @@ fn sharing_moves_a_file_to_the_shared_log_and_nothing_else_changes_what_is_share
     assert_eq!(counts(&share(&fixture, "docs/guide.md", None)), (0, 0, 0, 2));
     assert!(found(&fixture, "nightly backup vault").is_empty());
     assert!(
-        fixture.engine.undo(UndoRequest { caller: caller(), target_op: None }).is_err(),
+        fixture.engine.undo(UndoRequest { caller: caller(), ..UndoRequest::default() }).is_err(),
         "it is no act to be undone by chance"
     );
     assert_eq!(fixture.engine.check_store().unwrap().problems, Vec::<String>::new());

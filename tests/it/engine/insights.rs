@@ -305,7 +305,10 @@ fn what_two_projects_leave_in_doubt_waits_for_a_judge_whose_verdict_changes_neit
         // A person's reason is recorded; an agent's may quote the other project.
         assert_eq!(reasons_of_judgements(&fixture, new), vec!["read both"; usize::from(!is_agent)]);
         assert_eq!(reconcile(&fixture).doubts, 0, "it was judged");
-        fixture.engine.undo(UndoRequest { caller: caller("b"), target_op: Some(judged.op_id) }).unwrap();
+        fixture
+            .engine
+            .undo(UndoRequest { caller: caller("b"), target_op: Some(judged.op_id), ..UndoRequest::default() })
+            .unwrap();
         assert_eq!((waiting().total, fixture.open_cards()), (1, 0), "{verdict}");
         assert!(fixture.engine.check_store().unwrap().problems.is_empty());
     }

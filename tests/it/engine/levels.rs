@@ -229,7 +229,7 @@ fn a_rule_of_the_organisation_refuses_nothing_of_its_projects_and_gives_cards() 
     // If the rule is withdrawn, nothing is opposed, and undoing that opens no card that was settled.
     let fallen = fixture.retract(outcome.claim_id, "nobody asked").op_id;
     assert!(!fixture.claim(claims[0]).flags.excepted);
-    fixture.engine.undo(UndoRequest { caller: at("*"), target_op: Some(fallen) }).unwrap();
+    fixture.engine.undo(UndoRequest { caller: at("*"), target_op: Some(fallen), ..UndoRequest::default() }).unwrap();
     assert!(fixture.claim(claims[0]).flags.excepted);
     assert_eq!((open_card(&fixture, "api"), open_card(&fixture, "web")), (vec![], vec![]));
     assert!(fixture.engine.check_store().unwrap().problems.is_empty());
@@ -300,7 +300,7 @@ fn what_three_projects_say_is_proposed_and_promoted_once() {
     let demoted = super::done(fixture.engine.demote(super::on(promoted.claim_id, "only three of us agree")).unwrap());
     assert_eq!(recall(&fixture, "acme", "api", "are releases signed?"), [(RULE.to_owned(), Level::Project)]);
     assert!(proposed(&fixture).is_empty());
-    let undone = fixture.engine.undo(UndoRequest { caller: at("api"), target_op: None }).unwrap();
+    let undone = fixture.engine.undo(UndoRequest { caller: at("api"), ..UndoRequest::default() }).unwrap();
     assert_eq!(undone.undone, demoted.op_id);
     assert_eq!(undone.summary, "Undid: demoted “Releases must be signed.” in acme/*");
     assert_eq!(recall(&fixture, "acme", "api", "are releases signed?"), [(RULE.to_owned(), Level::Organisation)]);

@@ -186,7 +186,7 @@ impl Fixture {
 
     /// Undoes the caller's last act.
     pub(crate) fn undo(&self) -> ergo::api::UndoOutcome {
-        self.engine.undo(UndoRequest { caller: caller(), target_op: None }).unwrap()
+        self.engine.undo(UndoRequest { caller: caller(), ..UndoRequest::default() }).unwrap()
     }
 
     /// The acts in the event stream since the last call.

@@ -98,7 +98,7 @@ fn take(fixture: &Fixture, step: &Step, ids: &mut Vec<ClaimId>) {
             _ => return,
         },
         Step::Undo => {
-            let _nothing = fixture.engine.undo(UndoRequest { caller: caller(), target_op: None });
+            let _nothing = fixture.engine.undo(UndoRequest { caller: caller(), ..UndoRequest::default() });
             return;
         }
         Step::Exception(s, v) => {

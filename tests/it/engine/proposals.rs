@@ -80,13 +80,13 @@ fn the_agent_may_withdraw_its_proposal_and_decide_nothing() {
         let error = fixture.engine.resolve(&answer.card_id.to_hex(), own).unwrap_err();
         assert_eq!(error.code, ErrorCode::NeedsPerson);
     }
-    let withdrawn = fixture.engine.undo(UndoRequest { caller: agent(), target_op: None }).unwrap();
+    let withdrawn = fixture.engine.undo(UndoRequest { caller: agent(), ..UndoRequest::default() }).unwrap();
     assert!(withdrawn.summary.contains("proposed to retract"), "{}", withdrawn.summary);
     assert_eq!((fixture.open_cards(), fixture.claim(claim).status), (0, Status::Active));
     // An agent cannot undo a person's act.
     let persons = fixture.engine.log(&ergo::api::LogQuery::default()).unwrap().items;
     let remembered = persons.iter().find(|event| event.kind == "assert").unwrap().op_id;
-    let undo = UndoRequest { caller: agent(), target_op: Some(remembered) };
+    let undo = UndoRequest { caller: agent(), target_op: Some(remembered), ..UndoRequest::default() };
     assert_eq!(fixture.engine.undo(undo).unwrap_err().code, ErrorCode::NeedsPerson);
 }
 

@@ -90,7 +90,7 @@ fn a_card_between_projects_that_was_dismissed_on_one_device_is_settled_on_all() 
     assert_eq!((settled.act.as_str(), settled.reason.as_deref()), ("dismiss", Some("each holds in its project")));
     assert_eq!(reconcile(&b).cards, 0, "and is not found again");
     // After the undo, it waits on both again.
-    let undo = UndoRequest { caller: caller("api"), target_op: Some(dismissed.op_id) };
+    let undo = UndoRequest { caller: caller("api"), target_op: Some(dismissed.op_id), ..UndoRequest::default() };
     a.engine.undo(undo).unwrap();
     exchange(&a, &b);
     assert_eq!((open(&a).len(), open(&b).len()), (1, 1));

@@ -248,7 +248,10 @@ fn what_people_dismiss_raises_the_bar_for_its_like_in_that_scope() {
     // An undone answer does not count any more.
     let before = open_cards(&fixture).len();
     for _ in 0..asked {
-        fixture.engine.undo(UndoRequest { caller: caller(), target_op: last_dismissal(&fixture) }).unwrap();
+        fixture
+            .engine
+            .undo(UndoRequest { caller: caller(), target_op: last_dismissal(&fixture), ..UndoRequest::default() })
+            .unwrap();
     }
     drain(&fixture);
     assert!(open_cards(&fixture).len() > before);

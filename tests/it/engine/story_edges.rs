@@ -194,6 +194,19 @@ fn a_project_and_its_organisation_have_stories_of_their_own() {
 }
 
 #[test]
+fn the_doctor_counts_claims_that_became_due() {
+    let (fixture, _, _) = reversal();
+    drain(&fixture);
+    let db = rusqlite::Connection::open(fixture.dir.path().join("store.db")).unwrap();
+    let due = "INSERT OR REPLACE INTO story_due (claim, day) SELECT n, '2000-01-01' FROM claims LIMIT ";
+    for (claims, said) in [("1", "1 claim of a story waits to be read"), ("2", "2 claims of stories wait to be read")] {
+        db.execute(&format!("{due}{claims}"), []).unwrap();
+        let notes = fixture.engine.check_store().unwrap().notes;
+        assert!(notes.iter().any(|note| note.starts_with(said)), "{notes:?}");
+    }
+}
+
+#[test]
 fn the_doctor_finds_story_cards_that_do_not_follow_from_the_claims_and_a_rebuild_mends_them() {
     for damage in [
         "DELETE FROM card_sources WHERE card IN (SELECT card FROM story_marks)",

@@ -481,7 +481,7 @@ fn reserved_names_are_refused_and_team_acts_are_not_undone() {
     let team = create(&a);
     assert_eq!(team.scopes.len(), 1);
     let roster = a.engine.with_reader(|reader| reader.roster_events(&team.id)).unwrap();
-    let undo = UndoRequest { caller: caller(), target_op: Some(roster[0].header.op) };
+    let undo = UndoRequest { caller: caller(), target_op: Some(roster[0].header.op), ..UndoRequest::default() };
     assert!(a.engine.undo(undo).unwrap_err().message.contains("team"));
     // The last act that can be undone is the claim's.
     assert!(a.undo().summary.contains("Kafka"));

@@ -8,7 +8,7 @@ use ergo::{
 use super::*;
 
 fn undo_op(fixture: &Fixture, op: OpId) -> Result<ergo::api::UndoOutcome, ergo::api::ApiError> {
-    fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(op) })
+    fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(op), ..UndoRequest::default() })
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn undo_takes_back_the_callers_own_last_act() {
     let note = fixture.engine.why(&why).unwrap().note;
     assert_eq!(note.as_deref(), Some("This claim is undone, and no claim replaced it."));
     assert_eq!(fixture.claim(theirs).status, Status::Active);
-    let error = fixture.engine.undo(UndoRequest { caller: caller(), target_op: None }).unwrap_err();
+    let error = fixture.engine.undo(UndoRequest { caller: caller(), ..UndoRequest::default() }).unwrap_err();
     assert_eq!(error.code, ErrorCode::NotFound);
 }
 
@@ -133,7 +133,7 @@ fn the_scope_narrows_the_last_act() {
     fixture.undo();
     assert_eq!((fixture.claim(here).status, fixture.claim(there).status), (Status::Retracted, Status::Active));
     let anywhere = Caller { org_id: String::new(), project: String::new(), ..caller() };
-    fixture.engine.undo(UndoRequest { caller: anywhere, target_op: None }).unwrap();
+    fixture.engine.undo(UndoRequest { caller: anywhere, ..UndoRequest::default() }).unwrap();
     assert_eq!(fixture.claim(there).status, Status::Retracted);
 }
 
@@ -142,10 +142,28 @@ fn an_unknown_act_and_a_retry() {
     let fixture = Fixture::new();
     assert_eq!(undo_op(&fixture, OpId([3; 16])).unwrap_err().code, ErrorCode::NotFound);
     fixture.remember("Logs are kept for 30 days", "disk");
-    let request = UndoRequest { caller: Caller { op_id: Some(op(5)), ..caller() }, target_op: None };
+    let request = UndoRequest { caller: Caller { op_id: Some(op(5)), ..caller() }, ..UndoRequest::default() };
     let first = fixture.engine.undo(request.clone()).unwrap();
     let again = fixture.engine.undo(request).unwrap();
     assert_eq!((first.undone, first.op_id), (again.undone, again.op_id));
+}
+
+#[test]
+fn a_dry_run_names_the_change_so_that_a_repetition_undoes_no_other() {
+    let fixture = Fixture::new();
+    let first = fixture.remember("Logs are kept for 30 days", "disk");
+    let last = stored(fixture.try_remember("We ship on Fridays", "habit"));
+    let request = UndoRequest { caller: caller(), dry_run: true, ..UndoRequest::default() };
+    for _ in 0..2 {
+        let found = fixture.engine.undo(request.clone()).unwrap();
+        assert_eq!((found.undone, found.redo), (last.op_id, false));
+        assert_eq!(found.summary, "Would undo: remembered “We ship on Fridays”");
+    }
+    assert_eq!(fixture.claim(last.claim_id).status, Status::Active);
+    let request = UndoRequest { target_op: Some(last.op_id), dry_run: false, ..request };
+    fixture.engine.undo(request.clone()).unwrap();
+    assert_eq!(fixture.engine.undo(request).unwrap_err().code, ErrorCode::Stale);
+    assert_eq!(fixture.claim(first).status, Status::Active);
 }
 
 #[test]
@@ -166,7 +184,7 @@ fn after_a_redaction_nothing_else_is_undone_in_its_place() {
     let card = fixture.refuse("Deploys run on red CI", "hurry");
     for target in [pasted.to_hex(), card.to_hex()] {
         done(fixture.engine.redact(ActRequest { target, ..on(pasted, "a secret") }).unwrap());
-        let error = fixture.engine.undo(UndoRequest { caller: caller(), target_op: None }).unwrap_err();
+        let error = fixture.engine.undo(UndoRequest { caller: caller(), ..UndoRequest::default() }).unwrap_err();
         assert!(error.message.contains("a redaction cannot be undone"), "{error:?}");
     }
     assert_eq!([kept, pasted].map(|id| fixture.claim(id).status), [Status::Active; 2]);
@@ -185,7 +203,7 @@ fn the_last_act_of_a_project_may_be_of_its_organisation_but_not_of_another_proje
     stored(fixture.engine.remember(level).unwrap());
     assert_eq!(fixture.undo().summary, "Undid: remembered “Releases must be signed” in acme/*");
     let web = Caller { project: "web".into(), ..caller() };
-    let error = fixture.engine.undo(UndoRequest { caller: web, target_op: None }).unwrap_err();
+    let error = fixture.engine.undo(UndoRequest { caller: web, ..UndoRequest::default() }).unwrap_err();
     assert_eq!(error.message, "there is no change of yours to undo in acme/web; the last one is in acme/api");
     assert!(error.hint.unwrap().contains("`ergo undo --scope acme/api`"));
     assert_eq!(fixture.claim(here).status, Status::Active);

@@ -113,7 +113,11 @@ fn every_act_refuses_another_request_under_its_op_id() {
     block_on(client.supersede(&supersede(14, "disk nvme"))).unwrap();
     reused(block_on(client.supersede(&supersede(14, "disk tape"))));
 
-    let undo = |op: u8, target: u8| UndoRequest { caller: by(op), target_op: Some(OpId([target; 16])) };
+    let undo = |op: u8, target: u8| UndoRequest {
+        caller: by(op),
+        target_op: Some(OpId([target; 16])),
+        ..UndoRequest::default()
+    };
     block_on(client.undo(&undo(15, 14))).unwrap();
     reused(block_on(client.undo(&undo(15, 13))));
     block_on(client.undo(&undo(15, 14))).unwrap();

@@ -226,7 +226,10 @@ fn the_first_vector_locks_the_model() {
     assert_eq!(f.store.reader().vector_model().unwrap(), None);
     for bad in [model(0), model(10_000), VectorModel { name: " ".into(), dimension: 4 }] {
         let vectors = [(id, vec![1.0; bad.dimension])];
-        assert!(matches!(f.store.put_vectors(&bad, &vectors), Err(StoreError::BadVector(_))), "{bad}");
+        let error = f.store.put_vectors(&bad, &vectors).unwrap_err();
+        assert!(matches!(error, StoreError::BadModel(_)), "{bad}");
+        let why = if bad.dimension == 4 { "no name" } else { "dimensions, and 1 to 8192 are supported" };
+        assert!(error.to_string().contains(why), "{error}");
     }
     for bad in [vec![1.0; 3], vec![0.0; 4], vec![f32::NAN; 4]] {
         assert!(matches!(f.store.put_vectors(&model(4), &[(id, bad)]), Err(StoreError::BadVector(_))));

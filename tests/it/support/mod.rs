@@ -300,7 +300,7 @@ pub(crate) fn until_within(patience: Duration, what: &str, holds: impl FnMut() -
 }
 
 /// Returns the time until a condition holds; `None` after the timeout.
-fn time_until(patience: Duration, mut holds: impl FnMut() -> bool) -> Option<Duration> {
+pub(crate) fn time_until(patience: Duration, mut holds: impl FnMut() -> bool) -> Option<Duration> {
     let begin = Instant::now();
     while !holds() {
         if begin.elapsed() > patience {
