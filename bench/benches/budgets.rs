@@ -166,7 +166,6 @@ fn draws(rounds: usize) -> Vec<f64> {
         zone: jiff::tz::TimeZone::UTC,
         seed: [1; 16],
         autostart: false,
-        place: String::new(),
         last_here: None,
         tour: false,
     };

@@ -107,7 +107,6 @@ fn app() -> AppState {
         zone: jiff::tz::TimeZone::UTC,
         seed: [1; 16],
         autostart: false,
-        place: String::new(),
         last_here: None,
         tour: false,
     };

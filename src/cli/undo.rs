@@ -43,13 +43,12 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if let Some(number) = &args.import {
         return whole_import(cx, &client, number).await;
     }
-    let (caller, target) = match &args.act {
-        Some(prefix) => (cx.caller()?, find(&client, prefix).await?),
-        None => {
-            let caller = cx.writer().await?.1;
-            let request = UndoRequest { caller: caller.clone(), dry_run: true, ..UndoRequest::default() };
-            (caller, client.undo(&request).await?.undone)
-        }
+    let (caller, target) = if let Some(prefix) = &args.act {
+        (cx.caller()?, find(&client, prefix).await?)
+    } else {
+        let caller = cx.writer().await?.1;
+        let request = UndoRequest { caller: caller.clone(), dry_run: true, ..UndoRequest::default() };
+        (caller, client.undo(&request).await?.undone)
     };
     // The request names its target: without it, a repetition would undo the change before.
     let request = UndoRequest { caller, target_op: Some(target), ..UndoRequest::default() };

@@ -87,12 +87,11 @@ fn card(state: &mut AppState, out: &mut Vec<Effect>) {
 
 fn claims(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some(page) = state.claims.list.need() {
-        match state.claims.query(state.scope.as_ref(), state.now, page.cursor) {
-            Some(query) => read(state, Slot::Claims, ReadRequest::Claims(Box::new(query)), out),
-            None => {
-                state.cancel_request(Slot::Claims);
-                state.claims.accept(ClaimsPage::default(), state.hits.height(Pane::Claims));
-            }
+        if let Some(query) = state.claims.query(state.scope.as_ref(), state.now, page.cursor) {
+            read(state, Slot::Claims, ReadRequest::Claims(Box::new(query)), out);
+        } else {
+            state.cancel_request(Slot::Claims);
+            state.claims.accept(ClaimsPage::default(), state.hits.height(Pane::Claims));
         }
     }
     related_claims(state, out);

@@ -86,7 +86,8 @@ fn undo_takes_back_the_cards_of_an_audit_and_redo_brings_them_back() {
     let undone = fixture.undo();
     assert_eq!((undone.undone, fixture.open_cards()), (op, 0));
     assert!(fixture.engine.card(&opened[0].id.to_hex()).is_err(), "{:?}", fixture.card(opened[0].id));
-    let again = UndoRequest { target_op: Some(undone.op_id), ..UndoRequest { caller: self::caller(), target_op: None } };
+    let again =
+        UndoRequest { target_op: Some(undone.op_id), ..UndoRequest { caller: self::caller(), ..UndoRequest::default() } };
     assert!(fixture.engine.undo(again).unwrap().redo);
     assert_eq!(fixture.open_cards(), 1);
 }
