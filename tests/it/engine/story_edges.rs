@@ -197,12 +197,16 @@ fn a_project_and_its_organisation_have_stories_of_their_own() {
 fn the_doctor_counts_claims_that_became_due() {
     let (fixture, _, _) = reversal();
     drain(&fixture);
-    let db = rusqlite::Connection::open(fixture.dir.path().join("store.db")).unwrap();
+    let Fixture { dir, engine, .. } = fixture;
+    drop(engine);
+    let path = dir.path().join("store.db");
     let due = "INSERT OR REPLACE INTO story_due (claim, day) SELECT n, '2000-01-01' FROM claims LIMIT ";
     for (claims, said) in [("1", "1 claim of a story waits to be read"), ("2", "2 claims of stories wait to be read")] {
-        db.execute(&format!("{due}{claims}"), []).unwrap();
-        let notes = fixture.engine.check_store().unwrap().notes;
-        assert!(notes.iter().any(|note| note.starts_with(said)), "{notes:?}");
+        rusqlite::Connection::open(&path).unwrap().execute(&format!("{due}{claims}"), []).unwrap();
+        let store = Store::open(&path, SigningKey::from_bytes(&[7; 32]), Arc::new(StructuralPairCheck)).unwrap();
+        let mut report = store.check().unwrap();
+        check_stories(store.reader(), &Guard::default(), NOON, &mut report).unwrap();
+        assert!(report.notes.iter().any(|note| note.starts_with(said)), "{:?}", report.notes);
     }
 }
 
