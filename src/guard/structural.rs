@@ -104,18 +104,6 @@ fn day_or_language(value: &str) -> Option<&'static str> {
     ["weekday", "natural language"].into_iter().find(|name| *name == set)
 }
 
-/// Returns whether two values can be shown to be of one kind, so that only one of them can hold. The values of a named property, such as
-/// an owner or a host, are; those behind a preposition only if both are numbers or known alternatives: “in S3” and “in Frankfurt” answer
-/// different questions, as do “on Kubernetes” and “on Fridays”.
-fn are_of_one_kind(attribute: Option<&str>, a: &str, b: &str) -> bool {
-    let is_known = |value: &str| {
-        value.starts_with(|first: char| first.is_ascii_digit()) || lexicon().alternative_set(value).is_some()
-    };
-    // The attribute contains the preposition: "@in".
-    let is_named = !attribute.is_some_and(|attribute| attribute.split(' ').any(|word| word.starts_with('@')));
-    (is_named || is_known(a) && is_known(b)) && day_or_language(a) == day_or_language(b)
-}
-
 /// Returns whether two values are the same number, written differently.
 fn are_one_number(a: &str, b: &str) -> bool {
     let number = |text: &str| text.parse::<f64>().ok();
@@ -220,7 +208,8 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
                 // A value that is limited in scope or time may be an exception to one that is not.
                 (Some(_), Some(_)) if one_sided(ours, theirs) => comparison(Uncertain, Med, NarrowerScope, "scope"),
                 (Some(a), Some(b)) if demanded && is_atomic(ours, a) && is_atomic(theirs, b) => {
-                    if are_of_one_kind(ours.attribute.as_deref(), a, b) {
+                    // "On Kubernetes" and "on Fridays" answer different questions.
+                    if day_or_language(a) == day_or_language(b) {
                         comparison(Contradiction, High, ValueConflict, "value")
                     } else {
                         comparison(Uncertain, Med, Undecided, "value")
@@ -313,19 +302,7 @@ mod tests {
     #[case(MustNot, "deploy.canary used =blue", MustNot, "deploy.canary used =red", Uncertain, Med, RuleId::Undecided)]
     #[case(MustNot, "api.port =80", Must, "api.port =443", Uncertain, Med, RuleId::OtherValue)]
     #[case(Must, "api.port =80", Must, "api.port =a_b_c", Uncertain, Med, RuleId::Undecided)]
-    // Values of different kinds, or of kinds that are not known to be the same.
-    #[case(Must, "backup.@in stored =s3", Must, "backup.@in stored =frankfurt", Uncertain, Med, RuleId::Undecided)]
-    #[case(Must, "backup.@in stored =s3", Must, "backup.@in stored =postgres", Uncertain, Med, RuleId::Undecided)]
-    #[case(
-        Must,
-        "backup.@in stored =redis",
-        Must,
-        "backup.@in stored =postgres",
-        Contradiction,
-        High,
-        RuleId::ValueConflict
-    )]
-    #[case(Must, "service.owner =ada", Must, "service.owner =bob", Contradiction, High, RuleId::ValueConflict)]
+    // Values of different kinds.
     #[case(
         Must,
         "service.@on deployed =kubernetes",

@@ -1,7 +1,7 @@
 //! audit: the active claims are compared with each other.
 
 use ergo::{
-    api::{AuditOutcome, AuditRequest, CardKind},
+    api::{AuditOutcome, AuditRequest, CardKind, CardStatus},
     domain::{Norm, Qualifiers, Status, norm::SubjectKind},
     guard::{Guard, Normalised, Normaliser, RuleNormaliser},
 };
@@ -85,9 +85,8 @@ fn undo_takes_back_the_cards_of_an_audit_and_redo_brings_them_back() {
     assert_eq!((opened.len(), fixture.open_cards()), (1, 1));
     let undone = fixture.undo();
     assert_eq!((undone.undone, fixture.open_cards()), (op, 0));
-    assert!(fixture.engine.card(&opened[0].id.to_hex()).is_err(), "{:?}", fixture.card(opened[0].id));
-    let again =
-        UndoRequest { target_op: Some(undone.op_id), ..UndoRequest { caller: self::caller(), ..UndoRequest::default() } };
+    assert_eq!(fixture.card(opened[0].id).summary.status, CardStatus::Settled, "it is not open any more");
+    let again = UndoRequest { caller: super::caller(), target_op: Some(undone.op_id), ..UndoRequest::default() };
     assert!(fixture.engine.undo(again).unwrap().redo);
     assert_eq!(fixture.open_cards(), 1);
 }
