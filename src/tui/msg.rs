@@ -16,7 +16,7 @@ use crate::{
         TeamView, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     client::injected::InjectedClaim,
-    domain::ClaimId,
+    domain::{ClaimId, Scope},
 };
 
 /// Something that happened to the app.
@@ -296,6 +296,21 @@ pub enum Effect {
     Quit,
 }
 
+/// The scopes of a search that gave no answer, while others did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnansweredScopes {
+    /// The number of scopes that did not answer in time.
+    pub timed_out: usize,
+    /// The scopes that answered with an error, each with its message.
+    pub failed: Vec<(Scope, String)>,
+}
+
+impl UnansweredScopes {
+    pub fn count(&self) -> usize {
+        self.timed_out + self.failed.len()
+    }
+}
+
 /// An answer from the daemon.
 #[derive(Clone, Debug)]
 pub enum RequestAnswer {
@@ -337,8 +352,8 @@ pub enum RequestAnswer {
     Log(LogPage),
     /// To [`ReadRequest::Diagnose`].
     Diagnose(Box<Diagnose>),
-    /// To [`ReadRequest::Recall`], and how many scopes did not answer in time.
-    Recalled(Box<RecallAnswer>, usize),
+    /// To [`ReadRequest::Recall`]: the merged answers, and the scopes without an answer.
+    Recalled(Box<RecallAnswer>, UnansweredScopes),
     /// To [`ReadRequest::Snapshot`].
     Snapshot(Snapshot),
     /// To [`ReadRequest::Ingested`].

@@ -361,7 +361,9 @@ pub(crate) fn answer(read: &ReadRequest) -> RequestAnswer {
         }),
         ReadRequest::Inbox(_) => RequestAnswer::Inbox(screens::inbox()),
         ReadRequest::Log(_) => RequestAnswer::Log(screens::log()),
-        ReadRequest::Recall(requests) => RequestAnswer::Recalled(Box::new(agents::recalled(requests)), 0),
+        ReadRequest::Recall(requests) => {
+            RequestAnswer::Recalled(Box::new(agents::recalled(requests)), super::msg::UnansweredScopes::default())
+        }
         ReadRequest::Snapshot(_) => RequestAnswer::Snapshot(agents::snapshot()),
         ReadRequest::Ingested(_) => RequestAnswer::Ingested(agents::ingested()),
         ReadRequest::Agents(_) => RequestAnswer::Agents(agents::agents()),

@@ -77,7 +77,7 @@ fn a_search_from_the_inbox_leads_to_a_why_chain_and_back() {
     app.keys("w");
     app.sees("(this claim)");
     app.key(Key::Esc);
-    app.until(|screen| screen.contains("/ fire") && !screen.contains("(this claim)"));
+    app.until(|screen| screen.contains("matching “fire”") && !screen.contains("(this claim)"));
     app.keys("/");
     app.keys(" !building");
     app.until(|screen| screen.contains("0 found"));

@@ -34,9 +34,11 @@ fn a_hundred_thousand_claims_are_searched_and_scrolled_to_their_end() {
     app.until(|screen| screen.contains("of 100,000") && !screen.contains("99999"));
     app.keys("/777");
     app.enter();
-    app.until(|screen| screen.contains("Service 777 keeps") && screen.contains("1 of 280, 100,000 in all"));
+    app.until(|screen| {
+        screen.contains("Service 777 keeps") && screen.contains("1 of 280 matches, 100,000 claims in all")
+    });
     app.keys("G");
-    app.sees("280 of 280, 100,000 in all");
+    app.sees("280 of 280 matches, 100,000 claims in all");
     app.sees("Service 99777 keeps");
     app.keys("g");
     app.sees("Service 777 keeps");

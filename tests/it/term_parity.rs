@@ -260,7 +260,7 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
             text.lines().any(|line| ["Search", word, "1 found"].iter().all(|part| line.contains(part)))
         });
         app.enter();
-        app.until(|screen| screen.contains("1 of 1, ") && screen.contains(word));
+        app.until(|screen| screen.contains("1 of 1 match, ") && screen.contains(word));
         press(&mut app, act);
         app.sees(says);
         press(&mut app, rest);
@@ -273,7 +273,7 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
         app.until(|screen| !["keep as a draft", "Sending", "y Redact", says].iter().any(|word| screen.contains(word)));
         app.key(Key::Esc);
         // Until Esc is handled, a letter after it would be read as Alt and that letter.
-        app.until(|screen| !screen.contains("1 of 1, ") && !screen.contains(&format!("/ {word}")));
+        app.until(|screen| !screen.contains("1 of 1 match, ") && !screen.contains(&format!("matching “{word}”")));
     }
     app.keys("u");
     app.sees("U to redo");

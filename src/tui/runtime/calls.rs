@@ -14,11 +14,12 @@ use crate::{
         Client, ClientError,
         injected::{self, InjectedClaim},
     },
+    domain::Scope,
     setup::{AgentFiles, CodingAgent, SetupError, SetupPlan},
     tui::{
         fuzzy,
-        msg::{FailureKind, ReadRequest, RequestAnswer, RequestFailure, WriteRequest},
-        search_words,
+        msg::{FailureKind, ReadRequest, RequestAnswer, RequestFailure, UnansweredScopes, WriteRequest},
+        search_words, text,
     },
 };
 
@@ -93,15 +94,15 @@ async fn cards(client: &Client, ids: &[String]) -> Result<Vec<CardView>, ClientE
     Ok(views)
 }
 
-/// Searches each scope, a few at a time, and merges the answers that arrive within [`SEARCH_TIMEOUT`]. Also returns how
-/// many scopes did not answer.
+/// Searches each scope, a few at a time, and merges the answers that arrive within [`SEARCH_TIMEOUT`]. Also returns the
+/// scopes without an answer.
 ///
 /// The first answer is awaited without a timeout of its own, because models may have to be loaded for it.
-async fn recall(client: &Client, requests: &[RecallRequest]) -> Result<(RecallAnswer, usize), ClientError> {
+async fn recall(client: &Client, requests: &[RecallRequest]) -> Result<(RecallAnswer, UnansweredScopes), ClientError> {
     let end = Instant::now() + SEARCH_TIMEOUT;
-    let calls: Vec<_> = requests.iter().map(|request| client.recall(request)).collect();
+    let calls: Vec<_> = requests.iter().map(async |request| (request, client.recall(request).await)).collect();
     let mut answering = stream::iter(calls).buffer_unordered(MAX_CONCURRENT);
-    let (mut answers, mut failed) = (Vec::new(), None);
+    let (mut answers, mut errors) = (Vec::new(), Vec::new());
     loop {
         let next = if answers.is_empty() {
             answering.next().await
@@ -109,24 +110,37 @@ async fn recall(client: &Client, requests: &[RecallRequest]) -> Result<(RecallAn
             timeout_at(end, answering.next()).await.unwrap_or_default()
         };
         match next {
-            Some(Ok(answer)) => answers.push(answer),
-            Some(Err(error)) => failed = Some(error),
+            Some((_, Ok(answer))) => answers.push(answer),
+            Some((request, Err(error))) => errors.push((request, error)),
             None => break,
         }
     }
-    match failed {
-        Some(error) if answers.is_empty() => Err(error),
-        _ => {
-            let unanswered = requests.len() - answers.len();
-            let mut merged = search_words::merge(answers);
-            if !merged.hits.iter().any(search_words::is_alike) {
-                let misspelled = misspelled_matches(client, requests).await.unwrap_or_default();
-                merged.hits.retain(|hit| misspelled.iter().all(|found| found.claim.id != hit.claim.id));
-                merged.hits.splice(0..0, misspelled);
-            }
-            Ok((merged, unanswered))
-        }
+    if answers.is_empty()
+        && let Some((_, error)) = errors.pop()
+    {
+        return Err(error);
     }
+    let unanswered = unanswered(requests.len() - answers.len(), errors);
+    let mut merged = search_words::merge(answers);
+    if !merged.hits.iter().any(search_words::is_alike) {
+        let misspelled = misspelled_matches(client, requests).await.unwrap_or_default();
+        merged.hits.retain(|hit| misspelled.iter().all(|found| found.claim.id != hit.claim.id));
+        merged.hits.splice(0..0, misspelled);
+    }
+    Ok((merged, unanswered))
+}
+
+/// Sorts the scopes without an answer, `count` in all, into those that answered with an error and those that timed out.
+fn unanswered(count: usize, errors: Vec<(&RecallRequest, ClientError)>) -> UnansweredScopes {
+    let failed: Vec<_> = errors
+        .into_iter()
+        .filter(|(_, error)| !matches!(error, ClientError::Timeout { .. }))
+        .map(|(request, error)| {
+            let scope = Scope { org_id: request.org_id.clone(), project: request.project.clone() };
+            (scope, text::short_ids(&error.to_string()))
+        })
+        .collect();
+    UnansweredScopes { timed_out: count - failed.len(), failed }
 }
 
 /// Finds claims with words spelled nearly as in the question, the closest first; used if neither words nor meaning
@@ -285,5 +299,27 @@ impl RequestFailure {
     /// Creates a failure that happened on this machine, described in one sentence.
     pub(super) fn plain(message: impl Into<String>) -> Self {
         Self { kind: FailureKind::Refused, message: message.into(), hint: None, field: None, candidates: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{api::ApiError, tui::sample::scope};
+
+    #[test]
+    fn a_scope_that_failed_has_not_timed_out() {
+        let request = |project: &str| {
+            let Scope { org_id, project } = scope(project);
+            RecallRequest { org_id, project, ..RecallRequest::default() }
+        };
+        let (web, ios) = (request("web"), request("ios"));
+        let timeout = ClientError::Timeout { place: "here".into(), after: SEARCH_TIMEOUT };
+        let error = ClientError::Api(ApiError::new(ErrorCode::Internal, "the store is locked"));
+        let found = unanswered(3, vec![(&web, error), (&ios, timeout)]);
+        assert_eq!(
+            found,
+            UnansweredScopes { timed_out: 2, failed: vec![(scope("web"), "the store is locked".to_owned())] }
+        );
     }
 }

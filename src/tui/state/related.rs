@@ -4,7 +4,7 @@ use super::{search_line::SearchLine, windowed::Windowed};
 use crate::{
     api::{ClaimView, ClaimsQuery, RecallAnswer, RecallHit, RecallRequest, RecallVerdict},
     domain::{ClaimId, ClaimKind, Scope, Status, text::words},
-    tui::search_words::is_alike,
+    tui::{msg::UnansweredScopes, search_words::is_alike},
 };
 
 /// The maximum number of scopes that are asked. They share one deadline, so the most relevant ones come first.
@@ -73,8 +73,10 @@ pub struct RelatedClaims {
     pub verdict: RecallVerdict,
     /// Whether recall compared vectors.
     pub by_meaning: bool,
-    /// The number of scopes that did not answer in time, and the number of scopes asked.
-    pub unanswered: (usize, usize),
+    /// The scopes that gave no answer.
+    pub unanswered: UnansweredScopes,
+    /// The number of scopes asked.
+    pub scopes_asked: usize,
     /// The indexes of the hits that are listed below the list, because the list does not contain them.
     near: Vec<usize>,
     /// The claim under the cursor, if the cursor is below the list.
@@ -87,10 +89,11 @@ impl RelatedClaims {
         *self = Self::default();
     }
 
-    /// Takes recall's answer. `unanswered`: the number of scopes that did not answer in time.
-    pub fn accept(&mut self, answer: RecallAnswer, unanswered: usize) {
+    /// Takes recall's answer.
+    pub fn accept(&mut self, answer: RecallAnswer, unanswered: UnansweredScopes) {
         (self.hits, self.verdict, self.by_meaning) = (answer.hits, answer.verdict, answer.by_meaning);
-        self.unanswered = (unanswered, self.asked.as_ref().map_or(unanswered, |asked| asked.scopes.len()));
+        self.scopes_asked = self.asked.as_ref().map_or(unanswered.count(), |asked| asked.scopes.len());
+        self.unanswered = unanswered;
         self.near.clear();
     }
 
@@ -185,7 +188,7 @@ mod tests {
     #[test]
     fn what_is_near_stands_once_and_after_the_whole_list() {
         let mut found = RelatedClaims::default();
-        found.accept(hits(&[1, 2, 3]), 0);
+        found.accept(hits(&[1, 2, 3]), UnansweredScopes::default());
         let all = ClaimsQuery { status: Some("active".into()), ..ClaimsQuery::default() };
         found.update_below_list(&list(&[2], 1), &all);
         assert_eq!(found.near().map(|hit| hit.claim.id).collect::<Vec<_>>(), [id(1), id(3)]);
@@ -196,7 +199,7 @@ mod tests {
         assert_eq!((found.near().len(), found.row()), (3, Some(0)), "where the list is empty the cursor is here");
         found.place(9);
         assert_eq!(found.row(), Some(2));
-        found.accept(hits(&[1]), 0);
+        found.accept(hits(&[1]), UnansweredScopes::default());
         found.update_below_list(&list(&[], 0), &all);
         assert_eq!(found.row(), Some(0), "what is gone leaves the cursor on what is left");
         let mine = ClaimsQuery { who: Some("max".into()), ..all };

@@ -225,3 +225,39 @@ fn quote(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
     if !line.is_empty() && line.chars().all(plain) { line } else { format!("'{}'", line.replace('\'', r"'\''")) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{client::moment, domain::Qualifiers};
+
+    #[test]
+    fn a_snooze_ends_at_the_same_time_on_the_command_line() {
+        // 2026-11-22 18:00:09 UTC.
+        let until = Some(1_795_370_409_000);
+        let one = ResolveRequest {
+            caller: Caller::default(),
+            act: CardAct::Snooze,
+            reason: String::new(),
+            winner: None,
+            target: None,
+            statement: None,
+            qualifiers: Qualifiers::default(),
+            until,
+            expect_rev: None,
+        };
+        let many = ResolveManyRequest {
+            caller: Caller::default(),
+            cards: vec![],
+            act: CardAct::Snooze,
+            keep: None,
+            reason: String::new(),
+            until,
+            dry_run: false,
+        };
+        for line in [resolve("0123456789", &one), resolve_many(&many)] {
+            let written = line.split_whitespace().last().unwrap();
+            assert_eq!(moment(written, 1), until, "{line}");
+        }
+    }
+}

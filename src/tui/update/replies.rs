@@ -358,11 +358,8 @@ fn audited(state: &mut AppState, audit: &AuditOutcome, out: &mut Vec<Effect>) {
     let summary = format!("{} claims compared{}: {found}", audit.claims, state.scope_suffix(&scope));
     // An audit that opened no card stored nothing that could be undone.
     let undoable = op.filter(|_| !audit.opened.is_empty());
-    out.push(state.toast_with(
-        Tone::Done,
-        format!("{summary}."),
-        if undoable.is_some() { "{undo} to undo" } else { "" },
-    ));
+    let hint = if undoable.is_some() { "{undo} to undo" } else { "" };
+    out.push(state.toast_with(Tone::Done, format!("{summary}."), hint));
     if let Some(op) = undoable {
         let about = audit.opened.iter().map(|card| ItemId::Card(card.id)).collect();
         state.record_act(SessionAct { op, scope, summary, about, opens: true, settled: 0 });

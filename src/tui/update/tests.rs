@@ -8,6 +8,7 @@ mod dialogs;
 mod forms;
 mod held;
 mod inbox;
+mod inbox_pages;
 mod judging;
 mod many;
 mod marks;

@@ -169,7 +169,7 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
     } else if state.is_offline() {
         ("unknown: the daemon is not running".to_owned(), theme.dim)
     } else if connected.is_empty() {
-        ("not now".to_owned(), theme.dim)
+        ("no".to_owned(), theme.dim)
     } else {
         (connected.join(&format!(" {dot} ")), theme.ok)
     };
@@ -177,12 +177,10 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
     fields.push((label.to_owned(), words, style));
     match &entry.wrote {
         Some(wrote) => {
-            let changes = if wrote.wrote == 1 { "change" } else { "changes" };
             let people: Vec<&str> =
                 wrote.people.iter().map(String::as_str).filter(|who| *who != wrote.agent.as_str()).collect();
             let whom = if people.is_empty() { String::new() } else { format!(" for {}", people.join(", ")) };
-            let words = format!("{} {changes}{whom}", grouped(wrote.wrote));
-            fields.push(("made".to_owned(), words, theme.text));
+            fields.push(("changes".to_owned(), format!("{}{whom}", grouped(wrote.wrote)), theme.text));
             let refused = match wrote.refused {
                 0 => ("nothing".to_owned(), theme.dim),
                 1 => ("one write".to_owned(), theme.warn),
@@ -193,7 +191,7 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
             let words = format!("first {first}, last {}", times::ago(wrote.last, state.now));
             fields.push(("seen".to_owned(), words, theme.dim));
         }
-        None => fields.push(("wrote".to_owned(), "nothing".to_owned(), theme.dim)),
+        None => fields.push(("changes".to_owned(), "none".to_owned(), theme.dim)),
     }
     if let Some((words, style)) = judged(paint, &entry) {
         fields.push(("judged".to_owned(), words, style));
@@ -262,7 +260,7 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
     if list.is_empty() || entry.name.is_none() {
         if list.loaded() || entry.name.is_none() {
             let heading =
-                if agents.shown == AgentListing::Refused { "Nothing was refused" } else { "It wrote nothing" };
+                if agents.shown == AgentListing::Refused { "Nothing was refused" } else { "This agent wrote nothing" };
             empty::centred_message(
                 paint,
                 inner,

@@ -105,15 +105,15 @@ fn heading(card: &Card) -> String {
         CardKind::Contested => "Two writers changed this claim concurrently".to_owned(),
         CardKind::Story => "It is unclear which claim is in force".to_owned(),
         _ if judged == Some((RuleId::Judged, Relation::Contradiction)) => {
-            "A judge says that these contradict".to_owned()
+            "A judge says that these claims contradict each other".to_owned()
         }
         _ if judged.is_some_and(|(rule, _)| rule == RuleId::Judged) => {
-            "A judge proposes to keep only one of these".to_owned()
+            "A judge proposes to keep only one of these claims".to_owned()
         }
         _ if judged.is_some_and(|(rule, _)| rule == RuleId::Unanswered) => {
             "Not judged yet: these may contradict".to_owned()
         }
-        _ if card.evidence().is_some_and(Evidence::words_conflict) => "The words of these conflict".to_owned(),
+        _ if card.evidence().is_some_and(Evidence::words_conflict) => "The words of these claims conflict".to_owned(),
         _ if percent < 50.0 => format!("These may contradict ({percent} %)"),
         _ => format!("These probably contradict ({percent} %)"),
     }
@@ -127,7 +127,7 @@ fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
         CardKind::Refused => "the new claim was refused",
         CardKind::Held => "the new claim is not active yet",
         CardKind::Contested if card.view.sides.iter().all(|side| side.claim.status != Status::Active) => {
-            "none of them is active"
+            "none of the claims is active"
         }
         CardKind::Contradiction | CardKind::Contested => "both are active",
         CardKind::Found => "both are active, found later",

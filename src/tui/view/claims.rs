@@ -15,6 +15,7 @@ use crate::{
     domain::{ClaimKind, Status},
     tui::{
         hits::Pane,
+        msg::UnansweredScopes,
         search_words::SearchWords,
         state::{claims::ClaimsFocus, search_line::SearchLine},
         text, times,
@@ -79,7 +80,7 @@ fn title(paint: &Paint<'_>) -> String {
         out = format!("{out}, sorted by {order}");
     }
     if !claims.search.trim().is_empty() {
-        out = format!("{out} / {}", claims.search.trim());
+        out = format!("{out}, matching “{}”", claims.search.trim());
     }
     out
 }
@@ -105,7 +106,8 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
                 // A filtered list also says how many claims there are without the filters.
                 Some(all) => {
                     let row = grouped(claims.list.cursor() + 1);
-                    format!("{row} of {least}{}, {} in all{seeking}", grouped(total), grouped(all))
+                    let matches = if total == 1 { "match" } else { "matches" };
+                    format!("{row} of {least}{} {matches}, {} claims in all{seeking}", grouped(total), grouped(all))
                 }
                 None => format!("{} of {least}{}{seeking}", grouped(claims.list.cursor() + 1), grouped(total)),
             }
@@ -132,8 +134,10 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         let index = top + slot;
         let place = rows(inner, slot, 1);
         if index >= end {
-            if let Some(line) = timeout_line(paint, width) {
-                paint.line(place, 0, &line);
+            let unanswered = unanswered_words(paint);
+            let lines = unanswered.iter().flat_map(|words| text::wrap(words, width, paint.theme.warn));
+            for (below, line) in lines.enumerate().take(height - slot) {
+                paint.line(inner, slot + below, &line);
             }
             break;
         }
@@ -166,7 +170,7 @@ fn related_heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
         (false, true, true) => "Similar in meaning",
         (false, true, false) => "Related",
     };
-    let words = match found.unanswered {
+    let words = match (found.unanswered.count(), found.scopes_asked) {
         (0, _) => words.to_owned(),
         (unanswered, of) => format!("{words}, in {} of {of} scopes", of.saturating_sub(unanswered)),
     };
@@ -180,18 +184,20 @@ fn related_heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
     ])
 }
 
-/// Says how many scopes did not answer the search by meaning in time; `None` if all did.
-fn timeout_words(paint: &Paint<'_>) -> Option<String> {
-    let (unanswered, _) = paint.state.claims.related.unanswered;
-    match unanswered {
+/// Says which scopes did not answer the search by meaning, and why: one text for those that failed, and one for those
+/// that timed out.
+fn unanswered_words(paint: &Paint<'_>) -> Vec<String> {
+    let UnansweredScopes { timed_out, failed } = &paint.state.claims.related.unanswered;
+    let failed = failed.first().map(|(scope, error)| match failed.len() - 1 {
+        0 => format!("{scope} could not be searched by meaning: {error}"),
+        more => format!("{scope} and {more} more could not be searched by meaning: {error}"),
+    });
+    let timed_out = match timed_out {
         0 => None,
         1 => Some("1 scope timed out: select it to search it by meaning".to_owned()),
         n => Some(format!("{n} scopes timed out: select one to search it by meaning")),
-    }
-}
-
-fn timeout_line(paint: &Paint<'_>, width: usize) -> Option<Line<'static>> {
-    timeout_words(paint).map(|words| Line::from(span(text::fit(&words, width), paint.theme.warn)))
+    };
+    failed.into_iter().chain(timed_out).collect()
 }
 
 /// Counts the claims of every status in the scope shown; `None` until the scopes are loaded.
@@ -217,7 +223,7 @@ fn draw_empty(paint: &mut Paint<'_>, area: Rect) {
         )
     };
     let mut steps = vec![paint.state.keys.say(step)];
-    steps.extend(timeout_words(paint).map(|words| format!("{words}.")));
+    steps.extend(unanswered_words(paint).into_iter().map(|words| format!("{}.", words.trim_end_matches('.'))));
     empty::centred_message(paint, area, &heading, &steps);
 }
 

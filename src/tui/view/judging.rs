@@ -106,7 +106,7 @@ fn answer(paint: &mut Paint<'_>, place: Rect, row: (Action, PairVerdict, &str), 
     let mark = if given { theme.glyphs.done } else { " " };
     let effect = match (given, shown.stored) {
         (true, None) => "sending…".to_owned(),
-        (true, Some((_, PairEffect::Stale))) => "no longer asked: nothing was done".to_owned(),
+        (true, Some((_, PairEffect::Stale))) => "already settled: nothing was changed".to_owned(),
         (true, Some(_)) => paint.state.keys.say("done; {judging_undo} undoes the last verdict"),
         (false, _) => {
             let across = EFFECTS_ACROSS_SCOPES

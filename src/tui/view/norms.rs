@@ -101,18 +101,18 @@ fn as_written(stems: &str, statement: &str) -> String {
 }
 
 fn subject(norm: &Norm, statement: &str) -> String {
-    let kind = match norm.subject_kind {
-        SubjectKind::Present => "",
-        SubjectKind::Fuzzy => " (unclear)",
-        SubjectKind::Missing => " (none)",
-    };
     let written = as_written(&norm.subject, statement);
     let written = if written.is_empty() && !norm.subject.is_empty() {
         norm.words.first().cloned().unwrap_or_default()
     } else {
         written
     };
-    format!("{written}{kind}").trim_start().to_owned()
+    match norm.subject_kind {
+        SubjectKind::Present => written,
+        SubjectKind::Fuzzy if written.is_empty() => "not recognised".to_owned(),
+        SubjectKind::Fuzzy => format!("{written} (best guess)"),
+        SubjectKind::Missing => "none: a question or idea".to_owned(),
+    }
 }
 
 /// Returns the words for a modality.
@@ -130,6 +130,16 @@ pub(super) fn modality(modality: Modality) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[rstest::rstest]
+    #[case(SubjectKind::Present, "deploy", "Deployments")]
+    #[case(SubjectKind::Fuzzy, "deploy", "Deployments (best guess)")]
+    #[case(SubjectKind::Fuzzy, "", "not recognised")]
+    #[case(SubjectKind::Missing, "", "none: a question or idea")]
+    fn a_subject_says_how_it_was_read(#[case] subject_kind: SubjectKind, #[case] stems: &str, #[case] shown: &str) {
+        let norm = Norm { subject_kind, subject: stems.to_owned(), ..Norm::default() };
+        assert_eq!(subject(&norm, "Deployments must use a blue canary"), shown);
+    }
 
     #[rstest::rstest]
     #[case("deploy", "Deployments must use a blue canary", "Deployments")]

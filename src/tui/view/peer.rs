@@ -108,7 +108,7 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
     if let Some(status) = status {
         fields.field("network", &status.says);
     }
-    fields.field("your role", team.role.map_or("no longer in it", |role| role.as_str()));
+    fields.field("your role", team.role.map_or("no longer a member", |role| role.as_str()));
     for scope in &team.scopes {
         let bound = &scope.bound;
         let name = if bound.scope == bound.local {

@@ -30,6 +30,28 @@ fn the_difference_is_shown_before_a_section_is_written_and_it_asks() {
 }
 
 #[test]
+fn a_change_during_the_request_for_the_insights_has_them_read_again() {
+    let insights = |out: &[Effect]| {
+        out.iter().find_map(|effect| match effect {
+            Effect::Read(ticket, ReadRequest::Insights(_)) => Some(*ticket),
+            _ => None,
+        })
+    };
+    let change = || {
+        let claims = vec![id(121)];
+        Msg::Live(Live::Change(Box::new(Change { scope: Some(scope("api")), claims, ..Change::default() })))
+    };
+    let mut state = notes();
+    state.now += 500;
+    let out = step(&mut state, Msg::Key(KeyPress::char('f')));
+    let ticket = insights(&out).unwrap();
+    assert_eq!(insights(&step(&mut state, change())), None, "the first request is still under way");
+    let answer = || RequestAnswer::Insights(Box::new(crate::tui::sample::notes::insights()));
+    let again = insights(&step(&mut state, Msg::Reply(ticket, Ok(answer())))).expect("they may have changed");
+    assert_eq!(insights(&step(&mut state, Msg::Reply(again, Ok(answer())))), None);
+}
+
+#[test]
 fn a_section_that_is_up_to_date_is_not_written() {
     let mut state = notes();
     let ticket = {

@@ -132,6 +132,41 @@ fn what_is_not_wanted_reaches_the_daemon() {
 }
 
 #[test]
+fn filters_that_exclude_every_kind_list_nothing() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    state.claims.search = "kind:fact !kind:fact".into();
+    super::super::claims::restart(&mut state);
+    let out = step(&mut state, Msg::Woken);
+    assert!(!out.iter().any(|effect| matches!(effect, Effect::Read(_, ReadRequest::Claims(_)))), "{out:?}");
+    settle(&mut state, out);
+    assert!(state.claims.list.loaded() && state.claims.list.is_empty() && state.selected_claim().is_none());
+}
+
+#[test]
+fn another_scope_shows_no_related_claim_of_the_one_before() {
+    let mut state = without_words();
+    assert!(state.selected_claim().is_some());
+    state.now += 500;
+    let out = step(&mut state, Msg::Key(KeyPress::char('S')));
+    let (mut recalled, mut late) = (None, None);
+    for effect in out {
+        let Effect::Read(ticket, read) = effect else { continue };
+        match &read {
+            ReadRequest::Claims(_) => late = Some(ticket),
+            ReadRequest::Recall(requests) => recalled = Some((ticket, requests.len(), read)),
+            _ => {}
+        }
+    }
+    // The list arrives before recall's answer.
+    step(&mut state, Msg::Reply(late.unwrap(), Ok(RequestAnswer::Claims(ClaimsPage::default()))));
+    assert!(state.claims.related.near().len() == 0 && state.selected_claim().is_none());
+    let (ticket, scopes, read) = recalled.unwrap();
+    assert_eq!(scopes, 1, "the shown scope is asked at once");
+    step(&mut state, Msg::Reply(ticket, Ok(answer(&read))));
+    assert!(state.selected_claim().is_some());
+}
+
+#[test]
 fn the_scope_on_a_page_is_read_scrolled_copied_and_closed() {
     let mut state = app((80, 24), Opening { screen: Some(Screen::Claims), ..Opening::default() });
     press(&mut state, "P");

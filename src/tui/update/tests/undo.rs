@@ -113,6 +113,44 @@ fn an_act_in_a_scope_that_is_not_shown_is_asked_about() {
     assert_eq!(question(&state).unwrap().0, "Redo a change in acme/web?");
 }
 
+/// Presses the key of an audit, which opens these cards. Returns its `op_id`.
+fn audit(state: &mut AppState, opened: &[u8]) -> Option<OpId> {
+    let (ticket, WriteRequest::Audit(request)) = written(&press(state, "A")).unwrap() else { panic!() };
+    let opened = opened.iter().map(|n| summary(*n, CardStatus::Open)).collect();
+    let outcome = crate::api::AuditOutcome { claims: 9, opened, ..crate::api::AuditOutcome::default() };
+    let out = step(state, Msg::Reply(ticket, Ok(RequestAnswer::Audited(outcome))));
+    settle(state, out);
+    request.caller.op_id
+}
+
+#[test]
+fn undo_takes_back_the_cards_of_an_audit_before_the_act_before_it() {
+    let mut state = cards();
+    state.record_act(act(1, "api"));
+    let op = audit(&mut state, &[1, 2]);
+    assert!(toasts(&state).contains("9 claims compared in acme/api: 2 new cards. u to undo"), "{}", toasts(&state));
+    let (ticket, undone) = undo_sent(&press(&mut state, "u")).unwrap();
+    assert_eq!(undone, op);
+    let outcome = |undone, op_id, redo| UndoOutcome { undone, op_id, summary: "Undid".into(), redo, claims: vec![] };
+    let undone = outcome(op.unwrap(), OpId([12; 16]), false);
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Undone(Box::new(undone)))));
+    assert_eq!(state.conflicts.released, Some(card_id(1)), "the card under the cursor goes without a message");
+    let (ticket, _) = undo_sent(&press(&mut state, "U")).unwrap();
+    let redone = outcome(OpId([12; 16]), OpId([13; 16]), true);
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Undone(Box::new(redone)))));
+    assert_eq!(state.inbox.cursor_target, Some(crate::tui::state::inbox::ItemId::Card(card_id(1))));
+    assert_eq!(undo_sent(&press(&mut state, "u")).unwrap().1, Some(OpId([13; 16])));
+}
+
+#[test]
+fn an_audit_that_opened_no_card_is_nothing_to_undo() {
+    let mut state = cards();
+    state.record_act(act(1, "api"));
+    audit(&mut state, &[]);
+    assert!(!toasts(&state).contains("to undo"), "{}", toasts(&state));
+    assert_eq!(undo_sent(&press(&mut state, "u")).unwrap().1, Some(OpId([1; 16])));
+}
+
 #[test]
 fn nothing_offers_to_undo_a_redaction() {
     let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });

@@ -304,8 +304,12 @@ fn scopes_that_were_not_asked_are_mentioned() {
     for size in [(120, 40), (80, 24), (60, 16)] {
         let mut state = screen(size, Screen::Claims);
         press(&mut state, "/ c a n a r y enter");
-        state.claims.related.unanswered = (28, 40);
+        state.claims.related.scopes_asked = 40;
+        state.claims.related.unanswered.timed_out = 28;
         shot(&format!("unasked_{}x{}", size.0, size.1), &mut state);
+        let error = |project: &str| (crate::tui::sample::scope(project), "the store is locked".to_owned());
+        state.claims.related.unanswered.failed = vec![error("web"), error("ios")];
+        shot(&format!("unasked_failed_{}x{}", size.0, size.1), &mut state);
     }
 }
 
