@@ -17,32 +17,31 @@ pub(super) const WRITES: ForbiddenAct = ForbiddenAct { code: true, package: fals
 pub(super) const USES: ForbiddenAct = ForbiddenAct { package: true, ..WRITES };
 /// Acts that bring something into the repository.
 pub(super) const ADDS: ForbiddenAct = ForbiddenAct { path: true, ..WRITES };
+/// Acts that bring in files or packages.
+pub(super) const BRINGS: ForbiddenAct = ForbiddenAct { package: true, ..ADDS };
 /// Acts that change files.
 pub(super) const EDITS: ForbiddenAct = ForbiddenAct { code: false, package: false, path: true };
 /// The act of “`x` is forbidden”.
 pub(super) const UNNAMED: ForbiddenAct = USES;
 
-const ACTS: [(ForbiddenAct, &[&str]); 4] = [
+const ACTS: [(ForbiddenAct, &[&str]); 5] = [
     (USES, &["adopt", "depend", "import", "include", "install", "introduce", "require", "rely", "ship", "use"]),
     (
         WRITES,
         &["accept", "allow", "call", "contain", "enable", "have", "invoke", "keep", "leave", "permit", "reference"],
     ),
     (ADDS, &["commit", "create", "push", "put", "write"]),
+    (BRINGS, &["add", "bring", "pull"]),
     (EDITS, &["alter", "change", "delete", "edit", "modify", "move", "overwrite", "remove", "rename", "touch"]),
 ];
 
 /// Returns the act that a verb or its form in “-ing” names.
 pub(super) fn act_of(word: &str) -> Option<ForbiddenAct> {
-    let named = |stem: &str| ACTS.iter().find(|(_, verbs)| verbs.contains(&stem)).map(|(act, _)| *act);
-    let forms = |verb: &str| match verb {
-        "pull" | "bring" | "add" => Some(ForbiddenAct { package: true, ..ADDS }),
-        verb => named(verb),
-    };
-    forms(word).or_else(|| {
+    let named = |verb: &str| ACTS.iter().find(|(_, verbs)| verbs.contains(&verb)).map(|(act, _)| *act);
+    named(word).or_else(|| {
         let stem = word.strip_suffix("ing")?;
         let undoubled = stem.get(..stem.len().checked_sub(1)?);
-        forms(stem).or_else(|| forms(&format!("{stem}e"))).or_else(|| undoubled.and_then(forms))
+        named(stem).or_else(|| named(&format!("{stem}e"))).or_else(|| undoubled.and_then(named))
     })
 }
 

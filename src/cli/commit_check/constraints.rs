@@ -215,15 +215,21 @@ fn is_manifest(path: &str) -> bool {
         || (name.starts_with("requirements") && Path::new(name).extension().is_some_and(|end| end == "txt"))
 }
 
+/// Returns the characters before and after each occurrence of a word.
+fn surroundings(text: &str, word: &str) -> impl Iterator<Item = (Option<char>, Option<char>)> {
+    text.match_indices(word).map(move |(at, found)| {
+        let before = text.get(..at).and_then(|text| text.chars().next_back());
+        let after = text.get(at + found.len()..).and_then(|text| text.chars().next());
+        (before, after)
+    })
+}
+
 /// Whether a line contains a whole word.
 fn holds_word(text: &str, word: &str) -> bool {
     let inside = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word).any(|(at, _)| {
-        let before = text.get(..at).and_then(|text| text.chars().next_back());
-        let after = text.get(at + word.len()..).and_then(|text| text.chars().next());
-        let edge = |own: Option<char>, next: Option<char>| !(own.is_some_and(inside) && next.is_some_and(inside));
-        edge(word.chars().next(), before) && edge(word.chars().next_back(), after)
-    })
+    let edge = |own: Option<char>, next: Option<char>| !(own.is_some_and(inside) && next.is_some_and(inside));
+    surroundings(text, word)
+        .any(|(before, after)| edge(word.chars().next(), before) && edge(word.chars().next_back(), after))
 }
 
 /// Whether a line of a manifest names the package: as a key, a list element, or the end of a path.
@@ -233,11 +239,7 @@ fn names_package(text: &str, package: &str) -> bool {
         return false;
     }
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    text.match_indices(&package).any(|(at, _)| {
-        let before = text.get(..at).and_then(|text| text.chars().next_back());
-        let after = text.get(at + package.len()..).and_then(|text| text.chars().next());
-        !before.is_some_and(inside) && !after.is_some_and(inside)
-    })
+    surroundings(&text, &package).any(|(before, after)| !before.is_some_and(inside) && !after.is_some_and(inside))
 }
 
 /// Returns the port that a norm sets or forbids.

@@ -20,8 +20,8 @@ use crate::{
 /// The number of rows of the vector index that are compared exactly for each requested claim.
 const OVERSAMPLED: usize = 3;
 
-/// The matches of a common word that are read to find claims of the wanted kinds among them, after the newest ones: 6 ms if
-/// none is.
+/// The matches of a common word that are read to find claims of the wanted kinds among them, after the newest ones. Limited,
+/// because all of them are read if none is of these kinds.
 const MATCHES_FOR_KINDS: usize = 10_000;
 
 /// The rows of each lane that are compared exactly to find the single nearest claim.
