@@ -1,9 +1,9 @@
 //! The end of a session: an interruption is retried silently, a rejection is shown to a person.
 
-use super::stream::StreamError;
+use super::stream::{FrameStream, StreamError};
 use crate::{
     api::{ApiError, ErrorCode},
-    sync::frame::{RejectCode, Rejection},
+    sync::frame::{Message, RejectCode, Rejection},
 };
 
 /// How a session ended, as its owner sees it.
@@ -49,6 +49,19 @@ pub(in crate::sync) fn rejection_after_leaving() -> Rejection {
 impl StopReason {
     pub(super) fn reject(code: RejectCode, reason: impl Into<String>) -> Self {
         Self::Reject(Rejection { code, reason: reason.into(), document: None })
+    }
+
+    /// Returns the reason that the peer gave, if the stream failed and the peer had ended the session before. Then a send
+    /// fails although the peer's last message waits to be read.
+    pub(super) async fn or_last_words(self, stream: &mut FrameStream) -> Self {
+        if !matches!(self, Self::Stream(StreamError::Closed(_))) {
+            return self;
+        }
+        match stream.last_words().await {
+            Some(Message::Bye) => Self::PeerBye,
+            Some(Message::Error(refused)) => Self::RejectedByPeer(refused),
+            _ => self,
+        }
     }
 
     /// Returns the message to the peer, if any.

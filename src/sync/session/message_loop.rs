@@ -427,9 +427,10 @@ impl<'a> SyncSession<'a> {
 
     /// Sends the reason to the peer, if it still reads, and closes the stream.
     pub(super) async fn end(self, stop: StopReason) -> SessionEnd {
-        let Self { stream, exchanges, .. } = self;
+        let Self { mut stream, exchanges, .. } = self;
         // The forks are dropped with their exchanges. Nothing of them was stored.
         drop(exchanges);
+        let stop = stop.or_last_words(&mut stream).await;
         match (&stop, stop.rejection()) {
             (StopReason::Bye, _) => drop(stream.send(&Message::Bye)),
             (_, Some(refused)) => drop(stream.send(&Message::Error(refused))),

@@ -21,7 +21,7 @@ use super::{
     SessionLimits,
     step::{self, SessionStep},
 };
-use crate::sync::frame::{self, FrameError, LENGTH, Message};
+use crate::sync::frame::{self, FrameError, LENGTH, Message, Rejection};
 
 /// The number of frames that are read ahead of the session.
 const READ_AHEAD: usize = 4;
@@ -119,6 +119,21 @@ impl FrameStream {
         }
         self.unsent.bytes.fetch_add(bytes.len(), Ordering::Relaxed);
         self.outgoing.send(bytes).map_err(|_| StreamError::Closed("the peer no longer reads".to_owned()))
+    }
+
+    /// Returns the message with which the peer ended the session, if it did and the message arrives in time. For a stream
+    /// that failed: the peer may have said why before it stopped reading.
+    pub(super) async fn last_words(&mut self) -> Option<Message> {
+        let find = async {
+            while let Some(Ok(message)) = self.incoming.recv().await {
+                match message {
+                    Message::Bye | Message::Error(Rejection { document: None, .. }) => return Some(message),
+                    _ => {}
+                }
+            }
+            None
+        };
+        timeout(FLUSH_TIMEOUT, find).await.unwrap_or_default()
     }
 
     /// Returns the number of bytes that are not written yet.
@@ -234,7 +249,13 @@ mod tests {
     use tokio::io::duplex;
 
     use super::*;
-    use crate::sync::frame::Nudge;
+    use crate::{
+        domain::replica::DocumentId,
+        sync::{
+            frame::{Nudge, RejectCode},
+            session::{SessionEnd, StopReason},
+        },
+    };
 
     fn nudge(n: u8) -> Message {
         Message::Nudge(Nudge { state: [n; 32], clock: None })
@@ -315,6 +336,40 @@ mod tests {
         tokio::task::yield_now().await;
         from_b.write_all(&frame::encode(&nudge(7)).unwrap()).await.unwrap();
         assert_eq!(a.next().await.unwrap(), nudge(7));
+    }
+
+    #[tokio::test]
+    async fn a_failed_send_ends_the_session_as_the_waiting_last_words_say() {
+        let refused = Rejection { code: RejectCode::NotPaired, reason: "revoked".to_owned(), document: None };
+        let of_document = Rejection { document: Some(DocumentId([1; 32])), ..refused.clone() };
+        let rejection = SessionEnd::RejectedByPeer(RejectCode::NotPaired, "revoked".to_owned());
+        let of_document = [nudge(1), Message::Error(of_document)];
+        for (last, end) in [
+            (Some(Message::Bye), SessionEnd::ClosedByPeer),
+            (Some(Message::Error(refused)), rejection),
+            (None, SessionEnd::Interrupted("the peer no longer reads".to_owned())),
+        ] {
+            let ((to_a, mut from_b), (a_writes, b_reads)) = (duplex(4096), duplex(16));
+            let mut a = FrameStream::new(to_a, a_writes, SessionLimits::default());
+            for message in of_document.iter().chain(&last) {
+                from_b.write_all(&frame::encode(message).unwrap()).await.unwrap();
+            }
+            drop((from_b, b_reads));
+            a.send(&nudge(2)).unwrap();
+            a.outgoing.closed().await;
+            let failed = StopReason::from(a.send(&nudge(3)).unwrap_err());
+            assert_eq!(failed.or_last_words(&mut a).await.into_session_end(), end);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn last_words_that_never_come_are_waited_for_briefly() {
+        let (to_a, from_b) = duplex(1024);
+        let mut a = FrameStream::new(to_a, tokio::io::sink(), SessionLimits::default());
+        let begun = tokio::time::Instant::now();
+        assert_eq!(a.last_words().await, None);
+        assert!(begun.elapsed() <= FLUSH_TIMEOUT + Duration::from_secs(1));
+        drop(from_b);
     }
 
     #[tokio::test]
