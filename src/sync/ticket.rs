@@ -17,7 +17,7 @@ use iroh_tickets::{ParseError, Ticket as _};
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
 use super::endpoint::is_local;
-use crate::domain::{DeviceId, EventId};
+use crate::domain::{DeviceId, EventId, ago::ago};
 
 /// The most addresses in a ticket; a machine has more only if some of its networks are virtual.
 pub const MAX_ADDRESSES: usize = 12;
@@ -80,7 +80,7 @@ pub enum TicketError {
     #[error("this ticket is corrupted{}: copy all of it again", .0.map_or_else(String::new, |at| format!(" (invalid character at position {at})")))]
     Corrupted(Option<usize>),
     /// The ticket expired this many seconds ago.
-    #[error("this ticket expired {} ago: ask for a new one", format_age(*.0))]
+    #[error("this ticket expired {}: ask for a new one", ago(0, .0.saturating_mul(1000)))]
     Expired(u64),
 }
 
@@ -188,15 +188,6 @@ fn checksum(body: &[u8]) -> [u8; 4] {
     let mut out = [0; 4];
     out.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
     out
-}
-
-fn format_age(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min", seconds / 60),
-        3_600..86_400 => format!("{} h", seconds / 3_600),
-        _ => format!("{} days", seconds / 86_400),
-    }
 }
 
 /// The bytes of a ticket in iroh's ticket format. The version is the digit 1, which base32 does not have.
@@ -324,8 +315,10 @@ mod tests {
         for foreign in ["", "hello", "endpointaaaa", "https://example.org/ergo1", "ergo", "ergo!"] {
             assert_eq!(Ticket::parse(foreign, NOW), Err(TicketError::NotATicket), "{foreign}");
         }
-        let late = Ticket::parse(&text, 2_000_000_120).unwrap_err();
-        assert_eq!(late.to_string(), "this ticket expired 2 min ago: ask for a new one");
+        for (seconds, when) in [(0, "just now"), (120, "2 minutes ago"), (86_400, "1 day ago")] {
+            let late = Ticket::parse(&text, 2_000_000_000 + seconds).unwrap_err();
+            assert_eq!(late.to_string(), format!("this ticket expired {when}: ask for a new one"));
+        }
         assert!(!format!("{:?}", ticket()).contains("09"), "a log never holds the secret");
     }
 

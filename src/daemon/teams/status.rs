@@ -14,6 +14,7 @@ use crate::{
     api::{ApiError, BoundScope, PeerPath, PeerState, PeerView, Peers, ScopeStatus, SyncMode, SyncStatus, TeamStatus},
     domain::{
         DeviceId, EventId, Scope,
+        ago::span,
         roster::{Granted, Member, MemberState},
     },
     engine::TeamNotes,
@@ -249,12 +250,7 @@ fn clock(name: &str, ahead_ms: i64) -> Option<(String, String)> {
     if apart < MIN_CLOCK_SKEW {
         return None;
     }
-    let minutes = apart.as_secs() / 60;
-    let long = match minutes {
-        0..120 => format!("{minutes} minutes"),
-        120..2880 => format!("{} hours", minutes / 60),
-        _ => format!("{} days", minutes / 1440),
-    };
+    let long = span(apart.as_secs())?;
     let side = if ahead_ms > 0 { "ahead of" } else { "behind" };
     let words = format!("its clock is {long} {side} this device's");
     let advice = format!(
@@ -273,9 +269,9 @@ mod tests {
         assert_eq!(clock("bobs", -60_000), None);
         let days = 10 * 24 * 60 * 60 * 1000;
         let (words, advice) = clock("bobs", days).unwrap();
-        assert_eq!(words, "its clock is 10 days ahead of this device's");
+        assert_eq!(words, "its clock is 1 week ahead of this device's");
         assert!(advice.contains("correct the wrong clock") && advice.contains("bobs"), "{advice}");
-        assert_eq!(clock("bobs", -3_600_000).unwrap().0, "its clock is 60 minutes behind this device's");
+        assert_eq!(clock("bobs", -3_600_000).unwrap().0, "its clock is 1 hour behind this device's");
         assert_eq!(clock("bobs", i64::MIN).unwrap().0.split(' ').next_back(), Some("device's"));
     }
 }
