@@ -174,3 +174,10 @@ pub struct ImportOutcome {
     /// The number of forked chains: a store was copied, or a key stolen.
     pub forks: u64,
 }
+
+impl ImportOutcome {
+    /// Whether the file is complete and contains scopes, and all of them are encrypted for other devices.
+    pub fn all_closed(&self) -> bool {
+        self.whole && self.closed_scopes > 0 && self.scopes.is_empty()
+    }
+}

@@ -8,7 +8,7 @@ use ergo::{
         Caller, CardAct, ConflictsQuery, CreateTeamRequest, ExportRequest, ImportOutcome, ImportQuery, ResolveRequest,
     },
     domain::{
-        Qualifiers, Scope,
+        DeviceId, Qualifiers, Scope,
         roster::{Grant, Granted, Role},
     },
     engine::{Engine, EngineConfig},
@@ -183,6 +183,22 @@ fn a_receipt_that_is_not_written_is_an_error() {
     let done = ada.home.run(["sync", "import", &file, "--receipt", &receipt, "--json"]);
     assert!(done.code == Some(1) && done.stderr.contains("no receipt was written"), "{done:?}");
     assert!(done.json()["bundle"].is_string() && !std::path::Path::new(&receipt).exists(), "{done:?}");
+}
+
+#[test]
+fn a_bundle_whose_scopes_are_all_sealed_for_others_is_refused_with_the_way_to_get_them() {
+    let (ada, bob) = pair_with(&["api", "web"]);
+    let cy = DeviceId(SigningKey::from_bytes(&[3; 32]).verifying_key().to_bytes());
+    let grant = Grant { role: Role::Writer, scopes: Granted::All };
+    ada.engine().add_member(&caller(), None, cy, "cy", "cy-laptop", &grant).unwrap();
+    let (_ada, _bob) = (ada.home.daemon(), bob.home.daemon());
+    let path = ada.home.path().join("ada.ergo").to_str().unwrap().to_owned();
+    ada.home.run(["sync", "grant", "bob-laptop", "--only", "acme/web"]).ok();
+    let file = ada.export(&ExportRequest { scopes: vec!["acme/api".into()], ..ExportRequest::default() });
+    std::fs::write(&path, file).unwrap();
+    let done = bob.home.run(["sync", "import", &path]);
+    assert!(done.code == Some(1) && done.stdout.contains("A bundle of “core”"), "{done:?}");
+    assert!(done.stdout.contains("encrypted for other devices") && done.stderr.contains("ergo sync grant"), "{done:?}");
 }
 
 #[test]

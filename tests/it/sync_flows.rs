@@ -245,6 +245,13 @@ fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
     });
     ada.remember("Alarms go to the pager.");
     assert_eq!(bob.run(&["sync", "leave", "--yes"]).code, Some(2), "there is nothing to leave");
+    for named in [&[][..], &["--in", "platform"]] {
+        let export = bob.home.run([&["sync", "export", "-"], named].concat());
+        assert!(
+            export.code == Some(2) && export.stderr.contains("no longer belongs to the team “platform”"),
+            "{export:?}"
+        );
+    }
     // Her tickets let nobody in any more: nobody is listened for.
     ada.run(&["sync", "leave", "--yes"]).ok();
     until("nothing listens at ada", || ada.status()["mode"] == "off");

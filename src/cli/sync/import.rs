@@ -31,7 +31,8 @@ const TICK: Duration = Duration::from_millis(150);
 Files may be imported in any order and more than once. The intact part of a damaged file is imported, and the missing part is
 reported. If an import is interrupted, run it again.
 
-Exit code 1: something in the file was not accepted, or the receipt could not be written; the answer says what and why.")]
+Exit code 1: something in the file was not accepted, all its scopes are encrypted for other devices, or the receipt could not be
+written; the answer says what and why.")]
 pub(crate) struct Args {
     /// The file; `-` is stdin.
     #[arg(value_name = "FILE")]
@@ -53,11 +54,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         bundle_file::must_not_exist(receipt, args.force)?;
     }
     let outcome = send(&args, cx).await?;
-    let exit = if outcome.whole && outcome.quarantined_total == 0 && outcome.problems.is_empty() {
-        Exit::Ok
-    } else {
-        Exit::Refused
-    };
+    let accepted = outcome.whole && outcome.quarantined_total == 0 && outcome.problems.is_empty();
+    let exit = if accepted && !outcome.all_closed() { Exit::Ok } else { Exit::Refused };
     if cx.ui.json {
         cx.ui.value(&outcome);
     } else {
@@ -112,7 +110,11 @@ async fn write_receipt(outcome: &ImportOutcome, path: &Path, force: bool, cx: &m
 fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
     let from = export::names(std::slice::from_ref(&outcome.from));
     let made = ago(outcome.created, Context::now());
-    let what = if outcome.receipt { "A receipt" } else { "A bundle" };
+    let what = match (outcome.receipt, outcome.scopes.is_empty()) {
+        (true, true) => "The roster",
+        (true, false) => "A receipt",
+        (false, _) => "A bundle",
+    };
     let done = if outcome.dry_run { " This was a dry run: nothing was changed." } else { "" };
     cx.ui.line(text!("{} of “{}” from {}, created {}.{}", what, escape(&outcome.team_name), from, made, done));
     if outcome.from_state != "active" {
@@ -141,7 +143,7 @@ fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
     for scope in &outcome.scopes {
         cx.ui.field(&escape(&scope.scope.to_string()), &scope_line(scope, &from));
     }
-    if outcome.closed_scopes > 0 {
+    if outcome.closed_scopes > 0 && !outcome.all_closed() {
         let scopes = count(outcome.closed_scopes as usize, "scope", "scopes");
         cx.ui.field("encrypted", &format!("{scopes} for other recipients"));
     }
@@ -204,6 +206,16 @@ fn show_rejected(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
             cx.ui.field("", &format!("and {more} more"));
         }
         cx.ui.note("`ergo sync quarantine list` lists them; an admin can accept or discard them.");
+    }
+    if outcome.all_closed() {
+        let scopes = count(outcome.closed_scopes as usize, "scope", "scopes");
+        let text = bad(cx, text!("NOT readable here: {}, encrypted for other devices of the team.", scopes));
+        cx.ui.line(text);
+        cx.ui.note(text!(
+            "This device had no access to them when the file was made. Ask an admin to run `ergo sync grant DEVICE --all` with this \
+             device's name, or `--only` with its scopes; then ask {} for a new file.",
+            export::names(std::slice::from_ref(&outcome.from))
+        ));
     }
     if !outcome.whole {
         let text = bad(cx, text!("{} is incomplete:", path.display()));

@@ -6,12 +6,12 @@ use std::{
 };
 
 use super::{
-    DeviceName, active, bundle_error, device_name, member,
+    DeviceName, active, bundle_error, device_name, member, no_longer_in,
     since::{ExportSince, ParsedSince},
     team,
 };
 use crate::{
-    api::{ApiError, ErrorCode, ExportOutcome, ExportRequest, ExportedScope},
+    api::{ApiError, ExportOutcome, ExportRequest, ExportedScope},
     domain::{DeviceId, EventId, Roster, Scope, SignedEvent, roster::MemberState},
     engine::{Engine, SyncReader},
     store::TeamScopeRow,
@@ -53,8 +53,7 @@ impl ExportJob<'_> {
     fn write(&self, reader: &SyncReader<'_>, out: impl Write) -> Result<ExportOutcome, ApiError> {
         let team = team(reader, self.request.in_team.as_deref())?;
         if team.left_at.is_some() {
-            let message = format!("this device no longer belongs to “{}”", team.name);
-            return Err(ApiError::new(ErrorCode::BadRequest, message).hint("ask an admin for a new invitation"));
+            return Err(no_longer_in(&team));
         }
         let roster = reader.roster(&team.id)?.ok_or_else(|| ApiError::not_found("the team's roster is not here"))?;
         let parsed = ParsedSince::of(self.request, &roster, self.key)?;

@@ -5,7 +5,7 @@ use std::{
     io::Read,
 };
 
-use super::{bundle_error, device_name, peer_progress};
+use super::{bundle_error, device_name, no_longer_in, peer_progress};
 use crate::{
     api::{ApiError, CardStatus, ErrorCode, ImportOutcome, ImportedScope, RefusedEvent},
     domain::{CardId, ClaimId, DeviceId, EventId, Roster, Scope, SignedEvent, roster::Refusal},
@@ -78,8 +78,7 @@ impl<'a> ImportJob<'a> {
             ));
         };
         if found.left_at.is_some() {
-            let message = format!("this device no longer belongs to “{}”", found.name);
-            return Err(ApiError::new(ErrorCode::BadRequest, message).hint("ask an admin for a new invitation"));
+            return Err(no_longer_in(&found));
         }
         Ok(Self {
             engine,
@@ -204,7 +203,10 @@ impl<'a> ImportJob<'a> {
             from: device_name(roster.as_ref(), header.from),
             from_state: member.map_or("unknown", |member| member.state.as_str()).to_owned(),
             created: header.created,
-            receipt: self.heads.iter().all(|(section, head)| *section == 0 || head.events == 0) && report.complete,
+            // The events of sealed sections are unknown.
+            receipt: report.complete
+                && report.sealed_sections == 0
+                && self.heads.iter().all(|(section, head)| *section == 0 || head.events == 0),
             whole: report.complete,
             problems,
             closed_scopes: report.sealed_sections,

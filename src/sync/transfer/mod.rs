@@ -78,8 +78,10 @@ fn team(reader: &SyncReader<'_>, named: Option<&str>) -> Result<TeamRow, ApiErro
     let mut teams = reader.teams()?;
     if let Some(named) = named {
         teams.retain(|team| team.name == named || team.id.has_prefix(named));
-    } else {
+    } else if teams.iter().any(|team| team.left_at.is_none()) {
         teams.retain(|team| team.left_at.is_none());
+    } else if let Some(last) = teams.iter().max_by_key(|team| team.left_at) {
+        return Err(no_longer_in(last));
     }
     match (teams.len(), named) {
         (1, _) => teams.pop().ok_or_else(|| ApiError::internal("the team no longer exists on this device")),
@@ -92,6 +94,15 @@ fn team(reader: &SyncReader<'_>, named: Option<&str>) -> Result<TeamRow, ApiErro
             Err(ApiError::several_teams("in_team", teams.iter().map(name).collect()))
         }
     }
+}
+
+/// Returns the error about a team that this device has left or from which it was revoked.
+fn no_longer_in(team: &TeamRow) -> ApiError {
+    let message = format!("this device no longer belongs to the team “{}”, and exchanges no files with it", team.name);
+    ApiError::new(ErrorCode::BadRequest, message).hint(
+        "what it has stays here, and `ergo export jsonl` writes a project to a file of your own; to exchange again, ask an \
+            admin of the team for a new invitation",
+    )
 }
 
 /// Finds a member by name, id or prefix.

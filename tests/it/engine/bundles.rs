@@ -172,6 +172,7 @@ fn a_bundle_opens_for_those_it_is_for_and_no_others() {
     // A member can read what it was granted: here, only the roster.
     let done = import(&c, &all(&a));
     assert_eq!((done.closed_scopes, done.stored, done.scopes.len(), done.whole), (1, 0, 0, true));
+    assert!(!done.receipt && done.all_closed(), "nothing in it could be read, and that is not a receipt: {done:#?}");
     let error = export(&a, &ExportRequest { scopes: vec!["acme/api".into()], ..to("cy-laptop") }).unwrap_err();
     assert!(error.field.as_deref() == Some("scopes") && error.hint.unwrap().contains("grant"), "{}", error.message);
     let (_, only) = export(&a, &to("cy-laptop")).unwrap();
