@@ -2,11 +2,18 @@
 
 use std::{io::Read, path::Path, time::Duration};
 
-use super::{super::ask::Asker, CliError, Context, Exit, parse_scope, show_team, show_words, wait};
+use super::{
+    super::{ask::Asker, context::Here, ui::Style},
+    CliError, Context, Exit, parse_scope, show_team, show_words, wait,
+};
 use crate::{
-    api::{BoundScope, JoinRequest, JoinState, JoinView, Role},
+    api::{BoundScope, JoinRequest, JoinState, JoinView, Role, ScopeView, TeamView},
     client::Client,
-    domain::{Scope, text::escape},
+    domain::{
+        Scope,
+        text::{escape, quote},
+    },
+    files::repository::in_repository,
 };
 
 /// Join a team with a ticket, or with a grant file if there is no network.
@@ -14,7 +21,8 @@ use crate::{
 #[command(after_help = "\
 Both screens show six words. If they differ, it may be a man-in-the-middle attack, and the inviter must deny the request.
 Scopes with the same name and repository on both sides are merged. What you wrote in them before stays on this device unless you
-share it with `--bring`, or later with `ergo sync adopt`.")]
+share it with `--bring`, or later with `ergo sync adopt`. If this project has another name or repository than in the team, the
+answer says how to join the two: `ergo sync map`.")]
 pub(super) struct Args {
     /// The ticket, ergo1…; a grant file of `ergo sync approve`; or - to read a ticket from stdin.
     #[arg(value_name = "TICKET|FILE")]
@@ -96,7 +104,7 @@ async fn by_ticket(cx: &mut Context, client: &Client, request: JoinRequest) -> R
         return Err(CliError::new(Exit::Unreachable, "the other device did not confirm in time")
             .hint("try again with the same ticket"));
     };
-    show_result(cx, &ended)
+    show_result(cx, client, &ended).await
 }
 
 async fn by_file(cx: &mut Context, client: &Client, mut request: JoinRequest, yes: bool) -> Result<Exit, CliError> {
@@ -119,7 +127,7 @@ async fn by_file(cx: &mut Context, client: &Client, mut request: JoinRequest, ye
     }
     request.words = view.words;
     let view = client.sync_join(&request).await?;
-    show_result(cx, &view)
+    show_result(cx, client, &view).await
 }
 
 fn introduce(cx: &mut Context, view: &JoinView) {
@@ -128,7 +136,7 @@ fn introduce(cx: &mut Context, view: &JoinView) {
     show_words(cx, &view.words);
 }
 
-fn show_result(cx: &mut Context, view: &JoinView) -> Result<Exit, CliError> {
+async fn show_result(cx: &mut Context, client: &Client, view: &JoinView) -> Result<Exit, CliError> {
     if let Some(error) = &view.error {
         return Err(error.clone().into());
     }
@@ -136,15 +144,62 @@ fn show_result(cx: &mut Context, view: &JoinView) -> Result<Exit, CliError> {
         cx.ui.value(view);
         return Ok(Exit::Ok);
     }
+    let mut next = vec![("ergo sync status".to_owned(), "show the sync status".to_owned())];
     if let Some(team) = &view.team {
         show_team(cx, team);
-    }
-    let mut next = vec![("ergo sync status".to_owned(), "show the sync status".to_owned())];
-    if view.role != Role::Reader {
-        next.push(("ergo sync adopt".to_owned(), "share this device's claims of this project".to_owned()));
+        if !cx.ui.quiet {
+            next.extend(show_unshared(cx, client, team).await?);
+        }
     }
     cx.ui.commands(&next);
     Ok(Exit::Ok)
+}
+
+/// Says which claims of this device, and whether this project, are not shared with a team that was just joined. Returns
+/// the commands that share the project.
+async fn show_unshared(cx: &mut Context, client: &Client, team: &TeamView) -> Result<Vec<(String, String)>, CliError> {
+    let status = client.sync_status().await?;
+    for kept in status.teams.iter().filter(|known| known.id == team.id).flat_map(|known| &known.kept) {
+        cx.ui.prose(0, Some(Style::Warn), &kept.says);
+    }
+    let (here, scope) = (cx.here()?, cx.known_scope(client).await?);
+    let scopes = client.scopes().await?.items;
+    // Outside of a project there is nothing to share.
+    let is_project = cx.names_scope()
+        || std::env::current_dir().is_ok_and(|folder| in_repository(&folder))
+        || scopes.iter().any(|known| known.scope == scope && known.total > 0);
+    if !is_project || team.scopes.iter().any(|bound| bound.local == scope) {
+        return Ok(Vec::new());
+    }
+    let (name, team_name) = (escape(&scope.to_string()), escape(&team.name));
+    let text =
+        format!("This project, {name}, is not shared with {team_name}: what you store in it stays on this device.");
+    cx.ui.prose(0, Some(Style::Warn), &text);
+    let mut commands = Vec::new();
+    if let Some(same) = probably_same(team, &here, &scopes) {
+        let command = format!("ergo sync map {} {}", quote(&same.to_string()), quote(&scope.to_string()));
+        commands.push((command, format!("if it is the same project as the team's {}", escape(&same.to_string()))));
+    }
+    if team.role == Role::Admin {
+        commands.push((cx.in_scope("ergo sync adopt"), "share it as another project of the team".to_owned()));
+    } else {
+        cx.ui.line(text!(
+            "To share it as another project of the team, ask an admin to run: ergo sync adopt {}",
+            quote(&scope.to_string())
+        ));
+    }
+    Ok(commands)
+}
+
+/// Returns the scope of a team that is probably the project `here` under another name: one of the same repository,
+/// otherwise one of the same name, otherwise the only one.
+fn probably_same<'a>(team: &'a TeamView, here: &Here, known: &[ScopeView]) -> Option<&'a Scope> {
+    let identity = |local: &Scope| known.iter().find(|view| view.scope == *local)?.identity.as_ref();
+    let same_repository =
+        |bound: &&BoundScope| identity(&bound.local).is_some_and(|identity| here.identities.contains(identity));
+    let found = team.scopes.iter().find(same_repository);
+    let found = found.or_else(|| team.scopes.iter().find(|bound| bound.scope.project == here.scope.project));
+    found.or_else(|| team.scopes.first().filter(|_| team.scopes.len() == 1)).map(|bound| &bound.scope)
 }
 
 #[cfg(test)]

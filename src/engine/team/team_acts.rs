@@ -1,6 +1,9 @@
 //! The acts of a person on a team.
 
-use super::team_act::{self, TeamAct, device_named, device_word, scope_of, team_named};
+use super::{
+    team_act::{self, TeamAct, device_named, device_word, scope_of, team_named},
+    team_notes::unshared_changes,
+};
 use crate::{
     api::{
         AdoptRequest, ApiError, BindRequest, BoundScope, Caller, CreateTeamRequest, ErrorCode, GrantRequest,
@@ -8,8 +11,8 @@ use crate::{
     },
     domain::{
         DeviceId, EventId, Roster, Scope, SignedEvent,
-        roster::{Grant, Granted, MAX_DEVICES, Role, RosterChange},
-        text::escape,
+        roster::{Grant, Granted, MAX_DEVICES, Refusal, Role, RosterChange},
+        text::{escape, quote},
     },
     engine::{Engine, request_hash::request_hash, validate},
 };
@@ -238,7 +241,8 @@ impl Engine {
                 }
                 _ => format!("{} shares {scope} with its history", escape(roster.name())),
             };
-            Ok(act.answer(team, summary, Vec::new()))
+            let warnings = unshared_history(act, team, &scope)?;
+            Ok(act.answer(team, summary, warnings))
         })
     }
 
@@ -249,7 +253,8 @@ impl Engine {
         self.team_act(&request.caller, request_hash("bind_scope", request), |act| {
             let team = team_named(act.reader(), request.in_team.as_deref())?;
             act.store.bind_scope(team, &name, &local)?;
-            Ok(act.answer(team, format!("The team's scope {name} is called {local} on this device"), Vec::new()))
+            let warnings = unshared_history(act, team, &local)?;
+            Ok(act.answer(team, format!("The team's scope {name} is called {local} on this device"), warnings))
         })
     }
 
@@ -298,7 +303,15 @@ fn adopt(act: &mut TeamAct<'_>, team: EventId, local: &Scope, roster: Option<&Ro
                 "use its name on this device (`ergo sync status` shows it), or change that name with `ergo sync map`",
             ));
         }
-        act.as_admin(team, "add scopes to the team")?;
+        act.as_admin(team, "add scopes to the team").map_err(|error| {
+            let ask = error.hint.clone().unwrap_or_default();
+            let map = format!(
+                "if {local} is a project that the team shares under another name, run `ergo sync map SCOPE {}` with the \
+                    team's name of it, which `ergo sync status` shows",
+                quote(&local.to_string())
+            );
+            error.hint(format!("{map}; otherwise {ask}"))
+        })?;
     }
     let mut heads = act.reader().heads_of(local)?;
     if act.roster(team)?.role(&act.me) != Some(Role::Admin) {
@@ -318,6 +331,14 @@ fn adopt(act: &mut TeamAct<'_>, team: EventId, local: &Scope, roster: Option<&Ro
         act.commit(Some(team), change, None)?;
     }
     Ok(count)
+}
+
+/// Explains which events that this device wrote in a scope before it was shared are not shared.
+fn unshared_history(act: &TeamAct<'_>, team: EventId, local: &Scope) -> Result<Vec<String>, ApiError> {
+    let roster = act.roster(team)?;
+    let kept = act.reader().kept_back(&team, &roster, &act.me)?;
+    let kept = kept.into_iter().filter(|kept| kept.local == *local && kept.refusal == Refusal::NotAdopted);
+    Ok(kept.map(|kept| unshared_changes(&roster, &act.me, kept).says).collect())
 }
 
 /// Refuses a scope that belongs to a team other than `own`.

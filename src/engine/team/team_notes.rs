@@ -143,7 +143,7 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
 }
 
 /// Describes events of this device that no other device accepts.
-fn unshared_changes(roster: &Roster, me: &DeviceId, kept: UnacceptedEvents) -> UnsharedChanges {
+pub(super) fn unshared_changes(roster: &Roster, me: &DeviceId, kept: UnacceptedEvents) -> UnsharedChanges {
     let UnacceptedEvents { scope, local, refusal, events } = kept;
     let (word, before) = (word(roster, me), refusal == Refusal::NotAdopted);
     let (team, ours, theirs) = (escape(roster.name()), escape(&local.to_string()), escape(&scope.to_string()));
