@@ -53,6 +53,8 @@ pub struct ClaimRow {
     pub replaced_by: Vec<ClaimId>,
     /// The claims that this one replaced, by acts that are in force.
     pub replaces: Vec<ClaimId>,
+    /// The acts that put this claim in place of others after it was created; a `retract` names them in `seen`.
+    pub replacing_acts: Vec<EventId>,
     pub premises: Vec<ClaimId>,
     /// The number of active claims that depend on this one.
     pub dependents: usize,

@@ -19,8 +19,9 @@ pub enum CardKind {
     Found,
     /// Two active claims contradict each other by the norms in their events; the same card on every device.
     Contradiction,
-    /// A claim was replaced, or a fact was set, more than once by writers who had not seen each other's act; or claims replaced
-    /// each other, so that none of them is active.
+    /// A claim was replaced, or a fact was set, more than once by writers who had not seen each other's act; or none of the claims
+    /// is active, because they replaced each other, or because one took the place of another and was retracted by a writer who
+    /// had not seen that.
     Contested,
     /// An agent proposed to retract a person's claim, which only a person may do: `retract` accepts the proposal, `dismiss`
     /// keeps the claim. On this device only.

@@ -86,6 +86,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::domain::derive::LiveAct;
 
     /// Pairs of a replaced claim and its replacement.
     struct Replaced(Vec<(u8, u8)>);
@@ -103,6 +104,10 @@ mod tests {
 
         fn is_active(&self, claim: &ClaimId) -> Result<bool, Infallible> {
             Ok(self.successors(claim)?.is_empty())
+        }
+
+        fn live_acts(&self, _claim: &ClaimId) -> Result<Vec<LiveAct>, Infallible> {
+            Ok(Vec::new())
         }
 
         fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool, Infallible> {

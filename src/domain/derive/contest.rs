@@ -17,6 +17,9 @@ pub trait Lineage {
     /// Returns whether a claim is active; false if it is unknown.
     fn is_active(&self, claim: &ClaimId) -> Result<bool, Self::Error>;
 
+    /// Returns the acts because of which a claim is not active; none if it is unknown.
+    fn live_acts(&self, claim: &ClaimId) -> Result<Vec<LiveAct>, Self::Error>;
+
     /// Returns whether an exception or a dismissal has settled this pair.
     fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool, Self::Error>;
 }
@@ -51,8 +54,16 @@ pub fn active_heads<L: Lineage>(from: &[ClaimId], lineage: &L) -> Result<BTreeSe
 }
 
 /// Returns the contest of a guarded claim, if it is contested. It is if at least two live successors lead to at least two
-/// active claims, or if a live retract and a live supersede had not seen each other and the latter leads to an active claim.
+/// active claims; or if a live retract and a live supersede had not seen each other and the latter leads to an active claim;
+/// or if all its successors were retracted by writers who had not seen that they took its place.
 pub fn contest<L: Lineage>(claim: ClaimId, live: &[LiveAct], lineage: &L) -> Result<Option<Contest>, L::Error> {
+    match contest_of_acts(claim, live, lineage)? {
+        None => contest_of_retracted_successors(claim, live, lineage),
+        found => Ok(found),
+    }
+}
+
+fn contest_of_acts<L: Lineage>(claim: ClaimId, live: &[LiveAct], lineage: &L) -> Result<Option<Contest>, L::Error> {
     if live.len() < 2 {
         return Ok(None);
     }
@@ -77,6 +88,26 @@ pub fn contest<L: Lineage>(claim: ClaimId, live: &[LiveAct], lineage: &L) -> Res
     let mut members = active_heads(&disputed, lineage)?;
     if members.is_empty() {
         return Ok(None);
+    }
+    members.insert(claim);
+    of_members(members, lineage)
+}
+
+/// A successor that was created by the act itself is never among them: whoever retracts it has seen the act.
+fn contest_of_retracted_successors<L: Lineage>(
+    claim: ClaimId,
+    live: &[LiveAct],
+    lineage: &L,
+) -> Result<Option<Contest>, L::Error> {
+    let mut members = BTreeSet::new();
+    for act in live {
+        let Some(successor) = act.successor.filter(|successor| *successor != act.id) else { return Ok(None) };
+        let mut retracts = lineage.live_acts(&successor)?;
+        retracts.retain(|other| other.successor.is_none());
+        if retracts.is_empty() || retracts.iter().any(|retract| retract.seen.contains(&act.id)) {
+            return Ok(None);
+        }
+        members.insert(successor);
     }
     members.insert(claim);
     of_members(members, lineage)
@@ -120,6 +151,7 @@ mod tests {
     struct Map {
         successors: BTreeMap<u8, Vec<u8>>,
         active: Vec<u8>,
+        acts: BTreeMap<u8, Vec<LiveAct>>,
         settled: Vec<(u8, u8)>,
     }
 
@@ -136,6 +168,10 @@ mod tests {
 
         fn is_active(&self, claim: &ClaimId) -> Result<bool, Infallible> {
             Ok(self.active.contains(&claim.0[0]))
+        }
+
+        fn live_acts(&self, claim: &ClaimId) -> Result<Vec<LiveAct>, Infallible> {
+            Ok(self.acts.get(&claim.0[0]).cloned().unwrap_or_default())
         }
 
         fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool, Infallible> {
@@ -179,6 +215,23 @@ mod tests {
         let map = Map { active: vec![2], ..Map::default() };
         assert_eq!(members(&map, &[act(2, Some(2), &[]), act(3, None, &[])]), Some(vec![1, 2]));
         assert_eq!(members(&map, &[act(2, Some(2), &[]), act(3, None, &[2])]), None);
+    }
+
+    #[test]
+    fn a_successor_that_was_retracted_by_one_who_did_not_know_that_it_is_one_is_contested() {
+        let retracted = |seen: &[u8]| Map { acts: [(2, vec![act(4, None, seen)])].into(), ..Map::default() };
+        let kept = [act(3, Some(2), &[])];
+        assert_eq!(members(&retracted(&[]), &kept), Some(vec![1, 2]));
+        assert_eq!(members(&retracted(&[3]), &kept), None, "its writer knew");
+        let mut both = retracted(&[]);
+        both.acts.entry(2).or_default().push(act(5, None, &[3]));
+        assert_eq!(members(&both, &kept), None, "a second one knew");
+        assert_eq!(members(&Map::default(), &kept), None, "it is active, or was replaced");
+        assert_eq!(members(&retracted(&[]), &[act(2, Some(2), &[])]), None, "the act created it");
+        let elsewhere = [act(3, Some(2), &[]), act(6, Some(6), &[])];
+        assert_eq!(members(&retracted(&[]), &elsewhere), None, "another took its place, too");
+        let withdrawn = [act(3, Some(2), &[]), act(6, None, &[])];
+        assert_eq!(members(&retracted(&[]), &withdrawn), None, "it was withdrawn itself");
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub(in crate::engine) fn retract(engine: &Engine, request: &ActRequest) -> Resul
 
 pub(in crate::engine) fn event(claim: &ClaimRow, reason: String) -> EventDraft {
     let mut draft = EventDraft::new(EventKind::Retract, [Ref::Id(claim.id)]);
+    draft.seen.clone_from(&claim.replacing_acts);
     draft.body.reason = Some(reason);
     draft
 }

@@ -32,8 +32,8 @@ impl CardContext<'_> {
         self.new_claim.is_some() && self.active().next().is_none()
     }
 
-    /// Whether the claims of an open card replaced each other, so that none of them is active.
-    fn replaced_each_other(&self) -> bool {
+    /// Whether none of the claims of an open contested card is active.
+    fn none_is_active(&self) -> bool {
         self.kind == CardKind::Contested && self.status != CardStatus::Settled && self.active().next().is_none()
     }
 
@@ -49,7 +49,17 @@ impl CardContext<'_> {
 
 /// Describes in one sentence what disagrees.
 pub(in crate::engine) fn headline(facts: &CardContext<'_>) -> String {
-    if let (true, [first, second, rest @ ..]) = (facts.replaced_each_other(), facts.claims) {
+    let of_status = |status| facts.claims.iter().find(|claim| claim.status == status);
+    if let (true, Some(kept), Some(replaced)) =
+        (facts.none_is_active(), of_status(Status::Retracted), of_status(Status::Superseded))
+    {
+        return format!(
+            "{} was retracted and kept instead of {}, by writers who had not seen each other's change: neither is active",
+            quote(&kept.statement),
+            quote(&replaced.statement)
+        );
+    }
+    if let (true, [first, second, rest @ ..]) = (facts.none_is_active(), facts.claims) {
         let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
         return format!(
             "{} and {}{more} replaced each other, by writers who had not seen each other's change: none of them is active",
@@ -146,7 +156,7 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
                 facts.proposed.map_or_else(|| "It gave no reason".into(), |why| format!("Its reason: “{why}”"));
             format!("{reason}. Retract the claim if it was never right; dismiss to keep it.")
         }
-        CardKind::Contested if facts.replaced_each_other() => {
+        CardKind::Contested if facts.none_is_active() => {
             "Keep one of them, which makes it active again, or merge them into one text. If none of them holds any more, dismiss \
                 the card."
                 .into()
@@ -208,10 +218,10 @@ fn disabled(facts: &CardContext<'_>, act: CardAct) -> Option<&'static str> {
         return (facts.kind != CardKind::Story).then_some("this card asks no question");
     }
     match act {
-        CardAct::Retract | CardAct::Narrow | CardAct::Exception if facts.replaced_each_other() => {
+        CardAct::Retract | CardAct::Narrow | CardAct::Exception if facts.none_is_active() => {
             Some("none of the claims is active: keep one first, or dismiss the card")
         }
-        CardAct::Supersede if facts.replaced_each_other() => None,
+        CardAct::Supersede if facts.none_is_active() => None,
         // The claim was retracted by one writer and replaced by another.
         CardAct::Supersede | CardAct::Exception if !refused && facts.active().nth(1).is_none() => {
             Some("only one of the claims is active: dismiss the card to keep it, or retract it")
@@ -360,6 +370,14 @@ mod tests {
         };
         assert!(headline(&facts).starts_with(&format!("{} and {} replaced each other", q("use red"), q("use blue"))));
         assert!(advice(&facts).contains("active again"));
+        assert_eq!(allowed(&facts), [CardAct::Supersede, CardAct::Dismiss, CardAct::Snooze]);
+        let gone = claim("use blue", Status::Retracted);
+        let facts = CardContext { claims: &[&gone, &red], ..facts };
+        assert!(headline(&facts).starts_with(&format!(
+            "{} was retracted and kept instead of {}",
+            q("use blue"),
+            q("use red")
+        )));
         assert_eq!(allowed(&facts), [CardAct::Supersede, CardAct::Dismiss, CardAct::Snooze]);
     }
 

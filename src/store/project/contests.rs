@@ -8,7 +8,7 @@ use super::{Projector, claims};
 use crate::{
     domain::{
         CardId, ClaimId, EventId, Status,
-        derive::{CardKind, Contest, Lineage, Settlement, circles, contest, contest_of_key, settles},
+        derive::{CardKind, Contest, Lineage, LiveAct, Settlement, circles, contest, contest_of_key, settles},
         event::{EventKind, ResolveAct},
     },
     store::{
@@ -39,6 +39,13 @@ impl Lineage for SuccessionLine<'_> {
         let mut read = self.db.prepare_cached("SELECT status FROM claims WHERE id = ?1 AND scope = ?2")?;
         let status: Option<i64> = read.query_row(params![claim.0, self.scope], |row| row.get(0)).optional()?;
         Ok(status.is_some_and(|code| claims::status_of(code) == Status::Active))
+    }
+
+    fn live_acts(&self, claim: &ClaimId) -> Result<Vec<LiveAct>> {
+        match claims::in_scope(self.db, claim, self.scope)? {
+            Some(n) => Ok(claims::state(self.db, &log::load(self.db, n)?)?.live),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
@@ -146,8 +153,8 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Collects the origins whose contest may include a claim: itself, the forked claims that it replaced directly or
-    /// indirectly, its fact key.
+    /// Collects the origins whose contest may include a claim: itself, the claims that it replaced after it was created,
+    /// the forked claims that it replaced directly or indirectly, its fact key.
     pub(super) fn origins_of(&self, n: i64, origins: &mut BTreeSet<ContestOrigin>) -> Result<()> {
         let mut read = self.db.prepare_cached("SELECT id, scope, kind, key_hash FROM claims WHERE n = ?1")?;
         let (id, scope, kind, key): (ClaimId, i64, i64, Option<EventId>) =
@@ -156,6 +163,15 @@ impl Projector<'_> {
             origins.insert(ContestOrigin::Claim(n));
         } else {
             origins.extend(key.map(|key| ContestOrigin::Key(scope, key)));
+        }
+        // The claims in whose place this one came after it was created. Whether a retract leaves nothing in their place
+        // depends on this claim alone.
+        let mut kept_instead = self.db.prepare_cached(
+            "SELECT DISTINCT c.n FROM live_acts a JOIN claims c ON c.n = a.claim JOIN events e ON e.n = a.act
+             WHERE a.successor = ?1 AND c.scope = ?2 AND c.kind <> 0 AND e.id <> ?1",
+        )?;
+        for replaced in kept_instead.query_map(params![id.0, scope], |row| row.get(0))? {
+            origins.insert(ContestOrigin::Claim(replaced?));
         }
         // Forks are rare: if the scope has none, no predecessors need to be searched. Forks of facts are common, and
         // are found by their key: a fact may be written thousands of times, and the search would visit all of its

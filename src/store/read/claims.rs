@@ -95,6 +95,7 @@ pub(super) fn of_event(id: EventId, header: Header, body: Body, rev: u64) -> Cla
         normaliser: body.normaliser,
         replaced_by: Vec::new(),
         replaces: Vec::new(),
+        replacing_acts: Vec::new(),
         premises: Vec::new(),
         dependents: 0,
         live_acts: Vec::new(),
@@ -111,12 +112,7 @@ pub(super) fn complete(db: &Connection, base: ClaimRecord) -> Result<ClaimRow> {
     if row.status != Status::Active {
         read_live_acts(db, n, &mut row)?;
     }
-    let mut replaced = db.prepare_cached(
-        "SELECT DISTINCT c.id FROM live_acts a JOIN claims c ON c.n = a.claim
-         WHERE a.successor = ?1 AND c.scope = ?2 ORDER BY c.wall DESC, c.tick DESC, c.id DESC",
-    )?;
-    row.replaces =
-        replaced.query_map(params![row.id.0, scope], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
+    read_replaced(db, scope, &mut row)?;
     row.premises = premises_of(db, &row.id, scope)?;
     if row.flags.needs_review {
         let mut causes = db.prepare_cached("SELECT cause FROM causes WHERE claim = ?1 ORDER BY cause")?;
@@ -124,6 +120,23 @@ pub(super) fn complete(db: &Connection, base: ClaimRecord) -> Result<ClaimRow> {
     }
     row.closing_reason = closing_reason(db, &row)?;
     Ok(row)
+}
+
+fn read_replaced(db: &Connection, scope: i64, row: &mut ClaimRow) -> Result<()> {
+    let mut replaced = db.prepare_cached(
+        "SELECT c.id, e.id FROM live_acts a JOIN claims c ON c.n = a.claim JOIN events e ON e.n = a.act
+         WHERE a.successor = ?1 AND c.scope = ?2 ORDER BY c.wall DESC, c.tick DESC, c.id DESC, e.id",
+    )?;
+    for found in replaced.query_map(params![row.id.0, scope], |row| Ok((id_at(row, 0)?, id_at(row, 1)?)))? {
+        let (claim, act) = found?;
+        if row.replaces.last() != Some(&claim) {
+            row.replaces.push(claim);
+        }
+        if act != row.id && !row.replacing_acts.contains(&act) {
+            row.replacing_acts.push(act);
+        }
+    }
+    Ok(())
 }
 
 fn read_live_acts(db: &Connection, n: i64, row: &mut ClaimRow) -> Result<()> {

@@ -16,6 +16,7 @@ mod inbox;
 mod inference;
 mod ingest;
 mod insights;
+mod kept_and_retracted;
 mod levels;
 mod pass_order;
 mod past;

@@ -51,13 +51,13 @@ pub(super) fn pull(fixture: &Fixture, from: &Fixture, team: EventId) -> SyncImpo
     fixture.engine.import_synced(SyncImport { team, from, events, document: None, peer: None, now }).unwrap()
 }
 
-fn meet(a: &Fixture, b: &Fixture, team: EventId) {
+pub(super) fn meet(a: &Fixture, b: &Fixture, team: EventId) {
     pull(a, b, team);
     pull(b, a, team);
 }
 
 /// Two laptops in one team; `before` was written by the first.
-fn pair(before: &[(&str, &str)]) -> (Fixture, Fixture, EventId) {
+pub(super) fn pair(before: &[(&str, &str)]) -> (Fixture, Fixture, EventId) {
     let (a, b) = (Fixture::of(1, AgentPolicy::Force), Fixture::of(2, AgentPolicy::Force));
     for (statement, reason) in before {
         a.remember(statement, reason);
@@ -78,20 +78,20 @@ fn cards(fixture: &Fixture, status: &str) -> Vec<CardSummary> {
 }
 
 /// The one open card, the same on both.
-fn common_card(a: &Fixture, b: &Fixture) -> CardSummary {
+pub(super) fn common_card(a: &Fixture, b: &Fixture) -> CardSummary {
     let (ours, theirs) = (cards(a, "open"), cards(b, "open"));
     assert_eq!((ours.len(), theirs.len()), (1, 1), "{ours:#?} {theirs:#?}");
     assert_eq!((ours[0].id, ours[0].kind, &ours[0].members), (theirs[0].id, theirs[0].kind, &theirs[0].members));
     ours[0].clone()
 }
 
-fn status(fixture: &Fixture, id: ClaimId) -> (Status, bool) {
+pub(super) fn status(fixture: &Fixture, id: ClaimId) -> (Status, bool) {
     let claim = fixture.claim(id);
     (claim.status, claim.flags.contested)
 }
 
-const KAFKA: &str = "We must use Kafka as the message broker";
-const NO_KAFKA: &str = "We must not use Kafka as the message broker";
+pub(super) const KAFKA: &str = "We must use Kafka as the message broker";
+pub(super) const NO_KAFKA: &str = "We must not use Kafka as the message broker";
 
 #[test]
 fn what_was_decided_apart_and_contradicts_is_one_card_and_settled_once() {

@@ -9,8 +9,8 @@ use super::{ClaimFacts, EventSet, ProjectedEvent};
 use crate::domain::{
     ClaimId, DeviceId, EventId, EventKind, Flags, Header, Norm, OpId, ResolveAct, Scope, Status,
     derive::{
-        ActOnClaim, ClaimState, Contest, Lineage, Premise, PremisesOf, Settlement, causes, circles, claim_state,
-        claim_state::claim_kind, contest, contest_of_key, local_note, pairs,
+        ActOnClaim, ClaimState, Contest, Lineage, LiveAct, Premise, PremisesOf, Settlement, causes, circles,
+        claim_state, claim_state::claim_kind, contest, contest_of_key, local_note, pairs,
     },
     guard_report::{ComparedClaim, PairCheck},
 };
@@ -37,6 +37,10 @@ impl Lineage for SuccessionLine<'_> {
 
     fn is_active(&self, claim: &ClaimId) -> Result<bool, Infallible> {
         Ok(self.state(claim).is_some_and(|state| state.status == Status::Active))
+    }
+
+    fn live_acts(&self, claim: &ClaimId) -> Result<Vec<LiveAct>, Infallible> {
+        Ok(self.state(claim).map(|state| state.live.clone()).unwrap_or_default())
     }
 
     fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool, Infallible> {

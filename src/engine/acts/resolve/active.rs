@@ -32,7 +32,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
     for member in &card.members {
         sides.push(find::row(context.reader(), member)?);
     }
-    // Of claims that replaced each other none is active, and the act makes one of them active again.
+    // On a contested card without an active claim, the act makes one of them active again.
     if card.kind != CardKind::Contested || sides.iter().any(|row| row.status == Status::Active) {
         sides.retain(|row| row.status == Status::Active);
     }
@@ -217,7 +217,9 @@ fn keep(
         return Err(ApiError::field("winner", "no other claim on this card is active: there is nothing to supersede"));
     }
     must_not_replace_guarded(winner.kind, &losers)?;
-    let drafts = vec![replaced_by(&losers, winner.id, resolution.reason.clone())];
+    let mut draft = replaced_by(&losers, winner.id, resolution.reason.clone());
+    draft.seen = losers.iter().flat_map(|row| row.live_acts.iter().copied()).collect();
+    let drafts = vec![draft];
     let summary = summary(&losers, winner);
     Ok((drafts, summary, losers, winner.clone()))
 }
