@@ -31,7 +31,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     let teams = client.sync_status().await?.teams;
     let now = Context::now();
-    for team in &teams {
+    for team in teams.iter().filter(|team| team.ended.is_none()) {
         let name = cx.ui.paint(Style::Strong, escape(&team.name));
         cx.ui.line(name);
         for peer in peers.items.iter().filter(|peer| peer.team == team.id) {
