@@ -35,11 +35,12 @@ pub struct ActOnClaim {
 }
 
 impl ActOnClaim {
-    /// Returns the act of the event `id` on the claim that `claim` created; `None` if it does not act on it.
+    /// Returns the act of the event `id` on the claim that `claim` created; `None` if it does not act on it. The two must be of one
+    /// scope of this device: a header may contain the team's name of it.
     ///
     /// A fact is only replaced by a fact of the same key, and no claim is replaced by itself.
     pub fn of(claim_id: ClaimId, claim: &Header, id: EventId, event: &Header) -> Option<Self> {
-        if event.scope != claim.scope || !event.targets.contains(&claim_id) {
+        if !event.targets.contains(&claim_id) {
             return None;
         }
         let kind = match understood(event) {
