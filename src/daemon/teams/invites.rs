@@ -230,6 +230,7 @@ pub(super) fn network_error(error: &TransportError) -> ApiError {
             "connect both devices to one network or VPN, or run `ergo sync mode internet` on both; `ergo sync request` pairs by files"
         }
         TransportError::NotPaired => "the ticket is no longer valid: ask for a new one",
+        TransportError::Off => "`ergo sync mode lan` turns it on; `ergo sync request` pairs by files",
         _ => "`ergo sync status` says more",
     };
     ApiError::new(code, error.to_string()).hint(hint)

@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Teams;
 use crate::{
-    api::{ApiError, PeerState, RoundPeer, RoundResult, SyncNowRequest, SyncRound, SyncStatus},
+    api::{ApiError, PeerState, RoundPeer, RoundResult, SyncMode, SyncNowRequest, SyncRound, SyncStatus},
     domain::{DeviceId, EventId},
     sync::service::NetworkStatus,
 };
@@ -119,10 +119,13 @@ fn summary(peers: &[RoundPeer], done: bool, status: &SyncStatus) -> String {
         (RoundResult::NotYet, "Not in sync yet with", if done { "" } else { " (still running)" }),
         (RoundResult::NotReached, "Not reached:", ""),
     ];
-    let lines: Vec<String> = parts
+    let mut lines: Vec<String> = parts
         .into_iter()
         .filter(|(result, ..)| peers.iter().any(|one| one.result == *result))
         .map(|(result, what, more)| format!("{what} {}{more}.", named(result)))
         .collect();
+    if status.mode == SyncMode::Off {
+        lines.push("Sync is off: `ergo sync mode lan` turns it on.".to_owned());
+    }
     lines.join(" ")
 }

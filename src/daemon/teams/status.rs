@@ -160,8 +160,9 @@ fn scope(row: &TeamScopeRow, open: &HashMap<Scope, usize>) -> ScopeStatus {
 
 /// Returns the devices of a team, active members first.
 fn peers(stored: &Stored, network: &NetworkStatus, me: DeviceId) -> Vec<PeerView> {
-    let live: HashMap<_, _> =
-        network.peers.iter().filter(|peer| peer.team == stored.team.id).map(|peer| (peer.device, peer)).collect();
+    // In mode `off` the state of the last attempts explains nothing.
+    let live = network.peers.iter().filter(|peer| peer.team == stored.team.id && network.mode != NetworkMode::Off);
+    let live: HashMap<_, _> = live.map(|peer| (peer.device, peer)).collect();
     let mut peers: Vec<_> = stored
         .team
         .roster

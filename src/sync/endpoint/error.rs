@@ -17,6 +17,9 @@ pub enum TransportError {
     /// The relay's URL is invalid.
     #[error("`sync.relay` is not an address such as https://relay.example.com: {0}")]
     Relay(String),
+    /// The mode is `off`.
+    #[error("sync is off")]
+    Off,
     /// The system refuses the port.
     #[error("cannot listen for peers: {0}")]
     Bind(String),

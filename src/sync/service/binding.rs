@@ -87,7 +87,6 @@ impl Scheduler {
     }
 
     pub(super) fn bind_error(&self) -> TransportError {
-        let mode_is_off = "sync.mode is off: `ergo sync mode lan` turns it on";
-        TransportError::Bind(self.problem.clone().unwrap_or_else(|| mode_is_off.to_owned()))
+        self.problem.clone().map_or(TransportError::Off, TransportError::Bind)
     }
 }
