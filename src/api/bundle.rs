@@ -145,7 +145,7 @@ pub struct ImportOutcome {
     pub from_state: String,
     /// When it was created, by the sender's clock, in milliseconds since the Unix epoch.
     pub created: u64,
-    /// Whether it contains no events of scopes, because it is a receipt or a grant.
+    /// Whether it is a receipt, which contains no events but confirms that another bundle arrived.
     pub receipt: bool,
     /// Whether the file is complete and its signature valid.
     pub whole: bool,

@@ -1,7 +1,7 @@
 //! Teams through the program alone: daemons as processes in homes of their own, on this machine's loopback.
 
 use crate::support::{
-    TestHome,
+    TestHome, block_on,
     laptop::{CONFIG, Laptop, ended, words},
     until,
 };
@@ -46,6 +46,35 @@ fn two_laptops_meet_compare_words_and_share_what_was_there_before() {
     let id = ada.json(&["why", "Logs are kept for thirty days"])["answer"]["id"].as_str().unwrap().to_owned();
     let history = ada.run(&["history", &id]).ok().stdout;
     assert!(history.contains("signature valid"), "{history}");
+}
+
+#[test]
+fn who_joins_from_another_project_is_told_that_it_is_not_shared_and_how_to_share_it() {
+    let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
+    ada.remember("Deploys run only on green CI.");
+    ada.create_team();
+    let clone = |args: &[&str]| bob.home.run(args.iter().chain(&["--scope", "acme/clone"]));
+    let remember = |statement: &str| clone(&["remember", statement, "--reason", "we measured it"]).ok();
+    let id = remember("Logs are kept for thirty days.").stdout["Stored ".len()..].split(' ').next().unwrap().to_owned();
+    let ticket = ada.ticket(&["--yes"]);
+    let joined = clone(&["sync", "join", &ticket, "--device", "bob-laptop"]).ok().stdout;
+    let map = "ergo sync map acme/api acme/clone";
+    assert!(joined.contains("acme/clone, is not shared with platform") && joined.contains(map), "{joined}");
+    let adopted = clone(&["sync", "adopt"]);
+    assert!(adopted.code != Some(0) && adopted.stderr.contains("ergo sync map SCOPE acme/clone"), "{adopted:?}");
+    // The advice works, and says what it leaves out.
+    let mapped = bob.home.run(map.split(' ').skip(1)).ok().stdout;
+    assert!(mapped.contains("1 change of this device in acme/clone is private"), "{mapped}");
+    let adopted = clone(&["sync", "adopt"]).ok().stdout;
+    assert!(adopted.contains("1 change of this device in acme/clone is private"), "{adopted}");
+    remember("Alarms go to the pager.");
+    until("ada has what bob writes in his clone", || ada.knows("Alarms go to the pager."));
+    assert!(!ada.knows("Logs are kept for thirty days."));
+    clone(&["retract", &id, "--reason", "stored again for the team"]).ok();
+    remember("Logs are kept for thirty days.");
+    until("ada has what bob stored again", || ada.knows("Logs are kept for thirty days."));
+    let report = block_on(async { bob.home.client().diagnose().await }).unwrap();
+    assert_eq!(report.problems, Vec::<String>::new());
 }
 
 #[test]

@@ -110,11 +110,7 @@ async fn write_receipt(outcome: &ImportOutcome, path: &Path, force: bool, cx: &m
 fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
     let from = export::names(std::slice::from_ref(&outcome.from));
     let made = ago(outcome.created, Context::now());
-    let what = match (outcome.receipt, outcome.scopes.is_empty()) {
-        (true, true) => "The roster",
-        (true, false) => "A receipt",
-        (false, _) => "A bundle",
-    };
+    let what = if outcome.receipt { "A receipt" } else { "A bundle" };
     let done = if outcome.dry_run { " This was a dry run: nothing was changed." } else { "" };
     cx.ui.line(text!("{} of “{}” from {}, created {}.{}", what, escape(&outcome.team_name), from, made, done));
     if outcome.from_state != "active" {

@@ -148,7 +148,8 @@ async fn show_result(cx: &mut Context, client: &Client, view: &JoinView) -> Resu
     if let Some(team) = &view.team {
         show_team(cx, team);
         if !cx.ui.quiet {
-            next.extend(show_unshared(cx, client, team).await?);
+            // The team was joined, whether or not this can be shown.
+            next.extend(show_unshared(cx, client, team).await.unwrap_or_default());
         }
     }
     cx.ui.commands(&next);

@@ -148,25 +148,24 @@ pub(super) fn unshared_changes(roster: &Roster, me: &DeviceId, kept: UnacceptedE
     let (word, before) = (word(roster, me), refusal == Refusal::NotAdopted);
     let (team, ours, theirs) = (escape(roster.name()), escape(&local.to_string()), escape(&scope.to_string()));
     let adopt = quote(&local.to_string());
-    let changes = if events == 1 { "1 change".to_owned() } else { format!("{events} changes") };
-    let what = format!("{changes} of this device in {ours} not accepted by any peer");
+    let (changes, are) = if events == 1 { ("1 change".to_owned(), "is") } else { (format!("{events} changes"), "are") };
+    let what = format!("{changes} of this device in {ours} {are} not accepted by any peer");
+    let private =
+        format!("{changes} of this device in {ours} {are} private: written when it was not shared with {team}");
     let says = match refusal {
         Refusal::Reader => format!(
             "{what}: it has the role reader in {team}, so no peer accepts what it writes. Ask an admin to run `ergo \
                 sync grant {word} --role writer`; then they are sent automatically"
         ),
         Refusal::NotAdopted if local != scope => format!(
-            "{what}: written before {ours} was shared as the team's {theirs}, whose name differs, so they cannot be \
-                adopted. To share a claim, store it again"
+            "{private}. This history cannot be shared, because the team calls the scope {theirs}. To share a claim, \
+                retract it and store it again"
         ),
         Refusal::NotAdopted if !roster.may_write(me, &scope) => format!(
-            "{what}: written before {ours} was shared with the team, and this device may not write there. Ask an \
-                admin to run `ergo sync grant {word} --role writer`; then share them with `ergo sync adopt {adopt}`"
+            "{private}. To share this history, ask an admin to run `ergo sync grant {word} --role writer`; then run \
+                `ergo sync adopt {adopt}`"
         ),
-        Refusal::NotAdopted => format!(
-            "{what}: written before {ours} was shared with the team. To share them, run `ergo sync adopt {adopt}`; \
-                otherwise they stay private"
-        ),
+        Refusal::NotAdopted => format!("{private}. To share this history, run `ergo sync adopt {adopt}`"),
         Refusal::NoGrant => format!(
             "{what}: it has no access to that scope. Ask an admin to run `ergo sync grant {word} --all`, or `--only` \
                 with every scope that it should have; then they are sent automatically"

@@ -49,7 +49,7 @@ impl CardContext<'_> {
 
 /// Describes in one sentence what disagrees.
 pub(in crate::engine) fn headline(facts: &CardContext<'_>) -> String {
-    let of_status = |status| facts.claims.iter().find(|claim| claim.status == status);
+    let of_status = |status: Status| facts.claims.iter().find(|claim| claim.status == status);
     if let (true, Some(kept), Some(replaced)) =
         (facts.none_is_active(), of_status(Status::Retracted), of_status(Status::Superseded))
     {

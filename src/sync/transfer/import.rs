@@ -39,6 +39,8 @@ pub fn import(engine: &Engine, input: impl Read) -> Result<ImportOutcome, ApiErr
 struct ImportJob<'a> {
     engine: &'a Engine,
     team: EventId,
+    /// Whether the bundle confirms the arrival of another.
+    receipt: bool,
     heads: BTreeMap<u32, SectionHead>,
     /// The section that is being read, and its events that are not stored yet.
     section: u32,
@@ -83,6 +85,7 @@ impl<'a> ImportJob<'a> {
         Ok(Self {
             engine,
             team,
+            receipt: false,
             heads: BTreeMap::new(),
             section: 0,
             waiting: Vec::new(),
@@ -105,7 +108,7 @@ impl<'a> ImportJob<'a> {
     fn take<R: Read>(&mut self, bundle: &mut BundleReader<R>) -> Result<(), ApiError> {
         for item in bundle {
             match item {
-                BundleItem::Manifest(_) => {}
+                BundleItem::Manifest(manifest) => self.receipt = manifest.answers.is_some(),
                 BundleItem::Head(section, head) => drop(self.heads.insert(section, head)),
                 BundleItem::Events(section, events) => {
                     if section != self.section || self.waiting.len() + MAX_CHUNK_EVENTS > MAX_TRANSACTION_EVENTS {
@@ -203,10 +206,7 @@ impl<'a> ImportJob<'a> {
             from: device_name(roster.as_ref(), header.from),
             from_state: member.map_or("unknown", |member| member.state.as_str()).to_owned(),
             created: header.created,
-            // The events of sealed sections are unknown.
-            receipt: report.complete
-                && report.sealed_sections == 0
-                && self.heads.iter().all(|(section, head)| *section == 0 || head.events == 0),
+            receipt: self.receipt,
             whole: report.complete,
             problems,
             closed_scopes: report.sealed_sections,

@@ -49,7 +49,15 @@ pub struct RosterFile {
 /// # Errors
 /// If the file is not a bundle, or not sealed to this device.
 pub fn roster_in(input: impl Read, key: &SigningKey) -> Result<RosterFile, ApiError> {
-    let mut bundle = BundleReader::new(input, key).map_err(bundle_error)?;
+    let mut bundle = BundleReader::new(input, key).map_err(|error| match error {
+        BundleError::NotARecipient { device, .. } => {
+            let message = format!("the file is encrypted for another device, not for this device ({})", device.short());
+            ApiError::new(ErrorCode::BadRequest, message).hint(
+                "`ergo sync request` here makes a request file; an admin makes the grant from it with `ergo sync approve`",
+            )
+        }
+        error => bundle_error(error),
+    })?;
     let (team, from) = (bundle.header().team, bundle.header().from);
     let mut events = Vec::new();
     for item in bundle.by_ref() {

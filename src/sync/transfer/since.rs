@@ -89,7 +89,7 @@ impl ParsedSince {
                 .hint("name the device instead: `--since NAME` uses the events that this device knows it has"));
         }
         let name = roster.member(&from).map_or_else(|| from.short(), |member| member.name.clone());
-        let words = format!("the events that {name} had in {}", id.short());
+        let words = format!("what {name} had when it made {}", id.short());
         Ok(Self { previous: Some(id), ..Self::new(ExportSince::File(ends), words) })
     }
 }
