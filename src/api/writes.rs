@@ -46,7 +46,7 @@ pub struct RememberRequest {
     /// Its kind. Unless given: `decision`, or in `supersede` the kind of the first target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ClaimKind>,
-    /// The reason; required unless the kind is `fact`.
+    /// The reason; required unless the kind is `fact`. For `learn`, the source can stand for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The source: `path:line`, a document, an address. Required for `learn`.
@@ -359,8 +359,11 @@ pub struct Proposed {
 pub struct Refused {
     /// The claims that it contradicts, the most probable first.
     pub conflicts: Vec<Conflict>,
-    /// The card that keeps the write; absent on a dry run.
+    /// The card that keeps the write, or that the act was to settle; absent on a dry run.
     pub card_id: Option<CardId>,
+    /// Whether the act was to settle the card: nothing was stored, and the card is as it was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsettled: bool,
     /// The scope.
     pub scope: Scope,
     /// The ways to continue, in sentences: cancel, supersede, narrow, exception.

@@ -196,34 +196,55 @@ fn evidence(conflict: &Conflict) -> Value {
 
 /// Formats a refusal: the contradicting claims, and the ways to continue, each as a call that the agent can make.
 fn conflict(refused: &Refused, home: Option<&Scope>) -> Value {
-    let targets: Vec<_> = refused.conflicts.iter().map(|conflict| conflict.claim.id.short()).collect();
     omit_empty(json!({
         "result": "conflict",
         "scope": elsewhere(&refused.scope, home),
         "card_id": refused.card_id.map(CardId::short),
         "conflicts": refused.conflicts.iter().map(evidence).collect::<Value>(),
-        "ways_to_continue": [
-            {"way": "cancel", "how": "keep the active claim and follow it; the refused write stays on its card until \
-                a person settles it"},
-            {
-                "way": "supersede",
-                "how": "if the decision changed: call ergo_supersede with these targets, your statement and the \
-                    reason for the change",
-                "targets": targets,
-            },
-            {
-                "way": "narrow",
-                "how": "if both hold, in different places or at different times: call ergo_resolve with this card, \
-                    act `narrow`, the claim to limit as target, and its env, team, tenant, valid_from or valid_until",
-            },
-            {
-                "way": "exception",
-                "how": "if both must stand: call the same tool again with force_exception (why both stand) and \
-                    exception_to (the id of the claim that is the rule); both are recorded",
-                "exception_to": targets,
-            },
-        ],
+        "ways_to_continue": if refused.unsettled { ways_to_settle(refused) } else { ways_to_continue(refused) },
     }))
+}
+
+/// Lists the ways to continue after a resolution of a card was refused.
+fn ways_to_settle(refused: &Refused) -> Value {
+    json!([
+        {"way": "cancel", "how": "nothing was changed, and the card stays open: call ergo_resolve with another act or statement"},
+        {
+            "way": "supersede",
+            "how": "if the contradicting claim changed: call ergo_supersede with it as a target first, then ergo_resolve again",
+            "targets": targets(refused),
+        },
+    ])
+}
+
+fn targets(refused: &Refused) -> Value {
+    refused.conflicts.iter().map(|conflict| conflict.claim.id.short()).collect()
+}
+
+/// Lists the ways to continue after a write was refused.
+fn ways_to_continue(refused: &Refused) -> Value {
+    let targets = targets(refused);
+    json!([
+        {"way": "cancel", "how": "keep the active claim and follow it; the refused write stays on its card until \
+            a person settles it"},
+        {
+            "way": "supersede",
+            "how": "if the decision changed: call ergo_supersede with these targets, your statement and the \
+                reason for the change",
+            "targets": targets,
+        },
+        {
+            "way": "narrow",
+            "how": "if both hold, in different places or at different times: call ergo_resolve with this card, \
+                act `narrow`, the claim to limit as target, and its env, team, tenant, valid_from or valid_until",
+        },
+        {
+            "way": "exception",
+            "how": "if both must stand: call the same tool again with force_exception (why both stand) and \
+                exception_to (the id of the claim that is the rule); both are recorded",
+            "exception_to": targets,
+        },
+    ])
 }
 
 /// Formats the outcome of a refused write after a person has decided about it.

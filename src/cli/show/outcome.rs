@@ -156,7 +156,8 @@ impl Ui {
         let scope = escape(&refused.scope.to_string());
         self.line(text!("{} this contradicts an active claim in {}.", label, scope));
         // The numbers of the sides on the card, by which the commands below name them.
-        let sides = if refused.card_id.is_some() { ("[1] written", "[2] against") } else { ("you wrote", "against") };
+        let keeps = refused.card_id.is_some() && !refused.unsettled;
+        let sides = if keeps { ("[1] written", "[2] against") } else { ("you wrote", "against") };
         if let Some(written) = written {
             self.line("");
             self.field(sides.0, written);
@@ -168,6 +169,23 @@ impl Ui {
         }
         self.line("");
         match refused.card_id {
+            Some(card) if refused.unsettled => {
+                let id = self.paint(Style::Code, card.short());
+                self.line(text!("Nothing was changed, and card {} stays open. To go on:", id));
+                self.line("");
+                let settle = format!("ergo resolve {} --interactive", card.short());
+                self.commands(&[(settle, "settle it in another way, or with another text".into())]);
+                for conflict in &refused.conflicts {
+                    let old = conflict.claim.id.short();
+                    self.commands(&[
+                        (format!("ergo supersede {old} '…' --reason '…'"), format!("{old} changed: replace it first")),
+                        (
+                            format!("ergo retract {old} --reason '…'"),
+                            format!("{old} was never right: retract it first"),
+                        ),
+                    ]);
+                }
+            }
             Some(card) => {
                 let id = self.paint(Style::Code, card.short());
                 self.line(text!("The new claim is kept on card {}. To settle the conflict:", id));
@@ -235,7 +253,7 @@ impl Ui {
         if let Some(head) = stale.heads.first() {
             commands.push((
                 format!("ergo supersede {} '…' --reason '…'", head.id.short()),
-                "act on the current version".to_owned(),
+                "replace the current version".to_owned(),
             ));
         }
         if stale.can_reinstate

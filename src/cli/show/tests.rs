@@ -68,6 +68,7 @@ fn refused() -> Refused {
     Refused {
         conflicts: vec![conflict],
         card_id: Some(CardId([0x5a; 32])),
+        unsettled: false,
         scope: Scope { org_id: "acme".into(), project: "api".into() },
         ways_on: vec![],
     }
@@ -150,6 +151,12 @@ fn both(name: &str, draw: impl Fn(&mut crate::cli::ui::Ui)) {
 #[test]
 fn a_refusal_says_what_why_and_how_to_go_on() {
     both("refusal", |ui| ui.refused(&refused(), Some("Deploys must go out on Fridays."), NOW));
+}
+
+#[test]
+fn a_refused_resolution_leaves_its_card_as_it_was() {
+    let refused = Refused { unsettled: true, ..refused() };
+    both("refused_resolution", |ui| ui.refused(&refused, Some("Deploy on Fridays after lunch."), NOW));
 }
 
 #[test]

@@ -49,6 +49,7 @@ impl ActContext<'_> {
             ways_on: wording::ways_on(&judged.conflicts, proposed),
             conflicts: judged.conflicts.clone(),
             card_id: None,
+            unsettled: false,
             scope: write_scope.scope.clone(),
         };
         let known = self.reader().refused_card(&write_scope.scope, claim.draft.kind, &claim.draft.statement)?;

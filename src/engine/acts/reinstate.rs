@@ -125,6 +125,7 @@ pub(super) fn check(
         ],
         conflicts,
         card_id: None,
+        unsettled: false,
         scope: claim.scope.clone(),
     }))))
 }

@@ -281,6 +281,7 @@ fn refused(context: &ActContext<'_>, new_claim: &ClaimId) -> Result<WriteOutcome
         ways_on: wording::ways_on(&conflicts, proposed),
         conflicts,
         card_id: Some(card.id),
+        unsettled: false,
         scope: card.scope,
     }))
 }

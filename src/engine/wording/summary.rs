@@ -99,6 +99,17 @@ pub(in crate::engine) fn ways_on(conflicts: &[Conflict], proposed: bool) -> Vec<
     ways
 }
 
+/// Lists the ways to continue after the guard refused what was to settle a card.
+pub(in crate::engine) fn ways_to_settle(conflicts: &[Conflict]) -> Vec<String> {
+    let blocking: Vec<String> =
+        conflicts.iter().filter(|c| c.tier == Tier::Block).map(|c| c.claim.id.short()).collect();
+    let ids = blocking.join(", ");
+    vec![
+        "Settle the card in another way, or with another `statement`.".to_owned(),
+        format!("Supersede or retract {ids} first, if it no longer holds; then settle the card as you wanted."),
+    ]
+}
+
 /// Returns the error of an undo of an act on which later events depend. `all` counts these events; `events` are the
 /// first of them.
 pub(in crate::engine) fn built_on(events: &[(EventId, String)], all: usize) -> ApiError {

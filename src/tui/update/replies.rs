@@ -311,9 +311,11 @@ fn refused(state: &mut AppState, refused: &Refused, acting: Option<&Acting>, out
     let why = first
         .map_or_else(|| "it contradicts an active claim".to_owned(), |conflict| conflict.evidence.sentence.clone());
     let against = first.map_or_else(String::new, |conflict| format!(" (against {})", conflict.claim.id.short()));
-    let card = refused
-        .card_id
-        .map_or_else(String::new, |id| format!(" The text is kept on card {} in the Inbox.", id.short()));
+    let card = match refused.card_id {
+        Some(id) if refused.unsettled => format!(" Nothing was changed: card {} stays open.", id.short()),
+        Some(id) => format!(" The text is kept on card {} in the Inbox.", id.short()),
+        None => String::new(),
+    };
     let message = format!("Refused by the guard: {why}{against}.{card}");
     if matches!(acting, Some(Acting::Form(FormSubject::Held { .. }))) {
         form::close(state, acting);

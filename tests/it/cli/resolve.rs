@@ -47,6 +47,23 @@ fn a_narrowed_side_and_a_merged_text_settle_it_too() {
 }
 
 #[test]
+fn a_refused_resolution_changes_nothing_and_names_the_claim_in_its_way() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let card = refused(&home);
+    let port = home.run(["remember", "The API port must be 8080.", "--reason", "History.", "--json"]).ok().json();
+    let port = &port["claim_id"].as_str().unwrap()[..10];
+    let output = home.run(["resolve", &card, "--merge", "The API port must be 9090.", "--reason", "Both had a point."]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    let stays = format!("Nothing was changed, and card {} stays open.", &card[..10]);
+    for part in [&stays, &format!("ergo supersede {port}"), &format!("ergo retract {port}")] {
+        assert!(output.stdout.contains(part), "{part} is not in\n{}", output.stdout);
+    }
+    assert!(!output.stdout.contains("kept on card") && !output.stdout.contains("--keep 1"), "{}", output.stdout);
+    assert_eq!(home.run(["conflicts", "--json"]).json()["total"], 1);
+}
+
+#[test]
 fn what_is_missing_is_asked_for() {
     let home = TestHome::new();
     let _daemon = home.daemon();

@@ -392,7 +392,7 @@ fn a_merged_text_that_contradicts_a_third_claim_is_refused_and_the_card_stays() 
     let merged =
         ResolveRequest { statement: Some("The API port must be 9090".into()), ..order(CardAct::Supersede, "r") };
     let answer = refused(fixture.resolve(card, merged));
-    assert_eq!((answer.conflicts[0].claim.id, answer.card_id), (port, Some(card)));
+    assert_eq!((answer.conflicts[0].claim.id, answer.card_id, answer.unsettled), (port, Some(card), true));
     assert_eq!((fixture.claim(blue).status, fixture.open_cards()), (Status::Active, 1));
 }
 

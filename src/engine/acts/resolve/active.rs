@@ -269,9 +269,10 @@ fn store(
     let judged = context.judge(&claim.incoming(write_scope, aside))?;
     if judged.blocks() {
         return Ok(StoreResult::Refused(Box::new(Refused {
-            ways_on: wording::ways_on(&judged.conflicts, false),
+            ways_on: wording::ways_to_settle(&judged.conflicts),
             conflicts: judged.conflicts,
             card_id: None,
+            unsettled: false,
             scope: write_scope.scope.clone(),
         })));
     }
@@ -302,6 +303,7 @@ fn not_reinstated(card: &CardRow, outcome: WriteOutcome) -> Plan {
 
 fn answer(card: &CardRow, mut refused: Refused) -> Plan {
     refused.card_id = Some(card.id);
+    refused.unsettled = true;
     Plan::Answer(Box::new(WriteOutcome::Conflict(refused)))
 }
 

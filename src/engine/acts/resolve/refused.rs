@@ -296,9 +296,10 @@ fn summary(act: CardAct, claim: &NewClaim, other_side: Option<String>) -> String
 
 fn refuse(card: &CardRow, judged: GuardResult) -> Plan {
     Plan::Answer(Box::new(WriteOutcome::Conflict(Refused {
-        ways_on: wording::ways_on(&judged.conflicts, false),
+        ways_on: wording::ways_to_settle(&judged.conflicts),
         conflicts: judged.conflicts,
         card_id: Some(card.id),
+        unsettled: true,
         scope: card.scope.clone(),
     })))
 }

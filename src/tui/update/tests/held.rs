@@ -74,7 +74,13 @@ fn every_question_needs_an_answer_and_answers_need_a_reason() {
     assert!(written(&press(&mut state, "ctrl-s")).is_none());
     assert!(form(&state).error.as_ref().is_some_and(|(_, text)| text.contains("reason")));
     let (ticket, _) = judged(&press(&mut state, "x ctrl-s"));
-    let refused = Refused { conflicts: vec![], card_id: Some(card_id(8)), scope: scope("api"), ways_on: vec![] };
+    let refused = Refused {
+        conflicts: vec![],
+        card_id: Some(card_id(8)),
+        unsettled: false,
+        scope: scope("api"),
+        ways_on: vec![],
+    };
     step(&mut state, OutcomeReply(WriteOutcome::Conflict(refused)).to(ticket));
     assert!(state.overlay.is_none(), "its text is on a card");
     assert!(toasts(&state).contains("is kept on card"), "{}", toasts(&state));
