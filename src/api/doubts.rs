@@ -80,7 +80,7 @@ request! {
         /// The language model that judged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub model: Option<String>,
-        /// Store the write now, with a card for a person, because nobody will answer. Excludes `verdicts`.
+        /// Store the write now, as its writer's, with a card for a person, because nobody will answer. Excludes `verdicts`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub unanswered: bool,
     }

@@ -27,7 +27,7 @@ pub(super) async fn remind(
         org_id: Some(caller.org_id.clone()),
         project: Some(caller.project.clone()),
         who: None,
-        agent: Some(program.clone()),
+        agent: Some(program),
     };
     let mut waiting = client.questions(&query).await?.items;
     waiting.truncate(MAX_QUESTIONS);
@@ -38,9 +38,7 @@ pub(super) async fn remind(
         session.remind_of(Context::now(), &scope, new.iter().map(|question| question.token.clone()).collect())?;
     }
     for question in old {
-        // The stored claim belongs to the agent that wrote it, which older daemons do not name.
-        let agent = question.agent.or_else(|| Some(program.clone()));
-        let caller = Caller { agent, ..caller.clone() };
+        let caller = caller.clone();
         let request = JudgeRequest { caller, token: question.token, unanswered: true, ..JudgeRequest::default() };
         client.judge(&request).await?;
     }

@@ -39,7 +39,9 @@ pub(in crate::engine) fn of_write(context: &ActContext<'_>, judged: &GuardResult
         _ => return None,
     };
     let tier = judged.report.tier;
-    let against = judged.conflicts.iter().filter(|conflict| conflict.tier == tier);
+    // A person is not asked twice about one pair.
+    let has_card = |id: &ClaimId| context.answered.as_ref().is_some_and(|answered| answered.opens_card_about(id));
+    let against = judged.conflicts.iter().filter(|one| one.tier == tier && !has_card(&one.claim.id));
     let first = against.clone().next()?;
     let note = NoticeData {
         stage: Some(first.stage),

@@ -1,5 +1,7 @@
 //! `judge`: verdicts on the claims that a held write may contradict.
 
+mod consequence;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
@@ -30,6 +32,8 @@ use crate::{
     store::{CardRow, ClaimRow, EventDraft, Reader, Ref},
 };
 
+use consequence::{Consequence, consequence};
+
 /// The greatest number of verdicts in one request. No question has more claims.
 const MAX_VERDICTS: usize = 16;
 
@@ -39,7 +43,13 @@ pub(in crate::engine) fn judge(engine: &Engine, request: &JudgeRequest) -> Resul
     let given = GivenVerdicts::checked(request)?;
     let token = validate::id("token", &request.token)?;
     let results = ask_models(engine, &request.caller, &token).unwrap_or_default();
-    engine.act_with_models(&request.caller, request_hash("judge", request), results, |context| {
+    let mut caller = request.caller.clone();
+    if request.unanswered {
+        // Whoever ends the wait, the claim is its writer's.
+        let card = find::card(&engine.readers.lend(), "token", &token)?;
+        caller = Caller { op_id: caller.op_id, ..writer_of(&card) };
+    }
+    engine.act_with_models(&caller, request_hash("judge", request), results, |context| {
         if let Some(answer) = replay::write(context)? {
             return Ok(answer);
         }
@@ -76,14 +86,7 @@ pub(in crate::engine) fn store_unanswered(engine: &Engine) -> Result<bool, ApiEr
         due
     };
     let Some(card) = due else { return Ok(false) };
-    let caller = Caller {
-        org_id: card.scope.org_id.clone(),
-        project: card.scope.project.clone(),
-        who: card.who.clone(),
-        agent: card.agent.clone(),
-        op_id: None,
-        identity: None,
-    };
+    let caller = writer_of(&card);
     let token = card.id.to_hex();
     let results = ask_models(engine, &caller, &token).unwrap_or_default();
     let stored = engine.act_with_models(&caller, None, results, |context| {
@@ -99,6 +102,18 @@ pub(in crate::engine) fn store_unanswered(engine: &Engine) -> Result<bool, ApiEr
         after_write(engine, &caller, stored);
     }
     Ok(true)
+}
+
+/// Returns the writer of a held write as a caller in its scope.
+fn writer_of(card: &CardRow) -> Caller {
+    Caller {
+        org_id: card.scope.org_id.clone(),
+        project: card.scope.project.clone(),
+        who: card.who.clone(),
+        agent: card.agent.clone(),
+        op_id: None,
+        identity: None,
+    }
 }
 
 /// Returns when the next held write must be stored, in milliseconds since the Unix epoch.
@@ -285,6 +300,11 @@ impl AnsweredQuestion {
         self.words.contains_key(id)
     }
 
+    /// Whether the answer opens a card about a claim, because it has no verdict on it.
+    pub(in crate::engine) fn opens_card_about(&self, id: &ClaimId) -> bool {
+        self.unjudged.iter().any(|row| row.id == *id)
+    }
+
     pub(in crate::engine) fn is_judged(&self) -> bool {
         !self.verdicts.is_empty()
     }
@@ -326,34 +346,6 @@ fn unjudged_card(row: &ClaimRow) -> EventDraft {
     let mut draft = EventDraft::new(EventKind::Local(local::FOUND.into()), [Ref::Draft(0), Ref::Id(row.id)]);
     draft.body.data = Some(refuse::report_data(&report));
     draft
-}
-
-/// The consequence of verdicts on active claims for a held write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum Consequence {
-    /// The write is refused.
-    Refuse,
-    /// The write repeats a stored claim.
-    Observe,
-    /// The write waits on a card until a person agrees that it replaces a person's claim.
-    Propose,
-    /// The write is stored, and replaces the claims that the verdicts name.
-    Store,
-}
-
-/// Returns the consequence of some verdicts. `proposes`: they replace a person's claim, but the judge is an agent that
-/// may only propose this.
-pub(in crate::engine) fn consequence(verdicts: impl IntoIterator<Item = PairVerdict>, proposes: bool) -> Consequence {
-    let distinct: BTreeSet<PairVerdict> = verdicts.into_iter().collect();
-    if distinct.contains(&PairVerdict::Contradicts) {
-        Consequence::Refuse
-    } else if proposes {
-        Consequence::Propose
-    } else if distinct.contains(&PairVerdict::Same) {
-        Consequence::Observe
-    } else {
-        Consequence::Store
-    }
 }
 
 impl ActContext<'_> {

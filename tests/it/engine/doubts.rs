@@ -17,10 +17,14 @@ use ergo::{
 use super::*;
 
 /// A gate that doubts every claim whose words are compared.
-pub(super) fn doubting() -> Guard {
+pub(super) fn doubting_gate() -> GateWeights {
     let weights = [("intercept".to_owned(), 3.0)].into();
     let words = GateRegression { ask: 0.5, mention: 0.2, weights };
-    Guard::default().with_gate(GateWeights { words, ..GateWeights::default() })
+    GateWeights { words, ..GateWeights::default() }
+}
+
+pub(super) fn doubting() -> Guard {
+    Guard::default().with_gate(doubting_gate())
 }
 
 fn fixture_with(agents_may: AgentPolicy) -> Fixture {
@@ -311,8 +315,10 @@ fn a_session_that_ends_says_that_nobody_will_answer() {
     let fixture = fixture();
     fixture.remember(OLD, "they plan by it");
     let question = ask(&fixture, NEW);
-    let request = JudgeRequest { unanswered: true, because: None, ..verdicts(&question.token, &[]) };
-    let stored = stored(fixture.engine.judge(&request).unwrap());
+    let no_answer = JudgeRequest { unanswered: true, because: None, ..verdicts(&question.token, &[]) };
+    let stored = stored(fixture.engine.judge(&JudgeRequest { caller: caller(), ..no_answer }).unwrap());
+    let claim = fixture.engine.claim(&stored.claim_id.to_hex()).unwrap();
+    assert_eq!(claim.agent, agent().agent, "whoever says it, the claim is its writer's");
     assert!(stored.warnings.iter().any(|warning| warning.code == "unanswered"), "{:?}", stored.warnings);
     assert_eq!(fixture.open_cards(), 1);
 }
