@@ -253,7 +253,8 @@ pub struct NoteConflict {
     pub claim: Option<ClaimId>,
     /// The card with both, if there is one.
     pub card: Option<CardId>,
-    /// The kind of contradiction; absent if the file states a claim that was withdrawn.
+    /// The kind of contradiction; absent if the card does not say it, or if there is no card because the file states a
+    /// claim that is no longer active.
     pub kind: Option<ConflictKind>,
 }
 

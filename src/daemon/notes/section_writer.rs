@@ -141,20 +141,23 @@ fn conflict(
     rules: &[WatchedRule],
     note: &NoteProposal,
 ) -> Result<NoteConflict, ApiError> {
-    let card = note.says.map(|(_, card)| card);
-    let rule = note.says.and_then(|(claim, _)| rules.iter().find(|rule| rule.claim == Some(claim)));
-    let (says, source) = match note.says {
-        Some((claim, _)) => keeper.engine.note_source(&claim)?,
-        None => (String::new(), None),
+    let of_note = |rule: &&WatchedRule| match note.says {
+        Some(claim) => rule.claim == Some(claim),
+        None => rule.card == note.card,
     };
-    let kind = card.map(|card| keeper.engine.conflict_kind(&card)).transpose()?.flatten();
+    let rule = rules.iter().find(of_note);
+    let (says, source) = match note.says {
+        Some(claim) => keeper.engine.note_source(&claim)?,
+        None => (rule.map(|rule| rule.statement.clone()).unwrap_or_default(), None),
+    };
+    let kind = note.card.map(|card| keeper.engine.conflict_kind(&card)).transpose()?.flatten();
     Ok(NoteConflict {
         path: path.display().to_string(),
         line: rule.map(|rule| rule.line).or_else(|| source.and_then(|source| source.rsplit_once(':')?.1.parse().ok())),
         says,
         against: note.line.statement.clone(),
         claim: Some(note.claim),
-        card,
+        card: note.card,
         kind,
     })
 }

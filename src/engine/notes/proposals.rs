@@ -25,8 +25,10 @@ pub struct ProposedNotes {
 pub struct NoteProposal {
     pub line: NoteLine,
     pub claim: ClaimId,
-    /// The claim in the file that this one contradicts, and the card of both.
-    pub says: Option<(ClaimId, CardId)>,
+    /// The open card about this claim and a rule of the file that it contradicts.
+    pub card: Option<CardId>,
+    /// The claim of that rule; `None` if the rule was refused.
+    pub says: Option<ClaimId>,
     /// The cosine of its vector and the mean vector of the file's claims; 0.5 if unknown.
     pub meaning: f64,
     /// Its rank, 0 to 1.
@@ -131,7 +133,8 @@ impl Engine {
                     conflict: conflict.map(|(_, card)| card.short()),
                 },
                 claim: row.id,
-                says: conflict.and_then(|(mine, card)| Some((mine?, card))),
+                card: conflict.map(|(_, card)| card),
+                says: conflict.and_then(|(mine, _)| mine),
                 meaning,
                 rank: insight.rank,
                 in_domain: domains.is_empty() || domains.contains(insight.labels.domain),
