@@ -5,7 +5,7 @@ use super::{
     write::{self, NewClaimArgs},
 };
 
-/// Store a claim as `ergo remember` does, but require its source, such as a document.
+/// Store a claim as `ergo remember` does, but require its source, such as a document, instead of a reason.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The claim in a sentence; - reads it from stdin.

@@ -48,7 +48,7 @@ impl From<QualifierArgs> for Qualifiers {
 /// The arguments of a new claim, besides its statement.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct NewClaimArgs {
-    /// The reason. Required unless the kind is fact.
+    /// The reason. Required, except for facts and in `ergo learn`.
     #[arg(short, long, alias = "because", value_name = "WHY", value_parser = printable)]
     pub(crate) reason: Option<String>,
     /// decision, constraint, rejection, convention or fact [default: decision].

@@ -79,7 +79,10 @@ impl McpTool {
                 "Store one claim with its reason. If it contradicts an active claim, nothing is stored: result is \
                     \"conflict\", with the contradicting claims and the ways to continue."
             }
-            Self::Learn => "Like ergo_remember, for what you read in a document or in code; source is required.",
+            Self::Learn => {
+                "Like ergo_remember, for what you read in a document or in code: source is required, reason only if it \
+                    gives one."
+            }
             Self::Supersede => {
                 "Replace active claims with a new statement because something changed; reason says what changed."
             }
@@ -145,7 +148,7 @@ impl McpTool {
             ),
             Self::Learn => (
                 json!({"statement": text, "source": {"type": "string", "description": "path:line or URL"},
-                    "reason": reason, "kind": kind, "env": text, "team": text, "tenant": text, "valid_from": text,
+                    "reason": text, "kind": kind, "env": text, "team": text, "tenant": text, "valid_from": text,
                     "valid_until": text, "force_exception": text, "exception_to": texts, "scope": scope}),
                 &["statement", "source"],
             ),

@@ -3,7 +3,7 @@
 use super::{new_claim::NewClaim, replay, supersede::Targets};
 use crate::{
     api::{ApiError, RememberRequest, WriteOutcome},
-    domain::{ClaimId, ClaimKind},
+    domain::{ClaimId, ClaimKind, text::reason_of_import},
     engine::{
         Engine,
         act_context::{ActContext, WriteScope},
@@ -66,13 +66,17 @@ fn store(engine: &Engine, request: &RememberRequest, asks: bool) -> Result<Write
     })
 }
 
-/// `POST /learn`: [`remember`] with a required source.
+/// `POST /learn`: [`remember`] with a required source, which stands for the reason if there is none.
 pub(in crate::engine) fn learn(engine: &Engine, request: &RememberRequest) -> Result<WriteOutcome, ApiError> {
-    if validate::optional("source", request.source.as_deref())?.is_none() {
+    let Some(source) = validate::optional("source", request.source.as_deref())? else {
         return Err(ApiError::field("source", "`learn` needs a `source`")
             .hint("say where it comes from: `path:line`, a document, an address; or use `remember`"));
+    };
+    let reason = validate::optional("reason", request.reason.as_deref())?;
+    if reason.is_some() || !request.kind.unwrap_or_default().is_guarded() {
+        return remember(engine, request);
     }
-    remember(engine, request)
+    remember(engine, &RememberRequest { reason: Some(reason_of_import(&source)), ..request.clone() })
 }
 
 /// The result of looking up the premises of a request.

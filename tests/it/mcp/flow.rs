@@ -103,6 +103,12 @@ fn every_tool_answers_as_its_schema_says() {
         json!({"statement": "The API listens on port 8080.", "kind": "fact", "source": "compose.yaml:3"}),
     );
     let claim = learned["claim_id"].clone();
+    let unreasoned =
+        client.tool("ergo_learn", json!({"statement": "The API speaks only HTTP/2.", "source": "docs/api.md:12"}));
+    let unreasoned = client.tool("ergo_history", json!({"claim": unreasoned["claim_id"]}));
+    assert_eq!(unreasoned["claim"]["kind"], "decision", "{unreasoned}");
+    let reason = unreasoned["claim"]["reason"].as_str().unwrap();
+    assert!(reason.contains("docs/api.md:12") && reason.contains("no reason"), "{reason}");
     let refusal = client.refusal("ergo_learn", json!({"statement": "x is y", "kind": "fact"}));
     assert!(refusal.contains("source"), "{refusal}");
     assert_eq!(client.tool("ergo_history", json!({"claim": claim}))["claim"]["source"], "compose.yaml:3");
