@@ -8,6 +8,7 @@ use regex::Regex;
 use serde::Serialize;
 
 use super::{
+    comments::SplitLine,
     git_diff::ChangedFile,
     places::{Place, is_same_name},
     prohibition::{self, Prohibition},
@@ -127,7 +128,8 @@ impl<'a> ConstraintCheck<'a> {
             }
             let is_exempt = self.prohibitions.iter().any(|one| one.exempt.iter().any(|place| is_in(place, &file.path)));
             for norm in self.ports.iter().filter(|_| !is_exempt) {
-                let ports = file.added.iter().filter_map(|line| Some((line, wrong_port(norm, &file.path, &line.1)?)));
+                let lines = file.added.iter().zip(&file.split);
+                let ports = lines.filter_map(|(line, split)| Some((line, wrong_port(norm, &file.path, &split.code)?)));
                 found.extend(ports.map(|(line, port)| self.violation(file, Some(line), format!("wrong port {port}"))));
             }
         }
@@ -145,13 +147,16 @@ impl<'a> ConstraintCheck<'a> {
         }
         for code in code.iter().filter(|_| is_manifest || !is_prose(&file.path)) {
             // In a manifest, `lodash` is not `lodash-es`.
-            let names = |text: &str| if is_manifest { names_package(text, code) } else { holds_word(text, code) };
-            let lines = file.added.iter().filter(|(_, text)| names(text));
+            let names = |line: &SplitLine| match is_manifest {
+                true => names_package(&line.code, code),
+                false => holds_word(&line.code, code) || begins_with_word(&line.comment, code),
+            };
+            let lines = added_lines(file, names);
             let why = || format!("forbidden word `{code}` in an added line");
             found.extend(lines.map(|line| self.violation(file, Some(line), why())));
         }
         for package in packages.iter().filter(|_| is_manifest) {
-            let lines = file.added.iter().filter(|(_, text)| names_package(text, package));
+            let lines = added_lines(file, |line| names_package(&line.code, package));
             found.extend(lines.map(|line| self.violation(file, Some(line), format!("forbidden package {package}"))));
         }
     }
@@ -215,6 +220,11 @@ fn is_manifest(path: &str) -> bool {
         || (name.starts_with("requirements") && Path::new(name).extension().is_some_and(|end| end == "txt"))
 }
 
+/// Returns the added lines whose code or comment fits.
+fn added_lines(file: &ChangedFile, fits: impl Fn(&SplitLine) -> bool) -> impl Iterator<Item = &(usize, String)> {
+    file.added.iter().zip(&file.split).filter(move |(_, split)| fits(split)).map(|(line, _)| line)
+}
+
 /// Returns the characters before and after each occurrence of a word.
 fn surroundings(text: &str, word: &str) -> impl Iterator<Item = (Option<char>, Option<char>)> {
     text.match_indices(word).map(move |(at, found)| {
@@ -230,6 +240,14 @@ fn holds_word(text: &str, word: &str) -> bool {
     let edge = |own: Option<char>, next: Option<char>| !(own.is_some_and(inside) && next.is_some_and(inside));
     surroundings(text, word)
         .any(|(before, after)| edge(word.chars().next(), before) && edge(word.chars().next_back(), after))
+}
+
+/// Whether a comment begins with a word, as one that instructs a tool does: `// @ts-ignore`, `# TODO`.
+fn begins_with_word(comment: &str, word: &str) -> bool {
+    let inside = |c: char| c.is_alphanumeric() || c == '_';
+    // `///`, `//!`, `/**`
+    let text = comment.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '/' | '!' | '*'));
+    text.strip_prefix(word).is_some_and(|rest| !(word.ends_with(inside) && rest.starts_with(inside)))
 }
 
 /// Whether a line of a manifest names the package: as a key, a list element, or the end of a path.

@@ -1,5 +1,7 @@
 //! Parses the output of `git diff`: the changed files and their added lines. Pure.
 
+use super::comments::{self, SplitLine};
+
 /// A file of a diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ChangedFile {
@@ -7,6 +9,8 @@ pub(super) struct ChangedFile {
     pub(super) path: String,
     /// The added lines, with their numbers.
     pub(super) added: Vec<(usize, String)>,
+    /// The code and the comment of each added line.
+    pub(super) split: Vec<SplitLine>,
 }
 
 /// The error of a hunk that is shorter than its header says.
@@ -49,7 +53,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, TruncatedHunk> {
                 _ => return Err(TruncatedHunk { line: number + 1 }),
             }
         }
-        let new_file = |path: Option<String>| ChangedFile { path: path.unwrap_or_default(), added: Vec::new() };
+        let new_file = |path: Option<String>| ChangedFile { path: path.unwrap_or_default(), ..ChangedFile::default() };
         if let Some(names) = line.strip_prefix("diff --git ") {
             // No other line names the file if it is binary or empty, or if only its mode changed.
             files.push(new_file(header_name(names)));
@@ -75,6 +79,9 @@ pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, TruncatedHunk> {
         return Err(TruncatedHunk { line: text.lines().count() + 1 });
     }
     files.retain(|file| !file.path.is_empty());
+    for file in &mut files {
+        file.split = comments::split(&file.path, &file.added);
+    }
     Ok(files)
 }
 

@@ -1,6 +1,7 @@
 //! `ergo commit-check`: reports open conflicts and violated constraints, before a commit and in CI.
 
 mod acts;
+mod comments;
 mod constraints;
 mod git_diff;
 mod places;
@@ -42,7 +43,8 @@ In CI:
   ergo commit-check --base origin/main
 
 It finds: a forbidden package in a manifest; a forbidden word in `backquotes` in a line of code; a change to
-a protected path; a wrong port. If a constraint names places (“outside tests”, “in src/daemon/”), it is checked
+a protected path; a wrong port. In comments it finds only a forbidden word that begins one, such as `@ts-ignore`;
+strings count as code. If a constraint names places (“outside tests”, “in src/daemon/”), it is checked
 only there. What violates a constraint that has an exception is reported as allowed. Constraints that cannot be
 checked are counted; --json names them.
 The exit code is 1 if something was found, or 0 with --warn-only.")]
@@ -268,10 +270,20 @@ fn from_git(base: Option<&str>) -> Result<Vec<u8>, CliError> {
         with_size_hint(&error, CliError::usage(format_args!("cannot read the output of `git diff`: {error}")))
     })?;
     if !status.success() {
+        if !is_repository() {
+            return Err(CliError::usage("this folder is not in a git repository, so there is no change to check")
+                .hint("run it in a repository, or check a diff: `ergo commit-check --diff FILE`"));
+        }
         let stderr = String::from_utf8_lossy(&stderr);
         let stderr = stderr.lines().next().unwrap_or("it failed");
         return Err(CliError::usage(format_args!("git diff: {stderr}"))
-            .hint("run it in a repository, with a branch, tag or commit that it has, or pass `--diff FILE`"));
+            .hint("name a branch, tag or commit that the repository has, or check a diff: `--diff FILE`"));
     }
     Ok(bytes)
+}
+
+/// Whether the working directory is in a git repository.
+fn is_repository() -> bool {
+    let git = git::command(["rev-parse", "--git-dir"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    git.is_ok_and(|status| status.success())
 }

@@ -91,6 +91,12 @@ fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_reported() {
     let wrong = home.run(["commit-check", "--base", "no-such-branch"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
     assert!(wrong.stderr.contains("git diff"), "{}", wrong.stderr);
+    std::fs::remove_dir_all(home.work().join(".git")).unwrap();
+    for args in [&["commit-check"][..], &["commit-check", "--base", "main"]] {
+        let outside = home.run(args);
+        assert!(outside.code == Some(2) && outside.stderr.contains("not in a git repository"), "{outside:?}");
+        assert!(outside.stderr.contains("--diff FILE") && !outside.stderr.contains("usage"), "{outside:?}");
+    }
 }
 
 #[test]
