@@ -8,12 +8,9 @@ use super::{
     ui::Style,
 };
 use crate::{
-    api::{EventView, LogQuery, MAX_PAGE, UndoRequest},
+    api::{ErrorCode, EventView, LogQuery, MAX_PAGE, UndoRequest},
     client::{Client, ClientError},
-    domain::{
-        OpId,
-        text::{escape, sanitize_line},
-    },
+    domain::{OpId, text::escape},
 };
 
 /// The maximum number of changes that are listed for an ambiguous id.
@@ -23,7 +20,7 @@ const MAX_CANDIDATES: usize = 8;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The id of the change as `ergo log` shows it, or of a claim that it stored, or a prefix of either.
-    #[arg(value_name = "ACT", conflicts_with = "import")]
+    #[arg(value_name = "CHANGE", conflicts_with = "import")]
     act: Option<String>,
     /// Undo a whole import, by the id that it printed. All runs of an import have one id, but each import of a rule file has its own.
     #[arg(long, value_name = "ID")]
@@ -79,33 +76,25 @@ fn unanswered(error: ClientError, target: OpId) -> CliError {
 /// Shows the user's last act and undoes it after confirmation. Returns whether it was undone.
 pub(super) async fn last_act(cx: &mut Context, client: &Client, asker: &mut Asker) -> Result<bool, CliError> {
     let caller = cx.caller()?;
-    let mut query =
-        LogQuery { acts: true, who: Some(caller.who.clone()), limit: Some(MAX_PAGE), ..LogQuery::default() };
-    let event = loop {
-        let page = client.log(&query).await?;
-        if let Some(event) = page.items.into_iter().find(EventView::is_last_act) {
-            break event;
-        }
-        query.cursor = page.next;
-        if query.cursor.is_none() {
+    let request = UndoRequest { caller: caller.clone(), dry_run: true, ..UndoRequest::default() };
+    let would = match client.undo(&request).await {
+        Err(ClientError::Api(error)) if error.code == ErrorCode::NotFound => {
             cx.ui.line("There is no change of yours to undo.");
             return Ok(false);
         }
+        would => would?,
     };
-    let what = event.statement.as_deref().or(event.about.as_deref()).map(sanitize_line).unwrap_or_default();
-    let when = ago(event.at, Context::now());
-    cx.ui.line(text!(
-        "Your last change, {}: {} “{}” in {}",
-        when,
-        event.verb(),
-        what,
-        escape(&event.scope.to_string())
-    ));
+    if let Some(event) = events(client, &would.undone.to_hex()).await?.first() {
+        let when = ago(event.at, Context::now());
+        cx.ui.line(text!("Your last change was made {}, in {}.", when, escape(&event.scope.to_string())));
+    }
+    cx.ui.prose(0, None, &format!("{}.", would.summary));
     if !asker.yes(cx, "Undo it?")? {
         cx.ui.line("Nothing was changed.");
         return Ok(false);
     }
-    let outcome = client.undo(&UndoRequest { caller, target_op: Some(event.op_id), ..UndoRequest::default() }).await?;
+    let request = UndoRequest { caller, target_op: Some(would.undone), ..UndoRequest::default() };
+    let outcome = client.undo(&request).await?;
     cx.ui.prose(0, None, &outcome.summary);
     Ok(true)
 }
