@@ -1,4 +1,4 @@
-//! `ergo man`: the manual page, generated from the arguments.
+//! `ergo man`: the manual pages, generated from the arguments.
 
 use std::path::PathBuf;
 
@@ -11,13 +11,13 @@ use crate::tui::action::keys_roff;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Read it with: ergo man | man -l -")]
 pub(crate) struct Args {
-    /// Print the page of this command, such as `remember`.
+    /// Print the page of this command, such as `remember` or `sync join`.
     #[arg(value_name = "COMMAND")]
-    verb: Option<String>,
+    verb: Vec<String>,
     /// Print the reference of all commands as Markdown.
     #[arg(long, conflicts_with = "verb")]
     markdown: bool,
-    /// Write the pages of the program and of all commands into this folder: `ergo.1`, `ergo-remember.1`, …
+    /// Write the pages of the program and of all commands into this folder: `ergo.1`, `ergo-remember.1`, `ergo-sync-join.1`, …
     #[arg(long, value_name = "DIR", conflicts_with_all = ["verb", "markdown"])]
     folder: Option<PathBuf>,
 }
@@ -32,45 +32,43 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     }
     if let Some(folder) = &args.folder {
         std::fs::create_dir_all(folder).map_err(|error| CliError::file("create", folder, &error))?;
-        for (name, page) in pages(&command)? {
+        for (name, page) in pages(NAME, &command)? {
             let path = folder.join(format!("{name}.1"));
             std::fs::write(&path, page).map_err(|error| CliError::file("write", &path, &error))?;
         }
         return Ok(Exit::Ok);
     }
-    let page = match &args.verb {
-        None => page(command)?,
-        Some(verb) => {
-            let found = command.find_subcommand(verb).ok_or_else(|| {
-                CliError::usage(format_args!("unknown command “{verb}”")).hint("`ergo --help` lists them")
-            })?;
-            page_of_verb(found)?
-        }
-    };
-    cx.ui.raw(&page);
+    let (mut name, mut found) = (NAME.to_owned(), &command);
+    for verb in &args.verb {
+        found = found.find_subcommand(verb).ok_or_else(|| {
+            let parent = name.replace('-', " ");
+            CliError::usage(format_args!("unknown command “{verb}”")).hint(format_args!("`{parent} --help` lists them"))
+        })?;
+        name = format!("{name}-{}", found.get_name());
+    }
+    cx.ui.raw(&page(&name, found)?);
     Ok(Exit::Ok)
 }
 
-/// Returns the manual pages of the program and of all its commands, with their names.
-fn pages(command: &Command) -> Result<Vec<(String, Vec<u8>)>, CliError> {
-    let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
-    let verbs = verbs.map(|verb| Ok((format!("ergo-{}", verb.get_name()), page_of_verb(verb)?)));
-    std::iter::once(page(command.clone()).map(|page| ("ergo".to_owned(), page))).chain(verbs).collect()
-}
+/// The name of the program.
+const NAME: &str = "ergo";
 
-fn page_of_verb(verb: &Command) -> Result<Vec<u8>, CliError> {
-    let name = verb.get_name().to_owned();
-    let mut page = page(verb.clone().display_name(format!("ergo-{name}")))?;
-    if name == "tui" {
-        page.extend_from_slice(keys_roff().as_bytes());
+/// Returns the manual page of a command and those of all its subcommands, with their names.
+fn pages(name: &str, command: &Command) -> Result<Vec<(String, Vec<u8>)>, CliError> {
+    let mut found = vec![(name.to_owned(), page(name, command)?)];
+    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help") {
+        found.extend(pages(&format!("{name}-{}", verb.get_name()), verb)?);
     }
-    Ok(page)
+    Ok(found)
 }
 
-fn page(command: Command) -> Result<Vec<u8>, CliError> {
+fn page(name: &str, command: &Command) -> Result<Vec<u8>, CliError> {
     let mut page = Vec::new();
-    clap_mangen::Man::new(command)
+    clap_mangen::Man::new(command.clone().display_name(name.to_owned()))
         .render(&mut page)
         .map_err(|error| CliError::internal(format_args!("cannot generate the manual page: {error}")))?;
+    if name == "ergo-tui" {
+        page.extend_from_slice(keys_roff().as_bytes());
+    }
     Ok(page)
 }

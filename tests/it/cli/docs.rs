@@ -37,6 +37,15 @@ fn the_manual_page_is_one_and_each_verb_has_its_own() {
     assert!(page.contains(".SH KEYS") && page.contains("Keep new: The new claim stays and replaces"), "{page}");
     let page = home.run(["man", "resolve"]).ok().stdout;
     assert!(page.contains("ergo\\-resolve") && page.contains("\\-\\-merge"), "{page}");
+    let page = home.run(["man", "sync", "join"]).ok().stdout;
+    assert!(page.contains("ergo\\-sync\\-join") && !page.contains(".SH KEYS"), "{page}");
+    home.run(["man", "--folder", "pages"]).ok();
+    for (name, part) in [("ergo", "remember"), ("ergo-tui", ".SH KEYS"), ("ergo-sync-join", "ergo sync join")] {
+        let page = std::fs::read_to_string(home.work().join(format!("pages/{name}.1"))).unwrap();
+        assert!(page.replace("\\-", "-").contains(part), "{name}: {page}");
+    }
+    let unknown = home.run(["man", "sync", "frob"]);
+    assert!(unknown.stderr.contains("`ergo sync --help` lists them"), "{unknown:?}");
     let output = home.run(["man", "frob"]);
     assert_eq!(output.code, Some(2));
     assert!(output.stderr.contains("Hint: `ergo --help` lists them"), "{output:?}");
