@@ -39,7 +39,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             (n, _) => count(n, "session connected", "sessions connected"),
         };
         cx.ui.line(text!("{}  {}", name, state));
-        let parts = [count(*wrote, "act", "acts"), format!("{refused} refused"), format!("last {}", ago(*last, now))];
+        let parts =
+            [count(*wrote, "change", "changes"), format!("{refused} refused"), format!("last {}", ago(*last, now))];
         // An agent that acts for nobody else gives its own name as that of the person.
         let people: Vec<&str> = people.iter().map(String::as_str).filter(|who| who != agent).collect();
         let of =

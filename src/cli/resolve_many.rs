@@ -59,7 +59,7 @@ async fn open_cards(cx: &Context, client: &Client) -> Result<Vec<CardSummary>, C
     }
     if page.total > page.items.len() {
         return Err(CliError::usage(format_args!(
-            "{scope} has {} open conflicts, but one act settles at most {MAX_CARDS}",
+            "{scope} has {} open conflicts, but one change settles at most {MAX_CARDS}",
             page.total
         ))
         .hint("name the cards: `ergo conflicts` lists them"));

@@ -264,6 +264,23 @@ pub struct PeerView {
     pub needs_person: bool,
 }
 
+impl PeerView {
+    /// Describes how a connected peer is reached: `LAN 1.8 ms`.
+    pub fn path_words(&self) -> String {
+        let word = match self.path {
+            Some(PeerPath::Lan) => "LAN",
+            Some(PeerPath::Direct) => "direct",
+            Some(PeerPath::Relay) => "relay",
+            None => "connected",
+        };
+        match self.latency_ms {
+            Some(ms) if ms < 10.0 => format!("{word} {ms:.1} ms"),
+            Some(ms) => format!("{word} {ms:.0} ms"),
+            None => word.to_owned(),
+        }
+    }
+}
+
 /// The answer to `GET /sync/peers`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Peers {

@@ -5,7 +5,7 @@ use super::{
     CliError, Context, Exit, Style,
 };
 use crate::{
-    api::{PeerPath, PeerState, PeerView, Role, SyncMode, SyncStatus, TeamStatus},
+    api::{PeerState, PeerView, Role, SyncMode, SyncStatus, TeamStatus},
     domain::text::{escape, sanitize_line},
 };
 
@@ -152,18 +152,10 @@ pub(super) fn show_peer(cx: &mut Context, peer: &PeerView, now: u64) {
 }
 
 fn details(peer: &PeerView, now: u64) -> Vec<String> {
-    let path = match (peer.connected, peer.path, peer.last_seen) {
-        (true, path, _) => {
-            let path = match path {
-                Some(PeerPath::Lan) => "LAN",
-                Some(PeerPath::Direct) => "direct",
-                Some(PeerPath::Relay) => "relay",
-                None => "connected",
-            };
-            peer.latency_ms.map_or_else(|| path.to_owned(), |latency| format!("{path} {}", millis(latency)))
-        }
-        (false, _, Some(seen)) => format!("offline, last seen {}", ago(seen, now)),
-        (false, _, None) => "not seen yet".to_owned(),
+    let path = match (peer.connected, peer.last_seen) {
+        (true, _) => peer.path_words(),
+        (false, Some(seen)) => format!("offline, last seen {}", ago(seen, now)),
+        (false, None) => "not seen yet".to_owned(),
     };
     let mut parts = vec![escape(&peer.person), path];
     // The counts are unknown until the first comparison.
@@ -182,15 +174,11 @@ fn details(peer: &PeerView, now: u64) -> Vec<String> {
     parts
 }
 
-fn millis(latency: f64) -> String {
-    if latency < 1.0 { "< 1 ms".to_owned() } else { format!("{latency:.0} ms") }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
     use crate::{
-        api::{BoundScope, ScopeStatus, TeamEnd, UnsharedChanges},
+        api::{BoundScope, PeerPath, ScopeStatus, TeamEnd, UnsharedChanges},
         cli::{args::Globals, ui::captured},
         domain::{DeviceId, EventId, Scope},
     };
@@ -332,7 +320,7 @@ pub(super) mod tests {
 
         platform  admin
           acme/api, on this device acme/api-2: 312 events
-          ● bob-laptop  bob, LAN 2 ms, you lack 0, they lack 0, in sync
+          ● bob-laptop  bob, LAN 2.2 ms, you lack 0, they lack 0, in sync
           ○ carol-desk  carol, offline, last seen 2 hours ago, you lack 0, they lack 3
               it did not answer at 192.168.1.7:4242
               is it on this network? `ergo sync address carol-desk IP:PORT` says where it is

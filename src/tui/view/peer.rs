@@ -7,7 +7,7 @@ use super::{
     peers::team_state,
 };
 use crate::{
-    api::{PeerPath, PeerState, PeerView, PendingJoin, TeamStatus},
+    api::{PeerState, PeerView, PendingJoin, TeamStatus},
     domain::{
         Scope,
         text::{count, escape},
@@ -45,21 +45,6 @@ impl<'a> FieldLines<'a> {
     fn ago(&self, at: Option<u64>, never: &str) -> String {
         let (state, zone) = (self.paint.state, &self.paint.state.settings.zone);
         at.map_or_else(|| never.to_owned(), |at| format!("{} ({})", times::ago(at, state.now), times::minute(at, zone)))
-    }
-}
-
-/// Formats how a connected peer is reached: `LAN 1.8 ms`.
-pub(super) fn path(peer: &PeerView) -> String {
-    let word = match peer.path {
-        Some(PeerPath::Lan) => "LAN",
-        Some(PeerPath::Direct) => "direct",
-        Some(PeerPath::Relay) => "relay",
-        None => "connected",
-    };
-    match peer.latency_ms {
-        Some(ms) if ms < 10.0 => format!("{word} {ms:.1} ms"),
-        Some(ms) => format!("{word} {ms:.0} ms"),
-        None => word.to_owned(),
     }
 }
 
@@ -166,7 +151,7 @@ pub(super) fn device(paint: &Paint<'_>, peer: &PeerView, width: usize) -> Vec<Li
         return fields.lines;
     }
     if peer.connected {
-        fields.styled("connection", &path(peer), theme.ok);
+        fields.styled("connection", &peer.path_words(), theme.ok);
     } else {
         fields.field("connection", "not connected");
     }

@@ -162,7 +162,7 @@ fn device_state(paint: &Paint<'_>, peer: &PeerView) -> (String, bool) {
         return (format!("this device, {}", peer.role.as_str()), true);
     }
     let path = if peer.connected {
-        peer::path(peer)
+        peer.path_words()
     } else {
         let seen = peer.last_seen.map(|at| times::ago(at, paint.state.now));
         seen.unwrap_or_else(|| "never seen".to_owned())
