@@ -273,6 +273,28 @@ fn claims_that_come_otherwise_are_compared_by_the_next_scan_and_then_no_more() {
 }
 
 #[test]
+fn a_claim_that_opposes_a_refused_rule_is_written_with_the_card_and_the_line() {
+    let space = Workspace::new(Guard::default(), FakeModels::new());
+    let request = RememberRequest {
+        caller: Caller { project: "one".into(), ..caller() },
+        statement: "Commits must not be signed.".into(),
+        kind: Some(crate::domain::ClaimKind::Convention),
+        reason: Some("slow".into()),
+        ..RememberRequest::default()
+    };
+    space.keeper.engine.remember(request).unwrap();
+    space.write("one", &["Commits must be signed.".to_owned()]);
+    space.follow();
+    assert_eq!(space.scan().refused, 1);
+    let path = space.dir.path().join("src/one/CLAUDE.md").display().to_string();
+    let request = NotesWriteRequest { caller: caller(), path, dry_run: true, ..NotesWriteRequest::default() };
+    let conflicts = space.keeper.write(&request).unwrap().conflicts;
+    let [conflict] = conflicts.as_slice() else { panic!("{conflicts:?}") };
+    assert_eq!((conflict.line, conflict.says.as_str()), (Some(3), "Commits must be signed."));
+    assert!(conflict.card.is_some() && conflict.kind.is_some(), "{conflict:?}");
+}
+
+#[test]
 fn a_watching_daemon_reads_first_and_compares_afterwards() {
     let space = Workspace::new(Guard::default(), FakeModels::new());
     space.write("one", &["Commits must be signed.".to_owned()]);
