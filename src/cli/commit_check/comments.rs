@@ -119,10 +119,10 @@ impl CommentSyntax {
         let starts_line = before.trim_start().is_empty();
         let mut docstrings = self.docstring.iter().filter(|_| starts_line);
         if let Some(mark) = docstrings.find(|mark| rest.starts_with(**mark)) {
-            return Some((mark, Some(mark)));
+            return Some((*mark, Some(*mark)));
         }
-        if let Some((mark, end)) = self.block.iter().find(|(mark, _)| rest.starts_with(mark)) {
-            return Some((mark, Some(end)));
+        if let Some((mark, end)) = self.block.iter().find(|(mark, _)| rest.starts_with(*mark)) {
+            return Some((*mark, Some(*end)));
         }
         let is_mark = |mark: &&&str| match **mark {
             // `${x#y}`, `a#b`

@@ -174,10 +174,10 @@ impl Ui {
                 self.line(text!("Nothing was changed, and card {} stays open. To go on:", id));
                 self.line("");
                 let settle = format!("ergo resolve {} --interactive", card.short());
-                self.commands(&[(settle, "settle it in another way, or with another text".into())]);
+                let mut commands = vec![(settle, "settle it in another way, or with another text".to_owned())];
                 for conflict in &refused.conflicts {
                     let old = conflict.claim.id.short();
-                    self.commands(&[
+                    commands.extend([
                         (format!("ergo supersede {old} '…' --reason '…'"), format!("{old} changed: replace it first")),
                         (
                             format!("ergo retract {old} --reason '…'"),
@@ -185,6 +185,7 @@ impl Ui {
                         ),
                     ]);
                 }
+                self.commands(&commands);
             }
             Some(card) => {
                 let id = self.paint(Style::Code, card.short());
