@@ -103,8 +103,8 @@ fn every_tool_answers_as_its_schema_says() {
         json!({"statement": "The API listens on port 8080.", "kind": "fact", "source": "compose.yaml:3"}),
     );
     let claim = learned["claim_id"].clone();
-    let unreasoned =
-        client.tool("ergo_learn", json!({"statement": "The API speaks only HTTP/2.", "source": "docs/api.md:12"}));
+    let unreasoned = client
+        .tool("ergo_learn", json!({"statement": "Invoices are archived for ten years.", "source": "docs/api.md:12"}));
     let unreasoned = client.tool("ergo_history", json!({"claim": unreasoned["claim_id"]}));
     assert_eq!(unreasoned["claim"]["kind"], "decision", "{unreasoned}");
     let reason = unreasoned["claim"]["reason"].as_str().unwrap();
