@@ -273,11 +273,8 @@ async fn write(
 
 fn conflict_row(cx: &mut Context, conflict: &NoteConflict) {
     let line = conflict.line.map(|line| format!(":{line}")).unwrap_or_default();
-    let kind = match (conflict.kind, conflict.card) {
-        (Some(kind), _) => kind.as_str(),
-        (None, Some(_)) => "conflict",
-        (None, None) => "not active",
-    };
+    let unknown = if conflict.card.is_some() { "conflict" } else { "not active" };
+    let kind = conflict.kind.map_or(unknown, |kind| kind.as_str());
     let kind = cx.ui.paint(Style::Warn, kind);
     cx.ui.line(text!("{}  {}{}", kind, sanitize_line(&conflict.path), line));
     if !conflict.says.is_empty() {

@@ -17,14 +17,10 @@ use ergo::{
 use super::*;
 
 /// A gate that doubts every claim whose words are compared.
-pub(super) fn doubting_gate() -> GateWeights {
+pub(super) fn doubting() -> Guard {
     let weights = [("intercept".to_owned(), 3.0)].into();
     let words = GateRegression { ask: 0.5, mention: 0.2, weights };
-    GateWeights { words, ..GateWeights::default() }
-}
-
-pub(super) fn doubting() -> Guard {
-    Guard::default().with_gate(doubting_gate())
+    Guard::default().with_gate(GateWeights { words, ..GateWeights::default() })
 }
 
 fn fixture_with(agents_may: AgentPolicy) -> Fixture {

@@ -1,10 +1,7 @@
 //! The inbox: the items, their reasons, and how they leave; and the lists that are filtered by text, source and age.
 
 use ergo::{
-    api::{
-        ClaimsQuery, Inbox, InboxItem, InboxKind, InboxQuery, JudgeRequest, LogQuery, NoticeItem, NoticeKind,
-        RememberRequest,
-    },
+    api::{ClaimsQuery, Inbox, InboxItem, InboxKind, InboxQuery, LogQuery, NoticeItem, NoticeKind, RememberRequest},
     infer::FakeModels,
 };
 
@@ -35,28 +32,12 @@ fn notices(fixture: &Fixture) -> Vec<NoticeItem> {
 }
 
 /// An engine whose models doubt that these two fit, and no more than that.
-fn doubtful_by(guard: Guard) -> Fixture {
+fn doubtful() -> Fixture {
     let models = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).classifying(|a, b| {
         let opposed = a.contains("early") != b.contains("early");
         Ok([0.0, 0.0, if opposed { 1.5 } else { -5.0 }])
     });
-    Fixture::new().reopen_with_models(guard, Arc::new(models))
-}
-
-fn doubtful() -> Fixture {
-    doubtful_by(trusting())
-}
-
-#[test]
-fn a_person_is_asked_once_about_a_pair_on_which_its_writer_gave_no_verdict() {
-    let fixture = doubtful_by(trusting().with_gate(super::doubts::doubting_gate()));
-    fixture.remember(EARLY, "cheap to change");
-    let asking = RememberRequest { caller: agent(), consider: true, ..request(LATE, "one look is enough") };
-    let WriteOutcome::Consider(question) = fixture.engine.remember(asking).unwrap() else { panic!("not asked") };
-    let no_answer =
-        JudgeRequest { caller: agent(), token: question.token, unanswered: true, ..JudgeRequest::default() };
-    stored(fixture.engine.judge(&no_answer).unwrap());
-    assert_eq!(groups(&fixture), [(InboxKind::Found, 1)]);
+    Fixture::new().reopen_with_models(trusting(), Arc::new(models))
 }
 
 #[test]
