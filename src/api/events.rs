@@ -29,6 +29,8 @@ pub struct Change {
     pub claims: Vec<ClaimId>,
     /// Cards that were opened or changed by it.
     pub cards: Vec<CardId>,
+    /// Those of `cards` that were opened by it.
+    pub opened: Vec<CardId>,
     /// A summary in one sentence.
     pub summary: String,
 }

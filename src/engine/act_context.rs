@@ -174,6 +174,7 @@ impl ActContext<'_> {
             agent: self.actor.agent.clone(),
             claims: committed.claims.clone(),
             cards: committed.cards.clone(),
+            opened: committed.opened.clone(),
             summary,
             ..Change::default()
         });

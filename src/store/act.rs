@@ -83,6 +83,8 @@ pub struct Committed {
     pub needs_review: Vec<ClaimId>,
     /// Cards that were opened or changed. Empty if `replayed`.
     pub cards: Vec<CardId>,
+    /// Those of `cards` that were opened.
+    pub opened: Vec<CardId>,
     /// The act was already stored, so nothing was written now.
     pub replayed: bool,
 }

@@ -109,6 +109,7 @@ impl Store {
             claims: changes.claims,
             needs_review: changes.needs_review,
             cards: changes.cards,
+            opened: changes.opened,
             replayed: false,
         })
     }
@@ -189,6 +190,7 @@ fn stored_act(db: &Connection, op: &OpId, author: &DeviceId) -> Result<Option<Co
         claims: Vec::new(),
         needs_review: Vec::new(),
         cards: Vec::new(),
+        opened: Vec::new(),
         replayed: true,
     }))
 }

@@ -206,6 +206,9 @@ impl Projector<'_> {
             self.dirty.rows.extend(member_claims(self.db, &id)?);
         }
         self.changes.cards.push(id);
+        if known.is_none() && card.open {
+            self.changes.opened.push(id);
+        }
         Ok(())
     }
 

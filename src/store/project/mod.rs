@@ -94,6 +94,8 @@ pub(super) struct Changes {
     pub needs_review: Vec<ClaimId>,
     /// Cards that were opened or changed.
     pub cards: Vec<CardId>,
+    /// Those of `cards` that were opened.
+    pub opened: Vec<CardId>,
     /// Bytes were redacted that must not stay in the write-ahead log.
     pub redacted: bool,
 }

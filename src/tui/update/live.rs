@@ -82,8 +82,9 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
         && change.act != "refused"
         && let (Some(op), Some(scope)) = (change.op_id, change.scope.clone())
     {
-        let about = change.cards.iter().map(|card| ItemId::Card(*card)).collect();
-        let opens = ["audit", "held"].contains(&change.act.as_str());
+        let opens = !change.opened.is_empty();
+        let cards = if opens { &change.opened } else { &change.cards };
+        let about = cards.iter().map(|card| ItemId::Card(*card)).collect();
         let act = SessionAct { op, scope, summary: change.summary.clone(), about, opens, settled: 0 };
         if let Some(act) = state.change_arrived(act) {
             undo::done_without_answer(state, act, out);

@@ -59,6 +59,8 @@ fn what_an_older_guard_let_in_is_found_by_the_present_rules_once() {
     let outcome = audit(&fixture, false);
     assert_eq!((outcome.claims, outcome.opened.len(), outcome.known), (2, 1, 0));
     assert_eq!((outcome.opened[0].id, outcome.opened[0].kind), (dry.opened[0].id, CardKind::Found));
+    let opened: Vec<_> = fixture.changes.lock().unwrap().iter().flat_map(|change| change.opened.clone()).collect();
+    assert_eq!(opened, [outcome.opened[0].id]);
     assert_eq!((fixture.open_cards(), fixture.acts()), (1, vec!["audit".to_owned()]));
     let again = audit(&fixture, false);
     assert_eq!((again.opened.len(), again.known, fixture.open_cards()), (0, 1, 1));

@@ -207,6 +207,23 @@ fn an_act_whose_answer_was_lost_is_the_next_to_be_undone() {
 }
 
 #[test]
+fn a_lost_act_that_opened_cards_is_known_by_them() {
+    let cards = [CardId([1; 32]), CardId([2; 32])];
+    for (opened, about) in [(vec![], &cards[..]), (vec![cards[1]], &cards[1..])] {
+        let mut state = self::cards();
+        let (ticket, WriteRequest::Audit(request)) = written(&press(&mut state, "A")).unwrap() else { panic!() };
+        step(&mut state, Msg::Reply(ticket, Err(failure(FailureKind::Timeout))));
+        let Msg::Live(Live::Change(mut change)) = own_change(request.caller.op_id) else { panic!() };
+        (change.cards, change.opened) = (cards.to_vec(), opened);
+        let opens = !change.opened.is_empty();
+        step(&mut state, Msg::Live(Live::Change(change)));
+        let act = state.undo_stack.last().unwrap();
+        let about: Vec<_> = about.iter().map(|card| ItemId::Card(*card)).collect();
+        assert_eq!((&act.about, act.opens), (&about, opens));
+    }
+}
+
+#[test]
 fn an_answered_act_is_not_counted_twice_when_its_change_arrives() {
     for change_first in [true, false] {
         let mut state = cards();
