@@ -16,7 +16,7 @@ use crate::{
         TeamView, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     client::injected::InjectedClaim,
-    domain::{ClaimId, Scope},
+    domain::{ClaimId, OpId, Scope},
 };
 
 /// Something that happened to the app.
@@ -125,7 +125,7 @@ pub enum Slot {
 }
 
 impl Slot {
-    pub const COUNT: usize = 28;
+    pub const COUNT: usize = Self::Judged as usize + 1;
 }
 
 /// Identifies a request, so that its answer is recognised and a late one is dropped.
@@ -254,6 +254,48 @@ pub enum WriteRequest {
         /// With `--remove`.
         remove: bool,
     },
+}
+
+/// Borrows the caller of a write; with `mut`, mutably.
+macro_rules! caller_of {
+    ($write:expr $(, $mutable:tt)?) => {
+        match $write {
+            WriteRequest::Resolve { request, .. } => Some(&$($mutable)? request.caller),
+            WriteRequest::ResolveMany(request) => Some(&$($mutable)? request.caller),
+            WriteRequest::Remember(request) => Some(&$($mutable)? request.caller),
+            WriteRequest::NotesScan(request) => Some(&$($mutable)? request.caller),
+            WriteRequest::NotesWrite(request) => Some(&$($mutable)? request.caller),
+            WriteRequest::Promote(request) => Some(&$($mutable)? request.caller),
+            WriteRequest::JudgePairs(request) => Some(&$($mutable)? request.caller),
+            WriteRequest::Judge(request) => Some(&$($mutable)? request.caller),
+            WriteRequest::Supersede(request) => Some(&$($mutable)? request.claim.caller),
+            WriteRequest::Retract(request)
+            | WriteRequest::Reinstate(request)
+            | WriteRequest::Redact(request)
+            | WriteRequest::Reviewed(request) => Some(&$($mutable)? request.caller),
+            WriteRequest::Undo(request) => Some(&$($mutable)? request.caller),
+            WriteRequest::Audit(request) => Some(&$($mutable)? request.caller),
+            WriteRequest::CreateTeam(request) => Some(&$($mutable)? request.caller),
+            WriteRequest::JoinTeam(request) => Some(&$($mutable)? request.caller),
+            WriteRequest::Quarantine { request, .. } => Some(&$($mutable)? request.caller),
+            WriteRequest::AnswerJoin { request, .. } => Some(&$($mutable)? request.caller),
+            WriteRequest::SyncNow | WriteRequest::Reembed | WriteRequest::Setup { .. } => None,
+        }
+    };
+}
+
+impl WriteRequest {
+    /// Returns the `op_id` of the act.
+    pub fn op(&self) -> Option<OpId> {
+        caller_of!(self).and_then(|caller| caller.op_id)
+    }
+
+    /// Replaces the `op_id` of the act.
+    pub fn set_op(&mut self, op: Option<OpId>) {
+        if let Some(caller) = caller_of!(self, mut) {
+            caller.op_id = op;
+        }
+    }
 }
 
 /// What the app asks of the runtime.

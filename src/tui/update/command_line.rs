@@ -3,35 +3,9 @@
 
 use crate::{
     api::{ActRequest, Caller, CardAct, EventView, JudgeRequest, Keep, ResolveManyRequest, ResolveRequest},
-    domain::{OpId, PairVerdict},
+    domain::PairVerdict,
     tui::{msg::WriteRequest, times},
 };
-
-/// Returns the `op_id` of an act.
-pub(super) fn op(write: &WriteRequest) -> Option<OpId> {
-    match write {
-        WriteRequest::Resolve { request, .. } => request.caller.op_id,
-        WriteRequest::ResolveMany(request) => request.caller.op_id,
-        WriteRequest::Remember(request) => request.caller.op_id,
-        WriteRequest::Judge(request) => request.caller.op_id,
-        WriteRequest::JudgePairs(request) => request.caller.op_id,
-        WriteRequest::Promote(request) => request.caller.op_id,
-        WriteRequest::NotesScan(request) => request.caller.op_id,
-        WriteRequest::NotesWrite(request) => request.caller.op_id,
-        WriteRequest::Supersede(request) => request.claim.caller.op_id,
-        WriteRequest::Retract(request)
-        | WriteRequest::Reinstate(request)
-        | WriteRequest::Redact(request)
-        | WriteRequest::Reviewed(request) => request.caller.op_id,
-        WriteRequest::Undo(request) => request.caller.op_id,
-        WriteRequest::Audit(request) => request.caller.op_id,
-        WriteRequest::AnswerJoin { request, .. } => request.caller.op_id,
-        WriteRequest::Quarantine { request, .. } => request.caller.op_id,
-        WriteRequest::CreateTeam(request) => request.caller.op_id,
-        WriteRequest::JoinTeam(request) => request.caller.op_id,
-        WriteRequest::SyncNow | WriteRequest::Reembed | WriteRequest::Setup { .. } => None,
-    }
-}
 
 /// Returns the command line of an act.
 pub(super) fn of(write: &WriteRequest) -> String {

@@ -7,7 +7,7 @@ use crate::{
     domain::text::{sanitize, sanitize_line},
     tui::{
         key::KeyPress,
-        msg::{Effect, FailureKind, RequestFailure, WriteRequest},
+        msg::{Effect, FailureKind, RequestFailure},
         state::{
             Acting, AppState, Overlay, Tone,
             form::{ActForm, ClaimAct, FieldId, FieldInput, FormSubject, clear_line},
@@ -231,7 +231,7 @@ pub(super) fn submit(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<
     let fresh = caller.op_id.take();
     let Some(form) = form(state) else { return };
     form.opener = key.map(|key| (key, now));
-    let write = match form_request::build(form, caller, now) {
+    let mut write = match form_request::build(form, caller, now) {
         Ok(write) => write,
         Err(problem) => return refuse(form, problem.0, problem.1),
     };
@@ -242,7 +242,7 @@ pub(super) fn submit(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<
         (_, fresh) => fresh,
     };
     form.sent = op.map(|op| (write.clone(), op));
-    let write = with_op(write, op);
+    write.set_op(op);
     if let FormSubject::Claim { id, act: ClaimAct::Redact } = form.about {
         let opener = form.opener.map(|(key, _)| key);
         let question = format!("Redact {}?", id.short());
@@ -258,34 +258,6 @@ pub(super) fn submit(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<
     form.error = None;
     let about = form.about;
     global::send(state, write, Acting::Form(about), out);
-}
-
-fn with_op(mut write: WriteRequest, op: Option<crate::domain::OpId>) -> WriteRequest {
-    match &mut write {
-        WriteRequest::Resolve { request, .. } => request.caller.op_id = op,
-        WriteRequest::ResolveMany(request) => request.caller.op_id = op,
-        WriteRequest::Remember(request) => request.caller.op_id = op,
-        WriteRequest::Judge(request) => request.caller.op_id = op,
-        WriteRequest::JudgePairs(request) => request.caller.op_id = op,
-        WriteRequest::Promote(request) => request.caller.op_id = op,
-        WriteRequest::NotesScan(request) => request.caller.op_id = op,
-        WriteRequest::NotesWrite(request) => request.caller.op_id = op,
-        WriteRequest::Supersede(request) => request.claim.caller.op_id = op,
-        WriteRequest::Retract(request)
-        | WriteRequest::Reinstate(request)
-        | WriteRequest::Redact(request)
-        | WriteRequest::Reviewed(request) => {
-            request.caller.op_id = op;
-        }
-        WriteRequest::Undo(request) => request.caller.op_id = op,
-        WriteRequest::Audit(request) => request.caller.op_id = op,
-        WriteRequest::AnswerJoin { request, .. } => request.caller.op_id = op,
-        WriteRequest::Quarantine { request, .. } => request.caller.op_id = op,
-        WriteRequest::CreateTeam(request) => request.caller.op_id = op,
-        WriteRequest::JoinTeam(request) => request.caller.op_id = op,
-        WriteRequest::SyncNow | WriteRequest::Reembed | WriteRequest::Setup { .. } => {}
-    }
-    write
 }
 
 fn refuse(form: &mut ActForm, field: Option<FieldId>, message: String) {

@@ -90,7 +90,7 @@ pub(super) fn send(state: &mut AppState, write: WriteRequest, acting: Acting, ou
     state.add_log_line(Tone::Info, format!("$ {}", command_line::of(&write)));
     state.acting = Some(acting);
     state.act_sent(super::undo::undoable(&write));
-    if let Some(op) = command_line::op(&write) {
+    if let Some(op) = write.op() {
         state.record_own_op(op);
     }
     out.push(Effect::Write(ticket, Box::new(write)));

@@ -1,7 +1,7 @@
 //! Undo and redo of this session's acts, newest first. Older acts, and acts in another scope than the shown one, are
 //! undone only after a confirmation.
 
-use super::{command_line, cursor, global, live, reads, replies::sentence};
+use super::{cursor, global, live, reads, replies::sentence};
 use crate::{
     api::{Caller, LogPage, LogQuery, ResolveManyRequest, UndoOutcome, UndoRequest},
     domain::{OpId, Scope},
@@ -66,7 +66,7 @@ pub(super) fn undoable(write: &WriteRequest) -> Option<OpId> {
         | WriteRequest::Retract(_)
         | WriteRequest::Reinstate(_)
         | WriteRequest::Reviewed(_)
-        | WriteRequest::Audit(_) => command_line::op(write),
+        | WriteRequest::Audit(_) => write.op(),
         WriteRequest::ResolveMany(_)
         | WriteRequest::NotesScan(_)
         | WriteRequest::NotesWrite(_)
