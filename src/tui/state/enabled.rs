@@ -32,8 +32,8 @@ macro_rules! define_conditions {
 for_each_action!(define_conditions);
 
 impl AppState {
-    /// Checks whether an action is possible now: the app is not read-only if the action changes the memory, and the
-    /// condition of the action holds.
+    /// Checks whether an action is possible now: if it changes the memory, the app is not read-only and a daemon
+    /// answers; and its own condition holds.
     ///
     /// # Errors
     ///
@@ -41,6 +41,13 @@ impl AppState {
     pub fn check(&self, spec: &ActionSpec) -> Result<(), String> {
         if spec.danger != Danger::None && self.settings.read_only {
             return Err("this app was opened with --read-only".to_owned());
+        }
+        // In a form or dialog that is open already, what was begun can be finished: its text is kept if that fails.
+        if spec.danger != Danger::None && spec.scope.is_on_screens() && self.is_offline() {
+            return Err(match self.daemon {
+                Daemon::Starting => "the daemon is starting".to_owned(),
+                _ => self.keys.say("no daemon is running, and {start} starts it"),
+            });
         }
         condition(spec.id)(self)
     }

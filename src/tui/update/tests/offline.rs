@@ -39,3 +39,16 @@ fn the_key_that_reloads_asks_whether_the_daemon_answers() {
     settle(&mut state, out);
     assert!(matches!(state.daemon, Daemon::Up { .. }));
 }
+
+#[test]
+fn while_no_daemon_runs_no_change_is_begun() {
+    for key in ["a", "u", "+", "A"] {
+        let mut state = offline();
+        let out = press(&mut state, key);
+        assert!(
+            out.iter().all(|effect| matches!(effect, Effect::Wake(_))) && state.overlay.is_none(),
+            "{key}: {out:?}"
+        );
+        assert!(toasts(&state).contains("no daemon is running, and s starts it."), "{key}: {}", toasts(&state));
+    }
+}
