@@ -8,6 +8,9 @@ use crate::{
     tui::{drift::Drift, graph},
 };
 
+/// How many lines one step scrolls within a node.
+const LINES_PER_STEP: isize = 3;
+
 /// The subject of the Why screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
@@ -27,6 +30,8 @@ pub struct WhyState {
     pub chain: Option<WhyChain>,
     /// The node under the cursor.
     pub cursor: Option<NodeId>,
+    /// How many lines the node under the cursor is scrolled, if it does not fit on the screen as a whole.
+    pub scroll: usize,
     /// The error message, if reading failed.
     pub error: Option<String>,
     /// Whether each claim's source file still contains its statement, as far as it is known.
@@ -224,7 +229,20 @@ impl WhyState {
         let next = here.saturating_add_signed(rows).min(nodes.len().saturating_sub(1));
         let next = nodes.get(next).map(Node::id);
         drop(nodes);
-        self.cursor = next;
+        self.place(next);
+    }
+
+    /// Puts the cursor on a node, at its beginning.
+    pub fn place(&mut self, node: Option<NodeId>) {
+        (self.cursor, self.scroll) = (node, 0);
+    }
+
+    /// Scrolls the node under the cursor, of which `overflow` lines do not fit on the screen. Returns `false` if its
+    /// beginning or end is shown already.
+    pub fn scroll(&mut self, rows: isize, overflow: usize) -> bool {
+        let before = self.scroll.min(overflow);
+        self.scroll = before.saturating_add_signed(rows.saturating_mul(LINES_PER_STEP)).min(overflow);
+        self.scroll != before
     }
 
     /// Takes an answer. The cursor stays on its node; if that is gone, it goes to the claim that is explained.

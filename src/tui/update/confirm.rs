@@ -2,6 +2,7 @@
 
 use super::{form::HELD_KEY_MS, global, undo};
 use crate::tui::{
+    hits::Pane,
     key::KeyPress,
     msg::{Effect, WriteRequest},
     state::{Acting, AppState, Overlay, overlay::Confirm},
@@ -55,9 +56,9 @@ pub(super) fn switch(state: &mut AppState, key: Option<KeyPress>) {
 /// Scrolls the preview.
 pub(super) fn scroll(state: &mut AppState, by: isize, key: Option<KeyPress>) {
     accepts(state, key);
+    let last = state.hits.overflow(Pane::Picks);
     if let Some(Overlay::Confirm(confirm)) = &mut state.overlay {
-        let last = confirm.list.len().saturating_sub(1);
-        confirm.scroll = confirm.scroll.saturating_add_signed(by).min(last);
+        confirm.scroll = confirm.scroll.min(last).saturating_add_signed(by).min(last);
     }
 }
 

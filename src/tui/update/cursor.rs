@@ -14,7 +14,7 @@ use crate::{
 pub(super) fn claim(state: &mut AppState, id: ClaimId) {
     state.claims.related.return_to_list();
     state.claims.list.seek(id);
-    state.why.cursor = Some(NodeId { section: Section::Chain, id: id.0 });
+    state.why.place(Some(NodeId { section: Section::Chain, id: id.0 }));
 }
 
 /// Moves the cursor to the first active one of these claims.

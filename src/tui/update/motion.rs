@@ -127,9 +127,16 @@ pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
         }
         Pane::Scopes => claims::move_in_tree(state, motion),
         Pane::Chain => match motion {
-            Motion::By(rows) => state.why.step(rows),
+            Motion::By(rows) => {
+                if !state.why.scroll(rows, state.hits.overflow(pane)) {
+                    state.why.step(rows);
+                }
+            }
             Motion::First => state.why.step(isize::MIN),
-            Motion::Last => state.why.step(isize::MAX),
+            Motion::Last => {
+                state.why.step(isize::MAX);
+                state.why.scroll = usize::MAX;
+            }
         },
         Pane::Peers => {
             let last = state.peers.entries().len().saturating_sub(1);

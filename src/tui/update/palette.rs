@@ -26,11 +26,11 @@ pub(super) fn open(state: &mut AppState) {
 pub(super) fn step(state: &mut AppState, rows: isize) {
     let last = match &state.overlay {
         Some(Overlay::Palette(palette)) => palette.acts(state).len().saturating_sub(1),
-        _ => state.log.len().saturating_sub(1),
+        _ => state.hits.overflow(Pane::Picks),
     };
     match &mut state.overlay {
         Some(Overlay::Palette(palette)) => palette.row = palette.row.saturating_add_signed(rows).min(last),
-        Some(Overlay::Log { up }) => *up = up.saturating_add_signed(-rows).min(last),
+        Some(Overlay::Log { up }) => *up = (*up).min(last).saturating_add_signed(-rows).min(last),
         Some(Overlay::Page(page)) => page.step(rows > 0),
         Some(
             Overlay::Prompt(_) | Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Judging(_) | Overlay::Tour { .. },

@@ -20,7 +20,7 @@ pub(super) fn show(state: &mut AppState, subject: Subject) {
 /// Changes the subject. The old chain is shown until the answer arrives.
 pub(super) fn set(state: &mut AppState, subject: Subject) {
     if state.why.subject.as_ref() != Some(&subject) {
-        state.why.cursor = None;
+        state.why.place(None);
     }
     state.why.subject = Some(subject);
     state.why.error = None;

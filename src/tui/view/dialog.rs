@@ -41,6 +41,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, confirm: &Confirm) {
     if !list.is_empty() {
         let place = rows(inner, effect.len() + 1, shown);
         paint.hits.add_pane(place, Pane::Picks, shown);
+        paint.hits.add_overflow(Pane::Picks, list.len().saturating_sub(shown));
         paint.lines(place, &list, scroll);
     }
     let button = |label: String, focused: bool| span(label, if focused { theme.selected } else { theme.text });

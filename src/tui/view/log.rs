@@ -31,9 +31,16 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, up: usize) {
         lines.extend(labelled(&at, text::wrap(&entry.text, width.saturating_sub(18), style), 18, theme.dim));
     }
     let height = usize::from(place.height.saturating_sub(2));
-    let skip = lines.len().saturating_sub(height + up);
-    let inner = paint.pane(place, "Session log", &state.keys.say("{close} closes"), true);
+    let overflow = lines.len().saturating_sub(height);
+    let skip = overflow.saturating_sub(up);
+    let close = state.keys.say("{close} closes");
+    let note = match skip {
+        0 => close,
+        above => format!("{} {above} above {} {close}", theme.glyphs.more[0], theme.glyphs.dot),
+    };
+    let inner = paint.pane(place, "Session log", &note, true);
     paint.hits.add_pane(inner, Pane::Picks, height);
+    paint.hits.add_overflow(Pane::Picks, overflow);
     if lines.is_empty() {
         return empty::centred_message(
             paint,

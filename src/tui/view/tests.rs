@@ -4,6 +4,7 @@ mod judging;
 mod keys;
 mod notes;
 mod screens;
+mod scrolling;
 
 use proptest::prelude::*;
 use ratatui::{buffer::Buffer, layout::Rect};

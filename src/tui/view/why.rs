@@ -49,12 +49,20 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let items = timeline::items(paint, chain, current, width);
     let height = usize::from(area.height.saturating_sub(2));
     let total: usize = items.iter().map(|item| item.lines.len()).sum();
-    let scroll = scroll(&items, current, height, total);
+    let (start, end) = extent(&items, current, height, total);
+    // Lines of the node under the cursor that do not fit, and of what follows it up to the next node.
+    let overflow = end.saturating_sub(start + height);
+    let scrolled = why.scroll.min(overflow);
+    let scroll = start + scrolled;
     let nodes = items.iter().filter(|item| item.id.is_some()).count();
     let here = items.iter().filter(|item| item.id.is_some()).position(|item| item.id == current);
-    let note = if nodes > 1 { format!("{} of {nodes}", here.map_or(1, |here| here + 1)) } else { String::new() };
+    let (down, dot) = (paint.theme.glyphs.more[1], paint.theme.glyphs.dot);
+    let more = (overflow > scrolled).then(|| format!("{down} {} more", overflow - scrolled));
+    let number = (nodes > 1).then(|| format!("{} of {nodes}", here.map_or(1, |here| here + 1)));
+    let note = more.into_iter().chain(number).collect::<Vec<_>>().join(&format!(" {dot} "));
     let inner = paint.pane(area, &title, &note, true);
     paint.hits.add_pane(inner, Pane::Chain, 3);
+    paint.hits.add_overflow(Pane::Chain, overflow);
     if let Some(note) = chain.note.as_ref().filter(|_| chain.answer.is_none() && nodes == 0) {
         let how = paint.state.keys.say("Press {ask} to ask another question, {show_claims} to see the claims.");
         return empty::centred_message(paint, inner, note, &[how]);
@@ -75,23 +83,21 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-/// Returns the first line to show: the node under the cursor is in the middle, or at the top if it is higher than the
-/// pane.
-fn scroll(
+/// Returns the first line to show so that the node under the cursor is in the middle, or at the top if it is higher than
+/// the pane; and the line at which the next node begins.
+fn extent(
     items: &[timeline::TimelineRow],
     current: Option<crate::tui::state::why::NodeId>,
     height: usize,
     total: usize,
-) -> usize {
-    let mut start = 0;
-    let mut len = 0;
-    for item in items {
-        len = item.lines.len();
-        if item.id.is_some() && item.id == current {
-            break;
-        }
-        start += len;
-    }
-    let above = height.saturating_sub(len) / 2;
-    start.saturating_sub(above).min(total.saturating_sub(height))
+) -> (usize, usize) {
+    let lines = |items: &[timeline::TimelineRow]| items.iter().map(|item| item.lines.len()).sum::<usize>();
+    let at = items.iter().position(|item| item.id.is_some() && item.id == current).unwrap_or(0);
+    let (before, rest) = items.split_at(at);
+    let (start, own) = (lines(before), rest.first().map_or(0, |item| item.lines.len()));
+    let after = rest.get(1..).unwrap_or_default();
+    let next = after.iter().position(|item| item.id.is_some()).unwrap_or(after.len());
+    let end = start + own + lines(after.get(..next).unwrap_or_default());
+    let above = height.saturating_sub(own) / 2;
+    (start.saturating_sub(above).min(total.saturating_sub(height)), end)
 }
