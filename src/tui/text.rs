@@ -95,6 +95,17 @@ pub fn wrap(text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     lines
 }
 
+/// Wraps a text as [`wrap`] does, into at most `max_lines` lines, at least one; an ellipsis marks what is cut.
+pub fn wrap_at_most(text: &str, columns: usize, max_lines: usize, style: Style) -> Vec<Line<'static>> {
+    let mut lines = wrap(text, columns, style);
+    let last = max_lines.max(1) - 1;
+    if lines.len() > last + 1 {
+        let rest: Vec<String> = lines.split_off(last).iter().map(ToString::to_string).collect();
+        lines.push(Line::from(Span::styled(fit(&rest.join(" "), columns), style)));
+    }
+    lines
+}
+
 /// Wraps runs of styled text as one paragraph. An empty text is one empty line.
 pub fn wrap_runs(runs: &[(String, Style)], columns: usize) -> Vec<Line<'static>> {
     let runs: Vec<(String, Style)> = runs.iter().map(|(text, style)| (line(text), *style)).collect();
@@ -147,6 +158,14 @@ mod tests {
         assert_eq!(plain(&wrap("abcdefghij", 4, Style::new())), ["abcd", "efgh", "ij"]);
         assert_eq!(plain(&wrap("a\n\nb", 4, Style::new())), ["a", "", "b"]);
         assert_eq!(plain(&wrap("決定は重要", 4, Style::new())), ["決定", "は重", "要"]);
+    }
+
+    #[test]
+    fn wraps_into_few_lines_and_marks_the_cut() {
+        let few = |lines| plain(&wrap_at_most("use one database for all", 8, lines, Style::new()));
+        assert_eq!(few(4), ["use one", "database", "for all"]);
+        assert_eq!(few(2), ["use one", "databas…"]);
+        assert_eq!(few(0), ["use one…"]);
     }
 
     #[test]

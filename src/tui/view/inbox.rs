@@ -96,9 +96,12 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let inbox = &paint.state.inbox;
     let focused = inbox.focus == Focus::List;
     let total = inbox.total() + usize::from(inbox.settled_item.is_some());
+    let all = inbox.rows();
+    let here = all.iter().position(|row| row.id().is_some() && row.id().as_ref() == inbox.anchor());
+    let here_at = here.unwrap_or(0);
     let mut note = match &inbox.error {
         Some(error) => error.clone(),
-        None => format!("{} of {}", grouped((inbox.cursor() + 1).min(total.max(1))), grouped(total)),
+        None => format!("{} of {}", grouped(item_number(&all, here_at).min(total.max(1))), grouped(total)),
     };
     if inbox.settled > 0 && inbox.error.is_none() {
         note = format!("{} settled {} {note}", grouped(inbox.settled), paint.theme.glyphs.dot);
@@ -113,15 +116,12 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     };
     let inner = paint.pane(area, &title, &note, focused);
     let compact = inner.width >= COMPACT_WIDTH;
-    let all = inbox.rows();
     let visible = usize::from(inner.height);
     // In a short list, a second line per item would hide the next item.
     let room = if visible < 16 { usize::MAX } else { usize::from(inner.width).saturating_sub(2) };
     let heights: Vec<usize> = all.iter().enumerate().map(|(index, row)| height(row, index, compact, room)).collect();
     let per = if compact { 1 } else { 3 };
     paint.hits.add_pane(inner, Pane::Inbox, (visible / per).max(1));
-    let here = all.iter().position(|row| row.id().is_some() && row.id().as_ref() == inbox.anchor());
-    let here_at = here.unwrap_or(0);
     let below_heading = here_at.checked_sub(1).and_then(|before| all.get(before)).is_some_and(|row| row.id().is_none());
     let skip = scroll(&heights, here_at, below_heading, visible);
     let (mut line, mut stop) = (0, 0);
@@ -154,6 +154,18 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
             paint.row(place, Pane::Inbox, number, current, focused);
         }
     }
+}
+
+/// Returns the number of the item at a row, from 1, among all items: those of closed imports and of other pages count
+/// too.
+fn item_number(all: &[InboxRow<'_>], here: usize) -> usize {
+    let items = |row: &InboxRow<'_>| match row {
+        InboxRow::Item(..) => 1,
+        InboxRow::Import(_, import) if !import.open => import.count,
+        InboxRow::Before(_, count) | InboxRow::More(_, count) => *count,
+        InboxRow::Heading(..) | InboxRow::Import(..) | InboxRow::Pairs(_) | InboxRow::Promotions(_) => 0,
+    };
+    all.iter().take(here).map(items).sum::<usize>() + 1
 }
 
 /// Returns the number of lines of a row. Except in a compact list, a heading has an empty line above it, but not the
@@ -297,8 +309,8 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, row_layout: &RowLayout) -> Vec<L
             let head: Vec<Vec<Span<'static>>> = if let Some(pair) = &pair {
                 claim_pair::two_lines(paint, pair, room, style).into()
             } else {
-                let lines = wrap_and_cut(&texts.head, room, row_layout.height.saturating_sub(1)).into_iter();
-                lines.map(|line| vec![span(line, style)]).collect()
+                let lines = text::wrap_at_most(&texts.head, room, row_layout.height.saturating_sub(1), style);
+                lines.into_iter().map(|line| line.spans).collect()
             };
             let meta = text::pad(&texts.meta, room.saturating_sub(text::width(&texts.age) + 3));
             let mut out: Vec<Line<'static>> =
@@ -346,18 +358,6 @@ pub(super) fn pair_of(inbox_item: &InboxItem) -> Option<Cow<'_, CardPair>> {
         }),
         _ => None,
     }
-}
-
-/// Wraps a text into at most `max_lines` lines and cuts the last one.
-fn wrap_and_cut(text: &str, room: usize, max_lines: usize) -> Vec<String> {
-    let mut lines: Vec<String> =
-        text::wrap(text, room, ratatui::style::Style::default()).iter().map(ToString::to_string).collect();
-    if lines.len() > max_lines.max(1) {
-        let rest = lines.split_off(max_lines.max(1) - 1).join(" ");
-        lines.push(text::fit(&rest, room));
-    }
-    lines.truncate(max_lines.max(1));
-    lines
 }
 
 /// Returns the text of an item without the [`prefix`] that says what was done to it.

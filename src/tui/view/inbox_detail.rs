@@ -96,7 +96,7 @@ fn import_lines(paint: &Paint<'_>, row: &InboxRow<'_>, width: usize) -> Vec<Line
     let (theme, keys) = (paint.theme, &paint.state.keys);
     let InboxRow::Import(kind, _) = row else { return Vec::new() };
     let how = if *kind == InboxKind::Refused {
-        "Press {open} to see each. {keep_new}, {keep_existing}, {dismiss} or {discard} settles all, after a preview."
+        "Press {open} to see each. {keep_new}, {keep_existing}, {exception}, {dismiss} or {discard} settles all, after a preview."
     } else {
         "Press {open} to see each, {claim_reviewed} to mark all as reviewed."
     };

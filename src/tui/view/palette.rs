@@ -9,7 +9,7 @@ use ratatui_textarea::TextArea;
 
 use super::paint::{Paint, centred, rows, span};
 use crate::tui::{
-    action::Danger,
+    action::{ActionSpec, Danger},
     hits::Pane,
     msg::Slot,
     state::overlay::{Palette, PromptInput, PromptPurpose},
@@ -26,12 +26,19 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
     let note = if acts.is_empty() { String::new() } else { format!("{} of {}", palette.row + 1, acts.len()) };
     let inner = paint.pane(place, "Help and all commands: type to search", &note, true);
     input(theme, &palette.input, rows(inner, 0, 1), paint.buffer, "what do you want to do?");
-    let below = 3;
+    // The height of the explanation does not depend on the action under the cursor.
+    let width = usize::from(inner.width);
+    let explain = |spec: &ActionSpec| {
+        let why = state.check(spec).err().map_or_else(String::new, |reason| format!(" Not now: {reason}."));
+        let words = format!("{}{why}", state.keys.say(spec.help));
+        text::wrap_at_most(&words, width, (usize::from(inner.height) / 3).max(2), theme.text)
+    };
+    let tallest = acts.iter().map(|spec| explain(spec).len()).max().unwrap_or(0);
+    let below = 1 + tallest.max(2);
     let list = rows(inner, 2, usize::from(inner.height).saturating_sub(2 + below));
     let height = usize::from(list.height);
     paint.hits.add_pane(list, Pane::Picks, height);
     let top = (palette.row + 1).saturating_sub(height);
-    let width = usize::from(list.width);
     for (slot, (index, spec)) in acts.iter().enumerate().skip(top).take(height).enumerate() {
         let mark = match spec.danger {
             Danger::None => " ",
@@ -62,11 +69,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
         paint.lines(list, &lines, 0);
     }
     // The action under the cursor in full, below the list.
-    let foot = rows(inner, usize::from(inner.height).saturating_sub(below - 1), below);
+    let foot = rows(inner, usize::from(inner.height).saturating_sub(below - 1), below - 1);
     if let Some(spec) = acts.get(palette.row) {
-        let why = state.check(spec).err().map_or_else(String::new, |reason| format!(" Not now: {reason}."));
-        let lines = text::wrap(&format!("{}{why}", state.keys.say(spec.help)), width, theme.text);
-        paint.lines(foot, &lines, 0);
+        paint.lines(foot, &explain(spec), 0);
     }
 }
 

@@ -5,6 +5,9 @@ use ratatui::{layout::Rect, text::Line};
 use super::paint::{Paint, rows, span};
 use crate::tui::{state::Tone, text};
 
+/// The most lines of one message. The session's log has it in full.
+const MAX_LINES: usize = 3;
+
 /// Draws the messages, the newest at the bottom.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let theme = paint.theme;
@@ -22,9 +25,14 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         } else {
             String::new()
         };
-        for (row, line) in
-            text::wrap(&format!("{}{hint}", toast.text), width, theme.title).into_iter().take(3).enumerate()
-        {
+        let mut wrapped = text::wrap(&format!("{}{hint}", toast.text), width, theme.title);
+        if wrapped.len() > MAX_LINES {
+            // The hint stays whole, on a line of its own.
+            let last = if hint.is_empty() { Vec::new() } else { text::wrap(hint.trim_start(), width, theme.title) };
+            wrapped = text::wrap_at_most(&toast.text, width, MAX_LINES - last.len().min(MAX_LINES), theme.title);
+            wrapped.extend(last);
+        }
+        for (row, line) in wrapped.into_iter().enumerate() {
             let mut spans = vec![span(format!(" {} ", if row == 0 { mark } else { " " }), style)];
             spans.extend(line.spans);
             lines.push(Line::from(spans));

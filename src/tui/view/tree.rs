@@ -16,7 +16,11 @@ use crate::tui::{
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let focused = state.claims.focus == ClaimsFocus::Scopes;
-    let inner = paint.pane(area, "Scopes", "", focused);
+    let note = match state.open_cards() {
+        0 => String::new(),
+        _ => format!("{} open cards", paint.theme.glyphs.alert),
+    };
+    let inner = paint.pane(area, "Scopes", &note, focused);
     let height = usize::from(inner.height);
     paint.hits.add_pane(inner, Pane::Scopes, height);
     let list = tree(&state.scopes);

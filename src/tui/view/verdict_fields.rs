@@ -75,8 +75,19 @@ pub(super) fn aside(paint: &Paint<'_>, form: &ActForm, columns: usize, room: usi
     if height + 2 > room {
         out.remove(0);
     }
-    out.resize((height + 2).min(room), Line::default());
+    let rows = (height + 2).min(room);
+    if out.len() > rows
+        && let Some(last) = out.get_mut(rows.saturating_sub(1))
+    {
+        mark_cut(paint, last);
+    }
+    out.resize(rows, Line::default());
     out
+}
+
+/// Marks that the text goes on after a line. The column after a text in a form is free.
+fn mark_cut(paint: &Paint<'_>, line: &mut Line<'static>) {
+    line.push_span(span("…", paint.theme.dim));
 }
 
 fn in_full(paint: &Paint<'_>, doubt: &Doubt, columns: usize) -> Vec<Line<'static>> {
@@ -86,7 +97,7 @@ fn in_full(paint: &Paint<'_>, doubt: &Doubt, columns: usize) -> Vec<Line<'static
         if lines.len() > MAX_LINES {
             lines.truncate(MAX_LINES);
             if let Some(last) = lines.last_mut() {
-                last.push_span(span("…", theme.dim));
+                mark_cut(paint, last);
             }
         }
         lines
