@@ -202,6 +202,24 @@ pub struct CardSettlement {
     pub stored_as: Option<ClaimId>,
 }
 
+impl CardSettlement {
+    /// Describes how the card was settled.
+    pub fn outcome(&self) -> &str {
+        match self.act.as_str() {
+            "supersede" => "one claim was kept",
+            "retract" => "one claim was retracted",
+            "narrow" => "one claim was narrowed, and both hold",
+            "exception" => "both were kept, as an exception",
+            "dismiss" => "dismissed as no contradiction",
+            "discard" => "the new claim was discarded",
+            "moot" => "they no longer contradict",
+            "yes" => "answered with yes",
+            "no" => "answered with no",
+            act => act,
+        }
+    }
+}
+
 /// A card in full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CardView {

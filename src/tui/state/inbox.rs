@@ -95,11 +95,13 @@ pub fn id_of(item: &InboxItem) -> ItemId {
     }
 }
 
-/// An item that was settled while it was under the cursor. It stays listed until the cursor leaves it.
+/// An item under the cursor that is no longer among the listed ones. It stays listed until the cursor leaves it.
 #[derive(Clone, Debug)]
-pub struct SettledItem {
+pub struct KeptItem {
     pub kind: InboxKind,
     pub item: InboxItem,
+    /// Whether it was settled. Otherwise it may be on another page of its group.
+    pub settled: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -112,8 +114,8 @@ pub struct InboxState {
     pub scroll: usize,
     /// The error message, if reading failed.
     pub error: Option<String>,
-    /// The item that was settled while it was under the cursor.
-    pub settled_item: Option<SettledItem>,
+    /// The item under the cursor, if it is no longer among the listed ones.
+    pub kept_item: Option<KeptItem>,
     /// The rows that the act under way will settle.
     pub acting: Vec<ItemId>,
     /// Rows that this app settled. They leave the list without a message.
@@ -144,20 +146,23 @@ impl InboxState {
     /// Returns all rows, including headings.
     pub fn rows(&self) -> Vec<InboxRow<'_>> {
         let mut rows = Vec::new();
-        let settled = self.settled_item.as_ref();
-        let mut placed = settled.is_none();
+        let kept = self.kept_item.as_ref();
+        let mut placed = kept.is_none();
         let groups = self.view.iter().flat_map(|view| &view.groups);
         for group in groups {
-            let here = settled.filter(|settled| settled.kind == group.group);
+            let here = kept.filter(|kept| kept.kind == group.group);
             placed |= here.is_some();
             let part = self.part(group);
             rows.push(InboxRow::Heading(group.group, Count { total: group.total, at_least: group.at_least }));
             rows.extend((part.before > 0).then_some(InboxRow::Before(group.group, part.before)));
-            rows.extend(here.map(|settled| InboxRow::Item(settled.kind, &settled.item)));
+            let (settled, other) = (here.filter(|kept| kept.settled), here.filter(|kept| !kept.settled));
+            rows.extend(settled.map(|kept| InboxRow::Item(kept.kind, &kept.item)));
             rows.extend(self.folded(group.group, part.items));
-            rows.extend((part.rest > 0).then_some(InboxRow::More(group.group, part.rest)));
+            rows.extend(other.map(|kept| InboxRow::Item(kept.kind, &kept.item)));
+            let rest = part.rest.saturating_sub(usize::from(other.is_some()));
+            rows.extend((rest > 0).then_some(InboxRow::More(group.group, rest)));
         }
-        if let Some(item) = settled.filter(|_| !placed) {
+        if let Some(item) = kept.filter(|_| !placed) {
             rows.insert(0, InboxRow::Item(item.kind, &item.item));
             rows.insert(0, InboxRow::Heading(item.kind, Count { total: 0, at_least: false }));
         }
@@ -270,12 +275,24 @@ impl InboxState {
         }
     }
 
-    /// Returns whether the cursor is on [`InboxState::settled_item`].
+    /// Returns whether the cursor is on an item that was settled meanwhile.
     pub fn is_on_settled(&self) -> bool {
-        self.settled_item.as_ref().is_some_and(|settled| Some(&id_of(&settled.item)) == self.anchor.as_ref())
+        self.anchor.as_ref().is_some_and(|anchor| self.is_settled(anchor))
     }
 
-    /// Puts the cursor on a row, at most the last one. The settled item is removed when the cursor leaves it.
+    /// Returns whether an item that is still listed was settled meanwhile.
+    pub fn is_settled(&self, id: &ItemId) -> bool {
+        self.kept_item.as_ref().is_some_and(|kept| kept.settled && id_of(&kept.item) == *id)
+    }
+
+    /// Records that an item was settled, if it is only listed because it is under the cursor.
+    pub fn mark_settled(&mut self, id: &ItemId) {
+        if let Some(kept) = self.kept_item.as_mut().filter(|kept| id_of(&kept.item) == *id) {
+            kept.settled = true;
+        }
+    }
+
+    /// Puts the cursor on a row, at most the last one. A kept item is removed when the cursor leaves it.
     pub fn place(&mut self, index: usize) {
         self.cursor_target = None;
         let before = self.anchor.clone();
@@ -284,8 +301,8 @@ impl InboxState {
         (self.cursor, self.anchor) = (index, anchor);
         if self.anchor != before {
             self.scroll = 0;
-            if self.settled_item.as_ref().is_some_and(|settled| Some(id_of(&settled.item)) == before) {
-                self.settled_item = None;
+            if self.kept_item.as_ref().is_some_and(|kept| Some(id_of(&kept.item)) == before) {
+                self.kept_item = None;
                 self.restore_cursor();
             }
         }
@@ -296,7 +313,7 @@ impl InboxState {
     }
 
     /// Takes the daemon's answer. The cursor stays on its item. An item under the cursor that was settled elsewhere
-    /// stays as [`InboxState::settled_item`] and is returned, so that a message can say so.
+    /// stays as [`InboxState::kept_item`] and is returned, so that a message can say so.
     pub fn accept(&mut self, view: View) -> Option<InboxItem> {
         self.change(|inbox| {
             if let Some(window) = &inbox.window
@@ -311,38 +328,41 @@ impl InboxState {
     /// Applies a change to the listed items. The cursor and the result are as for [`InboxState::accept`].
     fn change(&mut self, change: impl FnOnce(&mut Self)) -> Option<InboxItem> {
         let before = self.current().and_then(|row| match row {
-            InboxRow::Item(kind, item) => Some(SettledItem { kind, item: item.clone() }),
+            InboxRow::Item(kind, item) => Some((kind, item.clone())),
             _ => None,
         });
         let was_settled = self.is_on_settled();
-        self.settled_item = None;
+        self.kept_item = None;
         change(self);
         self.error = None;
-        let there = |own: &Self, id: &ItemId| own.selectable_rows().iter().any(|row| row.id().as_ref() == Some(id));
-        let lost = before.filter(|settled| {
-            let id = id_of(&settled.item);
-            !there(self, &id) && !self.released.contains(&id)
+        let kept = before.filter(|(_, item)| {
+            let id = id_of(item);
+            self.row_of(&id).is_none() && !self.released.contains(&id)
         });
+        let kept = kept.map(|(kind, item)| KeptItem { kind, item, settled: was_settled || self.lists_whole(kind) });
         let released = std::mem::take(&mut self.released);
         self.released = released.into_iter().filter(|id| self.listed().0.any(|item| id_of(item) == *id)).collect();
-        self.settled_item = lost;
+        self.kept_item = kept;
         self.restore_cursor();
         if let Some(at) = self.cursor_target.as_ref().and_then(|id| self.row_of(id)) {
             self.place(at);
         }
-        self.settled_item.as_ref().filter(|_| !was_settled).map(|settled| settled.item.clone())
+        self.kept_item.as_ref().filter(|kept| kept.settled && !was_settled).map(|kept| kept.item.clone())
     }
 
     /// Puts the cursor back on its item; if that is gone, on the row in its place.
     fn restore_cursor(&mut self) {
         let selectable_rows = self.selectable_rows();
-        let found = self
-            .anchor
-            .as_ref()
-            .and_then(|anchor| selectable_rows.iter().position(|row| row.id().as_ref() == Some(anchor)));
+        let found = self.anchor.as_ref().and_then(|anchor| self.row_of(anchor));
         let cursor = found.unwrap_or(self.cursor).min(selectable_rows.len().saturating_sub(1));
         let anchor = selectable_rows.get(cursor).and_then(InboxRow::id);
         (self.cursor, self.anchor) = (cursor, anchor);
+    }
+
+    /// Returns whether every item of a group is listed.
+    fn lists_whole(&self, kind: InboxKind) -> bool {
+        let group = self.view.iter().flat_map(|view| &view.groups).find(|group| group.group == kind);
+        group.map(|group| self.part(group)).is_none_or(|part| part.before == 0 && part.rest == 0)
     }
 
     /// Returns the row of an item, or of the closed import that contains it.

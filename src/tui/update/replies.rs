@@ -206,6 +206,9 @@ fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) {
     let same = state.conflicts.card.as_ref().is_some_and(|card| card.view.summary.id == summary.id);
     let was_elsewhere = same && state.conflicts.card.as_ref().is_some_and(|card| card.elsewhere);
     let settled = view.settled.clone();
+    if summary.status == CardStatus::Settled {
+        state.inbox.mark_settled(&ItemId::Card(summary.id));
+    }
     match &mut state.conflicts.card {
         Some(card) if same => card.refresh(view),
         slot => *slot = Some(Card::new(view)),
@@ -229,7 +232,7 @@ fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) {
                     state.drafts.insert(about, *form);
                 }
             }
-            out.push(state.toast(Tone::Warn, settled_by(&settled)));
+            out.push(state.toast(Tone::Warn, format!("{}.", settled_by(&settled))));
         }
     }
     conflicts::open_wanted(state);
@@ -238,8 +241,8 @@ fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) {
 /// Returns a sentence that says who settled a card, and how.
 fn settled_by(settled: &CardSettlement) -> String {
     let by = writer(&settled.who, settled.agent.as_deref());
-    let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
-    format!("Already settled by {by} ({}){reason}", settled.act)
+    let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
+    format!("Already settled by {by}: {}{reason}", settled.outcome())
 }
 
 /// Handles the success of an act.
@@ -316,7 +319,7 @@ fn refused(state: &mut AppState, refused: &Refused, acting: Option<&Acting>, out
         Some(id) => format!(" The text is kept on card {} in the Inbox.", id.short()),
         None => String::new(),
     };
-    let message = format!("Refused by the guard: {why}{against}.{card}");
+    let message = format!("Refused by the guard: {}{against}.{card}", why.trim_end_matches('.'));
     if matches!(acting, Some(Acting::Form(FormSubject::Held { .. }))) {
         form::close(state, acting);
     }

@@ -247,7 +247,7 @@ fn a_card_settled_elsewhere_stays_and_says_by_whom() {
         };
         step(&mut state, Msg::Reply(ticket, Ok(reply)));
     }
-    assert!(toasts(&state).contains("Already settled by max via claude-code (retract): a typo"));
+    assert!(toasts(&state).contains("Already settled by max via claude-code: one claim was retracted (a typo)."));
     assert_eq!(state.conflicts.list.anchor(), Some(card_id(1)), "the cursor stays");
     assert!(state.overlay.is_none());
     press(&mut state, "j");

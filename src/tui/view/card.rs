@@ -153,7 +153,7 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
             let ago = times::ago(settled.at, paint.state.now);
             let meanwhile = if card.elsewhere { " meanwhile" } else { "" };
             let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
-            let how = settled_how(&settled.act);
+            let how = settled.outcome();
             format!("{} Settled{meanwhile} by {by} {ago}: {how}{reason}", theme.glyphs.done)
         }
         (None, CardStatus::Settled) => format!("{} Settled: they no longer contradict", theme.glyphs.done),
@@ -166,20 +166,6 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let mut out = vec![Line::default()];
     out.extend(text::wrap(&text, width, theme.warn));
     out
-}
-
-/// Describes how a card was settled.
-fn settled_how(act: &str) -> &str {
-    match act {
-        "supersede" => "one claim was kept",
-        "retract" => "one claim was retracted",
-        "narrow" => "one claim was narrowed, and both hold",
-        "exception" => "both were kept, as an exception",
-        "dismiss" => "dismissed as no contradiction",
-        "discard" => "the new claim was discarded",
-        "moot" => "they no longer contradict",
-        act => act,
-    }
 }
 
 fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {

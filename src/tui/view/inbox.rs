@@ -82,7 +82,7 @@ fn draw_empty(paint: &mut Paint<'_>, area: Rect) {
         body.push(format!("{cards} in other scopes: {how}"));
     }
     if state.scopes.iter().all(|scope| scope.total == 0) {
-        body.push("There are no claims yet. Write the first: ergo remember '…' --reason '…'".to_owned());
+        body.push(state.keys.say("There are no claims yet. {add_claim} writes the first, or: ergo remember '…' --reason '…'"));
     } else {
         body.push("Refused writes, contradictions, warnings and claims to review appear here.".to_owned());
         let ways =
@@ -95,7 +95,7 @@ fn draw_empty(paint: &mut Paint<'_>, area: Rect) {
 fn list(paint: &mut Paint<'_>, area: Rect) {
     let inbox = &paint.state.inbox;
     let focused = inbox.focus == Focus::List;
-    let total = inbox.total() + usize::from(inbox.settled_item.is_some());
+    let total = inbox.total() + usize::from(inbox.kept_item.as_ref().is_some_and(|kept| kept.settled));
     let all = inbox.rows();
     let here = all.iter().position(|row| row.id().is_some() && row.id().as_ref() == inbox.anchor());
     let here_at = here.unwrap_or(0);
@@ -287,12 +287,7 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, row_layout: &RowLayout) -> Vec<L
             ]
         }
         InboxRow::Item(kind, inbox_item) => {
-            let settled = paint
-                .state
-                .inbox
-                .settled_item
-                .as_ref()
-                .is_some_and(|settled| id_of(&settled.item) == id_of(inbox_item));
+            let settled = paint.state.inbox.is_settled(&id_of(inbox_item));
             let texts = summary(paint, *kind, inbox_item, settled);
             let style = if settled { theme.dim } else { theme.text };
             let pair = pair_of(inbox_item);

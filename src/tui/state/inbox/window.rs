@@ -133,7 +133,7 @@ impl InboxState {
             }
         });
         let Some(turned) = turned else { return lost };
-        self.settled_item = None;
+        self.kept_item = None;
         self.move_to_edge(kind, turned);
         None
     }

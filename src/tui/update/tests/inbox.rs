@@ -90,7 +90,7 @@ fn a_card_is_settled_here_and_the_cursor_goes_on() {
     view.groups[1].items.remove(0);
     reread(&mut state, change("zoe", "Superseded the canary"), &view);
     assert_eq!(state.inbox.anchor(), Some(&inbox_card(3)));
-    assert!(state.inbox.settled_item.is_none(), "what was settled from here leaves without a word");
+    assert!(state.inbox.kept_item.is_none(), "what was settled from here leaves without a word");
     assert!(!toasts(&state).contains("meanwhile"));
 }
 
@@ -128,7 +128,7 @@ fn what_is_settled_elsewhere_stays_under_the_cursor_and_says_who_did_it() {
         toasts(&state)
     );
     press(&mut state, "j");
-    assert!(state.inbox.settled_item.is_none(), "it goes when the cursor leaves it");
+    assert!(state.inbox.kept_item.is_none(), "it goes when the cursor leaves it");
     assert_ne!(state.inbox.anchor(), Some(&review));
 }
 
@@ -376,7 +376,7 @@ fn what_is_settled_by_one_act_leaves_without_a_word() {
     let (ticket, _) = written(&press(&mut state, "U")).unwrap();
     let out = step(&mut state, Msg::Reply(ticket, Ok(undone(6, 7, true))));
     serve_view(&mut state, out, &view);
-    assert_eq!((state.inbox.settled, state.inbox.settled_item.is_none()), (3, true));
+    assert_eq!((state.inbox.settled, state.inbox.kept_item.is_none()), (3, true));
     assert!(!toasts(&state).contains("Already"), "{}", toasts(&state));
 }
 

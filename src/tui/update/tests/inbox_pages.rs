@@ -6,7 +6,10 @@ use super::{
 };
 use crate::{
     api::{Inbox, InboxItem, InboxKind},
-    tui::state::inbox::{InboxRow, ItemId},
+    tui::{
+        sample::screens::after_import,
+        state::inbox::{InboxRow, InboxState, ItemId},
+    },
 };
 
 /// A long group of `total` reviews, from row `from`, in pages of fifty.
@@ -107,4 +110,37 @@ fn a_key_pressed_twice_turns_back_one_page() {
     let out = keys(&mut state, "g enter enter");
     serve(&mut state, out, total);
     assert_eq!((under(&state).as_str(), toasts(&state).as_str()), ("claim 149", ""));
+}
+
+#[test]
+fn what_newer_items_push_off_the_page_is_not_called_settled() {
+    let mut state = opened();
+    state.inbox = InboxState::default();
+    state.inbox.accept(long_group(100, 0));
+    assert_eq!(under(&state), "claim 0");
+    // One more came in front: of a hundred and one, fifty are listed.
+    let lost = state.inbox.accept(long_group(101, 1));
+    assert!(lost.is_none() && !state.inbox.is_on_settled());
+    assert_eq!((under(&state).as_str(), state.inbox.cursor()), ("claim 0", 50), "it is listed after the others");
+    let mut whole = long_group(10, 0);
+    state.inbox = InboxState::default();
+    state.inbox.accept(whole.clone());
+    (whole.groups[0].total, whole.total) = (9, 9);
+    whole.groups[0].items.remove(0);
+    assert!(state.inbox.accept(whole).is_some() && state.inbox.is_on_settled(), "all are listed, and it is not");
+}
+
+#[test]
+fn an_item_that_joins_an_import_is_not_called_settled() {
+    let mut state = opened();
+    state.inbox = InboxState::default();
+    let mut first = after_import();
+    for group in &mut first.groups {
+        group.items.retain(|item| matches!(item, InboxItem::Card(card) if card.id == card_id(3)));
+        group.total = group.items.len();
+    }
+    state.inbox.accept(first);
+    assert_eq!(state.inbox.card(), Some(card_id(3)));
+    assert!(state.inbox.accept(after_import()).is_none());
+    assert!(matches!(state.inbox.current(), Some(InboxRow::Import(InboxKind::Refused, _))));
 }

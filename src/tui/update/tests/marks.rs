@@ -94,5 +94,5 @@ fn nobody_else_is_named_for_what_they_did_not_settle() {
     go_to(&mut state, &review());
     state.record_own_op(OpId([4; 16]));
     reread(&mut state, Change { claims: vec![id(40)], op_id: Some(OpId([4; 16])), ..Change::default() });
-    assert_eq!((toasts(&state).as_str(), state.inbox.settled_item.is_none()), ("", true));
+    assert_eq!((toasts(&state).as_str(), state.inbox.kept_item.is_none()), ("", true));
 }
