@@ -22,7 +22,7 @@ pub fn fit(text: &str, columns: usize) -> String {
 }
 
 /// Returns the longest beginning of a text that takes at most `columns` cells.
-fn prefix(text: &str, columns: usize) -> &str {
+pub fn prefix(text: &str, columns: usize) -> &str {
     let mut used = 0;
     for (at, grapheme) in text.grapheme_indices(true) {
         used += width(grapheme);

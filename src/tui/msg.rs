@@ -322,6 +322,8 @@ pub enum Effect {
         /// The line, from 1.
         line: Option<usize>,
     },
+    /// Clear the terminal and draw everything again.
+    Repaint,
     /// Draw in this theme from now on.
     Theme(ThemeBase),
     /// Compare the lines that sources name with the statements; answered by [`Msg::Drifted`]. An entry is a claim, its

@@ -39,6 +39,19 @@ pub fn pad(text: &str, columns: usize) -> String {
     out
 }
 
+/// Returns the beginning of a text that takes at most `columns` cells.
+pub fn first_cells(text: &str, columns: usize) -> String {
+    layout::prefix(text, columns).to_owned()
+}
+
+/// Returns the letters of which a flag consists, such as `DE`; `None` for other text.
+pub fn flag_letters(symbol: &str) -> Option<String> {
+    const FIRST: char = '\u{1f1e6}';
+    let letter = |c: char| u32::from(c).checked_sub(u32::from(FIRST)).filter(|at| *at < 26);
+    let letters = symbol.chars().map(|c| char::from_u32(u32::from('A') + letter(c)?)).collect::<Option<String>>()?;
+    Some(letters).filter(|letters| !letters.is_empty())
+}
+
 /// Finds `wanted` in a text, ignoring case: each match as a range of bytes, none within another.
 pub fn places(text: &str, wanted: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
     let wanted: Vec<char> = wanted.chars().flat_map(char::to_lowercase).collect();
@@ -158,6 +171,12 @@ mod tests {
         assert_eq!(plain(&wrap("abcdefghij", 4, Style::new())), ["abcd", "efgh", "ij"]);
         assert_eq!(plain(&wrap("a\n\nb", 4, Style::new())), ["a", "", "b"]);
         assert_eq!(plain(&wrap("決定は重要", 4, Style::new())), ["決定", "は重", "要"]);
+    }
+
+    #[test]
+    fn a_flag_is_its_letters() {
+        assert_eq!(flag_letters("🇩🇪").as_deref(), Some("DE"));
+        assert_eq!((flag_letters("🚀"), flag_letters("A"), flag_letters("")), (None, None, None));
     }
 
     #[test]

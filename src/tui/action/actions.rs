@@ -262,7 +262,7 @@ macro_rules! for_each_action {
             "Start the daemon.";
             if daemon_down => |state, _, out| global::start(state, out);
         Reload: None in Global by ["ctrl-r", "ctrl-l"], "Reload", also ["refresh"];
-            "Load everything again."; if always => |state, _, out| live::reload(state, out);
+            "Load everything again, and redraw the screen."; if always => |state, _, out| live::reload(state, out);
         Log: None in Global by ["@"], "Session log", also ["history", "messages"];
             "Show your changes of this session as commands, and all messages.";
             if always => |state, _, _| global::open_log(state);

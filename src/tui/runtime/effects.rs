@@ -5,6 +5,7 @@ use std::{io::Write, path::PathBuf};
 use crossterm::{
     event::{DisableMouseCapture, EnableMouseCapture, EventStream},
     execute,
+    terminal::{Clear, ClearType},
 };
 use tokio::time::Instant;
 
@@ -85,6 +86,10 @@ impl App {
                         None => Err(format!("“{path}” cannot be opened: the app was not started in a project.")),
                     };
                     self.handle(vec![Msg::Opened(opened)])?;
+                }
+                Effect::Repaint => {
+                    execute!(self.screen.backend_mut(), Clear(ClearType::All))?;
+                    self.screen = terminal::screen()?;
                 }
                 Effect::Theme(base) => {
                     self.options.base = base;

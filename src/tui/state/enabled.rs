@@ -5,7 +5,8 @@ mod on_cards;
 
 use on_cards::{
     answer_no, answer_yes, card_details, cards_listed, cards_marked, discard, dismiss, exception, held_form_open,
-    judgeable, keep_existing, keep_new, markable, merge, narrow, retract_side, snooze, verdict_askable, verdict_given,
+    judgeable, keep_existing, keep_new, loaded_card, markable, merge, narrow, retract_side, snooze, verdict_askable,
+    verdict_given,
 };
 
 use crate::{
@@ -113,7 +114,7 @@ fn has_filter(state: &AppState) -> Availability {
 
 /// The card has a stored side.
 fn has_stored_side(state: &AppState) -> Availability {
-    let card = state.selected_card().ok_or("the card is still loading")?;
+    let card = loaded_card(state)?;
     if card.view.sides.iter().any(|side| !side.new_claim) {
         Ok(())
     } else {
@@ -123,13 +124,13 @@ fn has_stored_side(state: &AppState) -> Availability {
 
 /// The card has more than two sides.
 fn has_more_sides(state: &AppState) -> Availability {
-    let card = state.selected_card().ok_or("the card is still loading")?;
+    let card = loaded_card(state)?;
     if card.view.sides.len() > 2 { Ok(()) } else { Err("this card has only two sides".to_owned()) }
 }
 
 /// The card has two sides whose texts are not redacted.
 fn two_texts(state: &AppState) -> Availability {
-    let card = state.selected_card().ok_or("the card is still loading")?;
+    let card = loaded_card(state)?;
     let texts = card.a().into_iter().chain(card.b()).filter(|side| !side.claim.flags.redacted);
     if texts.count() == 2 { Ok(()) } else { Err("this card does not have two texts to compare".to_owned()) }
 }

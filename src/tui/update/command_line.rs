@@ -3,7 +3,7 @@
 
 use crate::{
     api::{ActRequest, Caller, CardAct, EventView, JudgeRequest, Keep, ResolveManyRequest, ResolveRequest},
-    domain::PairVerdict,
+    domain::{PairVerdict, text::quote},
     tui::{msg::WriteRequest, times},
 };
 
@@ -191,13 +191,6 @@ fn resolve_many(request: &ResolveManyRequest) -> String {
 
 fn short(id: &str) -> String {
     id.chars().take(crate::domain::id::SHORT).collect()
-}
-
-/// Quotes a word for a shell.
-fn quote(text: &str) -> String {
-    let line = crate::domain::text::sanitize_line(text);
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
-    if !line.is_empty() && line.chars().all(plain) { line } else { format!("'{}'", line.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]

@@ -173,7 +173,8 @@ fn with_dependents(claim: &ClaimView, effect: &str) -> String {
 fn title_and_effect(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
     let quoted = |index: usize| {
         let claim = card.view.sides.get(index).map(|side| &side.claim);
-        let text = claim.map_or("", |claim| claim.statement.as_str());
+        // The sentence goes on after it.
+        let text = claim.map_or("", |claim| claim.statement.trim_end_matches('.'));
         // Two scopes may have the same statement.
         let other = claim.map(|claim| &claim.scope).filter(|scope| **scope != card.view.summary.scope);
         let scope = other.map_or_else(String::new, |scope| format!(" of {scope}"));

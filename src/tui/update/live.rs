@@ -45,7 +45,10 @@ pub(super) fn daemon_answered(state: &mut AppState, out: &mut Vec<Effect>) {
 }
 
 /// Reads everything again. If the daemon is taken for unreachable, first checks whether it answers.
+///
+/// The terminal is drawn again as well: another program may have written to it.
 pub(super) fn reload(state: &mut AppState, out: &mut Vec<Effect>) {
+    out.push(Effect::Repaint);
     refresh_all(state);
     if matches!(state.daemon, Daemon::Down { .. }) {
         reads::read(state, Slot::Health, ReadRequest::Health, out);

@@ -15,7 +15,7 @@ use crate::{
     tui::{
         action::{self, Action, ActionSpec},
         hits::Hit,
-        state::{AppState, Daemon, Overlay, Screen, why::Subject},
+        state::{AppState, Daemon, Overlay, Screen, story::StoryState, why::Subject},
         text,
     },
 };
@@ -186,6 +186,9 @@ fn footer_word(state: &AppState, spec: &ActionSpec) -> &'static str {
     match spec.id {
         Action::AdmitPending if state.inbox.quarantined().is_some() => "accept",
         Action::RejectPending if state.inbox.quarantined().is_some() => "discard",
+        Action::StoryCard if state.story().and_then(StoryState::mark).is_none_or(|mark| mark.card.is_none()) => {
+            "history"
+        }
         Action::TourNext if last_page => "begin",
         Action::TourEnd if last_page => "",
         _ => spec.short,

@@ -219,7 +219,7 @@ fn draw_empty(paint: &mut Paint<'_>, area: Rect) {
     } else {
         (
             "No claims yet".to_owned(),
-            "Write the first: ergo remember '…' --reason '…'. To import decision records: ergo import adr DIR",
+            "{add_claim} writes the first. To import decision records: ergo import adr DIR",
         )
     };
     let mut steps = vec![paint.state.keys.say(step)];

@@ -31,24 +31,31 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
     let theme = paint.theme;
     let width = area.width.saturating_sub(2).min(86);
     let columns = usize::from(width.saturating_sub(4));
-    let effect = text::wrap(&form.effect, columns, theme.dim);
     let error = form
         .error
         .as_ref()
         .map(|(_, message)| text::wrap(&format!("{} {message}", theme.glyphs.alert), columns, theme.bad));
     let error_rows = error.as_ref().map_or(0, Vec::len);
-    let fixed = effect.len() + 1 + error_rows + 2;
-    let aside = verdict_fields::aside(paint, form, columns, usize::from(area.height).saturating_sub(fixed + 2));
+    // An empty line after the effect, the keys with an empty line before, and the border.
+    let fixed = error_rows + 5;
+    // In a low window the effect gives way to the fields.
+    let least: usize = heights_within(form, columns, 1).iter().sum();
+    let spare = usize::from(area.height).saturating_sub(fixed + least);
+    let effect = text::wrap_at_most(&form.effect, columns, spare, theme.dim);
+    let fixed = fixed + effect.len();
+    let aside = verdict_fields::aside(paint, form, columns, usize::from(area.height).saturating_sub(fixed));
     let fixed = fixed + aside.len();
-    let room = usize::from(area.height).saturating_sub(fixed + 2);
+    let room = usize::from(area.height).saturating_sub(fixed);
     let heights = field_heights(form, columns, room);
-    let total = heights.iter().sum::<usize>() + fixed + 2;
+    // If not even the lowest fields fit, those before the one that has the focus give way.
+    let skip = hidden_fields(&heights, form.focus, room);
+    let total = heights.iter().skip(skip).sum::<usize>() + fixed;
     let place = centred(area, width, u16::try_from(total).unwrap_or(area.height));
     paint.clear(place);
     let inner = paint.pane(place, &form.title, &form.scope_of_act().to_string(), true);
     paint.lines(inner, &effect, 0);
     let mut y = effect.len() + 1;
-    for (index, (field, height)) in form.fields.iter().zip(heights).enumerate() {
+    for (index, (field, height)) in form.fields.iter().zip(heights).enumerate().skip(skip) {
         let area = rows(inner, y, height);
         draw_field(paint, area, field, index == form.focus);
         paint.hits.add(area, Hit::Field(index));
@@ -69,7 +76,15 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
     if form.sending {
         return paint.line(last, 0, &Line::from(span("Sending…", theme.warn)));
     }
-    draw_keys(paint, last, &hints(form));
+    let mut keys = hints(form);
+    // The key that closes the form is not left out before these.
+    for spare in [Action::Editor, Action::NewLine] {
+        if keys.iter().map(|(id, words)| key_width(paint, *id, words) + 2).sum::<usize>() > usize::from(last.width) + 2
+        {
+            keys.retain(|(id, _)| *id != spare);
+        }
+    }
+    draw_keys(paint, last, &keys);
 }
 
 /// Returns the keys that work in the field that has the focus.
@@ -93,6 +108,11 @@ fn hints(form: &ActForm) -> Vec<(Action, &'static str)> {
     out
 }
 
+/// Returns the width of a key with what it does.
+fn key_width(paint: &Paint<'_>, id: Action, words: &str) -> usize {
+    text::width(&paint.state.keys.first(id)) + 1 + text::width(words)
+}
+
 /// Draws the keys of a form, each with what it does; they can be clicked.
 fn draw_keys(paint: &mut Paint<'_>, area: Rect, keys: &[(Action, &str)]) {
     let mut x = area.x;
@@ -101,7 +121,7 @@ fn draw_keys(paint: &mut Paint<'_>, area: Rect, keys: &[(Action, &str)]) {
         if key.is_empty() {
             continue;
         }
-        let cells = u16::try_from(text::width(&key) + 1 + words.len()).unwrap_or(0);
+        let cells = u16::try_from(key_width(paint, *id, words)).unwrap_or(0);
         // A key is left out rather than cut.
         if x.saturating_add(cells) > area.right() {
             break;
@@ -116,16 +136,27 @@ fn draw_keys(paint: &mut Paint<'_>, area: Rect, keys: &[(Action, &str)]) {
 
 /// Returns the rows of each field: text fields take what they need, and shrink together if there is not enough room.
 fn field_heights(form: &ActForm, columns: usize, room: usize) -> Vec<usize> {
-    let want = |limit: usize| -> Vec<usize> {
-        form.fields
-            .iter()
-            .map(|field| match &field.input {
-                FieldInput::Text(area) => text_rows(area, columns).min(limit) + 2,
-                FieldInput::Line(_) | FieldInput::Choice { .. } | FieldInput::Verdict { .. } => 1,
-            })
-            .collect()
+    let within = |limit| heights_within(form, columns, limit);
+    let fits = |heights: &Vec<usize>| heights.iter().sum::<usize>() <= room;
+    (1..=MAX_TEXT_ROWS).rev().map(within).find(fits).unwrap_or_else(|| within(1))
+}
+
+/// Returns the rows of each field if no text field has more than `limit` rows of text.
+fn heights_within(form: &ActForm, columns: usize, limit: usize) -> Vec<usize> {
+    let height = |field: &Field| match &field.input {
+        FieldInput::Text(area) => text_rows(area, columns).min(limit) + 2,
+        FieldInput::Line(_) | FieldInput::Choice { .. } | FieldInput::Verdict { .. } => 1,
     };
-    (1..=MAX_TEXT_ROWS).rev().map(want).find(|heights| heights.iter().sum::<usize>() <= room).unwrap_or_else(|| want(1))
+    form.fields.iter().map(height).collect()
+}
+
+/// Returns how many fields at the beginning are not shown, so that the one that has the focus fits.
+fn hidden_fields(heights: &[usize], focus: usize, room: usize) -> usize {
+    if heights.iter().sum::<usize>() <= room {
+        return 0;
+    }
+    let upto = |skip: usize| heights.iter().take(focus + 1).skip(skip).sum::<usize>();
+    (0..focus).find(|skip| upto(*skip) <= room).unwrap_or(focus)
 }
 
 fn text_rows(area: &TextArea<'static>, columns: usize) -> usize {

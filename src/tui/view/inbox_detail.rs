@@ -94,13 +94,14 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
 /// Lists the items of an import, and says what can be done with all of them.
 fn import_lines(paint: &Paint<'_>, row: &InboxRow<'_>, width: usize) -> Vec<Line<'static>> {
     let (theme, keys) = (paint.theme, &paint.state.keys);
-    let InboxRow::Import(kind, _) = row else { return Vec::new() };
-    let how = if *kind == InboxKind::Refused {
-        "Press {open} to see each. {keep_new}, {keep_existing}, {exception}, {dismiss} or {discard} settles all, after a preview."
+    let InboxRow::Import(kind, import) = row else { return Vec::new() };
+    let list = if import.open { "Press {open} to close the list." } else { "Press {open} to list each." };
+    let settle = if *kind == InboxKind::Refused {
+        "{keep_new}, {keep_existing}, {exception}, {dismiss} or {discard} settles all, after a preview."
     } else {
-        "Press {open} to see each, {claim_reviewed} to mark all as reviewed."
+        "{claim_reviewed} marks all as reviewed."
     };
-    let mut out = text::wrap(&keys.say(how), width, theme.dim);
+    let mut out = text::wrap(&keys.say(&format!("{list} {settle}")), width, theme.dim);
     for item in paint.state.inbox.items(row) {
         out.push(Line::default());
         match pair_of(&item) {

@@ -93,8 +93,13 @@ pub fn draw(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
     let hits = draw_parts(state, theme, area, buffer);
     for cell in &mut buffer.content {
         if unprintable(cell.symbol()).is_some() {
-            let shown = text::line(cell.symbol());
+            // Without its joiners, an emoji of several parts would be wider than its cells.
+            let shown = text::first_cells(&text::line(cell.symbol()), text::width(cell.symbol()));
             cell.set_symbol(if shown.is_empty() { " " } else { &shown });
+        }
+        // Terminals disagree about the width of a flag, and then leave parts of it behind.
+        if let Some(letters) = text::flag_letters(cell.symbol()) {
+            cell.set_symbol(&letters);
         }
         if theme.glyphs.is_ascii() {
             cell.set_symbol(match cell.symbol() {

@@ -123,7 +123,7 @@ fn draw_empty(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
         return empty::centred_message(paint, area, "Reading the story…", &[]);
     }
     let (heading, step) = match story.span {
-        Period::All => ("No claims yet", "Write the first: ergo remember '…' --reason '…'"),
+        Period::All => ("No claims yet", "{add_claim} writes the first, or: ergo remember '…' --reason '…'"),
         _ => ("No claims in that time", "Press {timeline_period} to go further back, {story} to see the changes."),
     };
     empty::centred_message(paint, area, heading, &[keys.say(step)]);

@@ -5,13 +5,16 @@ use ratatui::{layout::Rect, text::Line};
 use super::paint::{Paint, rows, span};
 use crate::tui::{state::Tone, text};
 
+/// The columns beside the text of a message: two on either side of it, its mark with spaces, and one at its end.
+const OUTSIDE_WIDTH: usize = 8;
+
 /// The most lines of one message. The session's log has it in full.
 const MAX_LINES: usize = 3;
 
 /// Draws the messages, the newest at the bottom.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let theme = paint.theme;
-    let width = usize::from(area.width).saturating_sub(6).max(1);
+    let width = usize::from(area.width).saturating_sub(OUTSIDE_WIDTH).max(1);
     let mut lines: Vec<Line<'static>> = Vec::new();
     for toast in &paint.state.toasts {
         let (mark, style) = match toast.tone {

@@ -6,20 +6,23 @@ use crate::{
     tui::state::{AppState, Overlay, Screen, conflicts::Card, inbox::InboxRow},
 };
 
-/// Returns the card under the cursor, if an act on it can be sent now.
-pub(super) fn card(state: &AppState) -> Result<&Card, String> {
+/// Returns the card under the cursor.
+pub(super) fn loaded_card(state: &AppState) -> Result<&Card, String> {
     let none = match state.screen {
         Screen::Inbox => state.inbox.card().is_none(),
         Screen::Cards => state.conflicts.list.loaded() && state.conflicts.list.is_empty(),
         _ => return Err("this screen has no cards".to_owned()),
     };
     if none {
-        return Err("no card is listed".to_owned());
+        return Err("no card is under the cursor".to_owned());
     }
-    let card = state.selected_card().ok_or("the card is still loading")?;
-    if state.acting.is_some() {
-        return Err("the last change is still being stored".to_owned());
-    }
+    state.selected_card().ok_or_else(|| "the card is still loading".to_owned())
+}
+
+/// Returns the card under the cursor, if an act on it can be sent now.
+fn card(state: &AppState) -> Result<&Card, String> {
+    let card = loaded_card(state)?;
+    idle(state)?;
     Ok(card)
 }
 
@@ -46,7 +49,11 @@ fn act_on_one(state: &AppState, act: CardAct) -> Availability {
     if !state.is_marked() {
         return self::act(state, act);
     }
-    Err(state.keys.say("this acts on one card, but several are marked: {back} unmarks them"))
+    let how = match state.inbox.current() {
+        Some(InboxRow::Import(..)) if state.conflicts.marks.is_empty() => "and here are several: choose one of them",
+        _ => "but several are marked: {back} unmarks them",
+    };
+    Err(state.keys.say(&format!("this acts on one card, {how}")))
 }
 
 /// The item under the cursor can be marked, to be settled with others by one act.
@@ -120,7 +127,7 @@ fn held_card(state: &AppState) -> Availability {
 
 /// The guard has evidence for the card under the cursor.
 pub(super) fn card_details(state: &AppState) -> Availability {
-    let card = state.selected_card().ok_or("the card is still loading")?;
+    let card = loaded_card(state)?;
     card.evidence().map(|_| ()).ok_or_else(|| "the guard has no evidence for this card".to_owned())
 }
 

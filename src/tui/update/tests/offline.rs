@@ -35,7 +35,7 @@ fn the_key_that_reloads_asks_whether_the_daemon_answers() {
     let out = step(&mut state, Msg::Key(KeyPress::char('j')));
     assert!(out.is_empty(), "nothing is read meanwhile: {out:?}");
     let out = step(&mut state, Msg::Key(KeyPress::parse("ctrl-r").unwrap()));
-    assert!(matches!(out[..], [Effect::Read(_, ReadRequest::Health)]), "{out:?}");
+    assert!(matches!(out[..], [Effect::Repaint, Effect::Read(_, ReadRequest::Health)]), "{out:?}");
     settle(&mut state, out);
     assert!(matches!(state.daemon, Daemon::Up { .. }));
 }
