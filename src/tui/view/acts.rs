@@ -127,7 +127,9 @@ fn draw_empty(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
         Period::Yesterday | Period::Week => {
             ("Nothing happened in that time", "Press {timeline_period} to go further back.")
         }
-        Period::All => ("Nothing happened yet", "{add_claim} writes the first claim, or: ergo remember '…' --reason '…'"),
+        Period::All => {
+            ("Nothing happened yet", "{add_claim} writes the first claim, or: ergo remember '…' --reason '…'")
+        }
     };
     empty::centred_message(paint, area, heading, &[paint.state.keys.say(step)]);
 }

@@ -217,10 +217,7 @@ fn draw_empty(paint: &mut Paint<'_>, area: Rect) {
     } else if claims.is_filtered() {
         ("No claim matches these filters".to_owned(), "{clear_filters} or {back} clears them.")
     } else {
-        (
-            "No claims yet".to_owned(),
-            "{add_claim} writes the first. To import decision records: ergo import adr DIR",
-        )
+        ("No claims yet".to_owned(), "{add_claim} writes the first. To import decision records: ergo import adr DIR")
     };
     let mut steps = vec![paint.state.keys.say(step)];
     steps.extend(unanswered_words(paint).into_iter().map(|words| format!("{}.", words.trim_end_matches('.'))));

@@ -82,7 +82,9 @@ fn draw_empty(paint: &mut Paint<'_>, area: Rect) {
         body.push(format!("{cards} in other scopes: {how}"));
     }
     if state.scopes.iter().all(|scope| scope.total == 0) {
-        body.push(state.keys.say("There are no claims yet. {add_claim} writes the first, or: ergo remember '…' --reason '…'"));
+        body.push(
+            state.keys.say("There are no claims yet. {add_claim} writes the first, or: ergo remember '…' --reason '…'"),
+        );
     } else {
         body.push("Refused writes, contradictions, warnings and claims to review appear here.".to_owned());
         let ways =

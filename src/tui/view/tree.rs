@@ -16,10 +16,8 @@ use crate::tui::{
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let focused = state.claims.focus == ClaimsFocus::Scopes;
-    let note = match state.open_cards() {
-        0 => String::new(),
-        _ => format!("{} open cards", paint.theme.glyphs.alert),
-    };
+    let has_cards = state.open_cards() > 0;
+    let note = if has_cards { format!("{} open cards", paint.theme.glyphs.alert) } else { String::new() };
     let inner = paint.pane(area, "Scopes", &note, focused);
     let height = usize::from(inner.height);
     paint.hits.add_pane(inner, Pane::Scopes, height);

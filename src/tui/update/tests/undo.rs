@@ -3,7 +3,7 @@
 use super::*;
 use crate::tui::{
     sample::screens::{event, log},
-    state::SessionAct,
+    state::{SessionAct, inbox::ItemId},
 };
 
 /// An act of this session in a project.
@@ -208,7 +208,7 @@ fn an_act_whose_answer_was_lost_is_the_next_to_be_undone() {
 
 #[test]
 fn a_lost_act_that_opened_cards_is_known_by_them() {
-    let cards = [CardId([1; 32]), CardId([2; 32])];
+    let cards = [card_id(1), card_id(2)];
     for (opened, about) in [(vec![], &cards[..]), (vec![cards[1]], &cards[1..])] {
         let mut state = self::cards();
         let (ticket, WriteRequest::Audit(request)) = written(&press(&mut state, "A")).unwrap() else { panic!() };

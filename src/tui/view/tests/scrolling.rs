@@ -13,7 +13,7 @@ fn shown(state: &mut AppState) -> String {
 
 /// Returns `count` words of five columns, numbered from 100.
 fn words(count: usize) -> String {
-    (100..100 + count).map(|n| format!("w{n} ")).collect()
+    (100..100 + count).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_long_message_ends_with_an_ellipsis_and_keeps_its_hint() {
     let mut state = screen((60, 16), Screen::Cards);
     let _wake = state.toast_with(Tone::Done, words(60), "{undo} to undo");
     let all = shown(&mut state);
-    assert!(all.contains("w119…") || all.contains("w120…") || all.contains("w121…"), "{all}");
+    assert!(all.lines().any(|line| line.contains("w119") && line.contains('…')), "{all}");
     assert!(all.contains(" u to undo "), "{all}");
 }
 
@@ -83,6 +83,6 @@ fn what_a_command_does_is_shown_as_a_whole() {
         press(&mut state, "? m a r k");
         let all = shown(&mut state);
         // The last words of the help.
-        assert!(all.contains("marked claims."), "{all}");
+        assert!(all.lines().rev().take(6).any(|line| line.contains("claims.")), "{all}");
     }
 }
