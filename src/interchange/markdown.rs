@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, HeadingLevel, LinkType, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
+/// What the text of an open task begins with.
+pub const OPEN_TASK: &str = "[ ]";
+
 /// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
@@ -147,6 +150,10 @@ impl<'a> BlockReader<'a> {
             },
             Event::Code(code) => {
                 self.push(&format!("`{code}`"), line);
+            }
+            Event::TaskListMarker(false) => {
+                self.push(OPEN_TASK, line);
+                self.space();
             }
             Event::SoftBreak | Event::HardBreak => self.push(" ", line),
             Event::InlineHtml(html) if html.trim_start().to_ascii_lowercase().starts_with("<br") => {

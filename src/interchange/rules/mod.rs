@@ -6,6 +6,7 @@
 
 mod anaphora;
 mod clean;
+mod plain_lines;
 mod rule_origin;
 mod rule_table;
 mod stance;
@@ -13,7 +14,7 @@ mod wording;
 
 use super::{
     SkippedText,
-    markdown::{Block, BlockKind, MarkdownDocument},
+    markdown::{Block, BlockKind, MarkdownDocument, OPEN_TASK},
     sentence::{capital, cut, sentences, split_because, uncapital, with_period},
 };
 use crate::domain::{ClaimKind, text::STATED};
@@ -25,6 +26,12 @@ const MAX_REASON: usize = 600;
 
 /// The most words of a bold paragraph that counts as a heading.
 const MAX_TITLE_WORDS: usize = 8;
+
+/// Why an open task is skipped.
+const TO_DO: &str = "a to-do";
+
+/// Why a rule that needs the previous sentence is skipped.
+const INCOMPLETE: &str = "incomplete without the previous sentence";
 
 /// One rule of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,8 +72,9 @@ pub fn parse(name: &str, text: &str) -> ParsedRules {
         lead: Context::None,
         parents: Vec::new(),
     };
-    for block in &document.blocks {
-        reader.block(block);
+    let source: Vec<&str> = text.lines().collect();
+    for block in document.blocks.into_iter().flat_map(|block| plain_lines::split(block, &source)) {
+        reader.block(&block);
     }
     reader.out.skipped.sort_by_key(|skip| skip.line);
     reader.out
@@ -147,23 +155,21 @@ impl RuleReader<'_> {
         if self.title_has_item {
             self.title = None;
         }
-        for unit in units(block) {
-            if let Some(lead) = unit.strip_suffix(':') {
-                // Only the last sentence introduces the list.
-                let last = sentences(lead).last().copied().unwrap_or(lead);
-                self.lead = opening(last);
-                let before = lead.strip_suffix(last).unwrap_or_default().trim();
-                if !before.is_empty() {
-                    self.prose(block, before);
-                }
-            } else {
-                self.prose(block, unit);
-            }
+        let Some(lead) = block.text.strip_suffix(':') else { return self.prose(block, &block.text) };
+        // Only the last sentence introduces the list.
+        let last = sentences(lead).last().copied().unwrap_or(lead);
+        self.lead = opening(last);
+        let before = lead.strip_suffix(last).unwrap_or_default().trim();
+        if !before.is_empty() {
+            self.prose(block, before);
         }
     }
 
     /// Finds rules in running text.
     fn prose(&mut self, block: &Block, text: &str) {
+        if text.starts_with(OPEN_TASK) {
+            return self.skip(block, text, TO_DO);
+        }
         let (sign, plain) = stance::split_mark(text);
         let plain = clean::unnumbered(plain);
         if let Some((lead, rest)) = label(plain).or_else(|| Some((lead_of(stance::of_mark(sign?))?, plain))) {
@@ -203,6 +209,10 @@ impl RuleReader<'_> {
             context
         };
         self.parents.resize(depth, Context::None);
+        if block.text.starts_with(OPEN_TASK) {
+            self.parents.push(Context::Stance(Stance::NoRules(TO_DO)));
+            return self.skip(block, &block.text, TO_DO);
+        }
         let (sign, text) = stance::split_mark(&block.text);
         let text = clean::unnumbered(text);
         if text.is_empty() {
@@ -280,6 +290,9 @@ impl RuleReader<'_> {
             self.sentences(block, text, wording::is_rule_item);
             return;
         }
+        if wording::begins_with_auxiliary(first) {
+            return self.skip(block, text, &format!("unclear what “{}” denies", lead.words));
+        }
         // The text after a dash or a colon says why, or what to do instead.
         if let Some((what, why)) = split_explanation(first, lead.join == Join::Label) {
             rest = [with_period(&capital(why)), rest].join(" ").trim_end().into();
@@ -331,7 +344,7 @@ impl RuleReader<'_> {
             // Later sentences of an item must ask for something explicitly.
             let asking =
                 if open.is_none() && last_subject.is_none() { asks(plain) } else { wording::is_imperative(plain) };
-            let asking = asking && !clean::is_template(plain);
+            let asking = asking && !clean::is_template(plain) && !plain_lines::is_reason(plain);
             let complete = if !asking {
                 None
             } else if anaphora::is_context_dependent(plain) {
@@ -349,7 +362,12 @@ impl RuleReader<'_> {
                     }
                     found = true;
                 }
-                (Some((_, _, why)), None) => why.push(sentence),
+                (Some((_, _, why)), None) => {
+                    why.push(sentence);
+                    if asking {
+                        self.skip(block, sentence, INCOMPLETE);
+                    }
+                }
                 (None, None) if asking => incomplete = Some(sentence),
                 (None, None) => {}
             }
@@ -358,7 +376,7 @@ impl RuleReader<'_> {
         if let Some((rule, at, why)) = open {
             self.rule(block, &rule, &why.join(" "), at);
         } else if let Some(sentence) = incomplete {
-            self.skip(block, sentence, "incomplete without the previous sentence");
+            self.skip(block, sentence, INCOMPLETE);
         } else if !found && !text.trim().is_empty() {
             self.skip(block, text, "not a rule");
         }
@@ -434,20 +452,6 @@ fn lead_of(stance: Stance) -> Option<Lead> {
         Stance::Lead(lead) => Some(lead),
         Stance::Neutral | Stance::Unclear | Stance::NoRules(_) => None,
     }
-}
-
-/// Splits a paragraph before lines that begin with a mark or a number.
-fn units(block: &Block) -> Vec<&str> {
-    let mut starts = vec![0];
-    for (at, _) in block.breaks.iter().skip(1) {
-        let rest = block.text.get(*at..).unwrap_or_default().trim_start();
-        if stance::split_mark(rest).1.len() < rest.len() || clean::unnumbered(rest).len() < rest.len() {
-            starts.push(*at);
-        }
-    }
-    starts.push(block.text.len());
-    let parts = starts.windows(2).filter_map(|pair| block.text.get(*pair.first()?..*pair.get(1)?));
-    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
 /// Splits a denied text from its explanation after a dash; with `named`, also after a colon that follows a name of up to four words.

@@ -150,6 +150,124 @@ fn what_is_no_claim_is_left_out_and_reported(#[case] text: &str, #[case] expecte
     assert_eq!((statements(text), why(text)), (Vec::new(), vec![expected.to_owned()]), "{text}");
 }
 
+/// Returns the statements of the rules in a text with their lines and reasons, without the place that each reason ends with.
+fn reasons(text: &str) -> Vec<(usize, String, String)> {
+    let reason = |rule: &Rule| rule.reason.strip_suffix("Stated in X.md.").unwrap_or(&rule.reason).trim().to_owned();
+    parse("X.md", text).rules.iter().map(|rule| (rule.line, rule.statement.clone(), reason(rule))).collect()
+}
+
+fn found(rules: &[(usize, &str, &str)]) -> Vec<(usize, String, String)> {
+    rules.iter().map(|(line, statement, reason)| (*line, (*statement).to_owned(), (*reason).to_owned())).collect()
+}
+
+#[rstest::rstest]
+// One sentence a line.
+#[case(
+    "Use PostgreSQL for storage.\nMongoDB keeps the sessions.\nNever log secrets.\n",
+    &[(1, "Use PostgreSQL for storage.", ""), (2, "MongoDB keeps the sessions.", ""), (3, "Never log secrets.", "")],
+    &[]
+)]
+// Lines without periods or without capital letters.
+#[case(
+    "Use strict TypeScript everywhere\nNo default exports\nPrefer composition over inheritance\nServer code\n",
+    &[
+        (1, "Use strict TypeScript everywhere.", ""),
+        (2, "No default exports.", ""),
+        (3, "Prefer composition over inheritance.", ""),
+    ],
+    &[4]
+)]
+#[case(
+    "use tabs for indentation\nnever use spaces\nprefer short names\n",
+    &[(1, "Use tabs for indentation.", ""), (2, "Never use spaces.", ""), (3, "Prefer short names.", "")],
+    &[]
+)]
+// A line that says that it is a reason, is indented, or refers to the line before it belongs to that line.
+#[case(
+    "Use PostgreSQL for storage\nbecause it has transactions.\nNever log secrets.\nReason: logs must be readable.\n\
+     Keep migrations small.\nThey have shipped.\nUse one queue\n  for all jobs.\n",
+    &[
+        (1, "Use PostgreSQL for storage.", "It has transactions."),
+        (3, "Never log secrets.", "Reason: logs must be readable."),
+        (5, "Keep migrations small.", "They have shipped."),
+        (7, "Use one queue for all jobs.", ""),
+    ],
+    &[]
+)]
+// Long lines that each are a sentence, the longest of them first, and a wrapped one among them.
+#[case(
+    "Use PostgreSQL for everything that must survive a restart of the whole service.\n\
+     MongoDB is kept for the sessions.\nNever log secrets, because they end up in files that\neveryone can read.\n\
+     Tests must not sleep.\n",
+    &[
+        (1, "Use PostgreSQL for everything that must survive a restart of the whole service.", ""),
+        (2, "MongoDB is kept for the sessions.", ""),
+        (3, "Never log secrets.", "They end up in files that everyone can read."),
+        (5, "Tests must not sleep.", ""),
+    ],
+    &[]
+)]
+// A wrapped paragraph stays whole, even if a sentence or a name begins a line.
+#[case(
+    "Never modify a migration that is on the main branch, since others have applied\n\
+     it already and would have to repair their databases by hand. They have no time.\n\
+     PostgreSQL does not forgive. Use the backup host if a repair cannot be put off to\nMonday morning.\n",
+    &[
+        (
+            1,
+            "Never modify a migration that is on the main branch, since others have applied it already and would \
+             have to repair their databases by hand.",
+            "They have no time. PostgreSQL does not forgive.",
+        ),
+        (3, "Use the backup host if a repair cannot be put off to Monday morning.", ""),
+    ],
+    &[]
+)]
+#[case("All services talk over TLS and must use\nPostgreSQL.\n", &[(1, "All services talk over TLS and must use PostgreSQL.", "")], &[])]
+// A plain line below a list is not part of its last item.
+#[case(
+    "- Never log secrets.\nMongoDB keeps the sessions.\n- Use tabs,\n  as everyone does.\n",
+    &[(1, "Never log secrets.", ""), (3, "Use tabs, as everyone does.", "")],
+    &[2]
+)]
+// Labels introduce the lines below them.
+#[case(
+    "Never do any of these:\nCommit secrets\nPush to main\nTesting:\nUse vitest\n",
+    &[(2, "Never commit secrets.", ""), (3, "Never push to main.", ""), (5, "Use vitest.", "")],
+    &[]
+)]
+fn each_plain_line_stands_for_itself(
+    #[case] text: &str,
+    #[case] rules: &[(usize, &str, &str)],
+    #[case] skipped: &[usize],
+) {
+    let lines: Vec<usize> = parse("X.md", text).skipped.iter().map(|skip| skip.line).collect();
+    assert_eq!((reasons(text), lines), (found(rules), skipped.to_vec()), "{text}");
+}
+
+#[rstest::rstest]
+#[case("- [ ] Use Redis for the sessions", "a to-do")]
+#[case("- [ ] Not done: must add tests", "a to-do")]
+#[case("[ ] Not done: must add tests", "a to-do")]
+#[case("- Not done: must add tests", "unclear what “Do not” denies")]
+fn an_open_task_is_not_a_rule(#[case] text: &str, #[case] expected: &str) {
+    assert_eq!((statements(text), why(text)), (Vec::new(), vec![expected.to_owned()]), "{text}");
+}
+
+#[test]
+fn the_items_below_an_open_task_are_parts_of_it_and_a_done_one_is_a_rule() {
+    let text = "- [ ] Sessions:\n  - Use Redis\n- [x] Use PostgreSQL for orders\n";
+    assert_eq!(statements(text), ["Use PostgreSQL for orders."]);
+    assert_eq!(why(text), ["a to-do", "a to-do"]);
+}
+
+#[test]
+fn a_rule_that_needs_the_previous_sentence_is_listed_if_it_becomes_a_reason() {
+    let text = "- Use PostgreSQL for orders. Otherwise you must ask the team first.\n";
+    assert_eq!(statements(text), ["Use PostgreSQL for orders."]);
+    assert_eq!(why(text), [INCOMPLETE]);
+}
+
 #[test]
 fn a_reason_says_which_file_it_is_from() {
     let reason = &parse("AGENTS.md", "# A\n\n- Never commit secrets.\n").rules[0].reason;

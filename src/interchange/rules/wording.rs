@@ -143,7 +143,7 @@ pub(super) fn is_rule_item(item: &str) -> bool {
         || (listed(ITEM_VERBS, &first_word(item)) && words >= 3 && !states_first(item))
         || (words >= 3 && (unknown_imperative(item) || item.starts_with("No ")))
         || BINDING.iter().chain(&ASKING).any(|word| has(item, word))
-        || (words >= 3 && states(item))
+        || (words >= 3 && states(item) && first_word(item) != "you")
 }
 
 /// Returns why a list item cannot be a rule; `None` if it may be one. After words that ask for something (`led`), even a single
@@ -433,6 +433,12 @@ pub(super) fn denies_itself(sentence: &str) -> bool {
 pub(super) fn begins_with_no(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
     lower.starts_with("no ") || lower.starts_with("not ")
+}
+
+/// Whether an item begins with a verb that has its subject elsewhere: “must add tests”.
+pub(super) fn begins_with_auxiliary(item: &str) -> bool {
+    let first = words_outside_code(item).into_iter().next().unwrap_or_default();
+    listed(AUXILIARY, &first) && !listed(VERBS, &first)
 }
 
 /// Whether an item is an instruction: “add a global variable”.
