@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     api::{ClaimView, EventView},
-    domain::{ClaimId, Scope},
+    domain::{ClaimId, EventKind, PairVerdict, ResolveAct, Scope, Status},
 };
 
 /// The version of the format.
@@ -35,6 +35,85 @@ pub enum ExportLine {
         /// Its events, oldest first.
         events: Vec<EventView>,
     },
+}
+
+/// A claim of an export with its history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExportedRow {
+    /// Its line in the file, from 1.
+    pub line: usize,
+    pub claim: ClaimView,
+    /// Its events, oldest first.
+    pub events: Vec<EventView>,
+}
+
+impl ExportedRow {
+    /// Returns the effective events that changed the claim, oldest first.
+    fn changes(&self) -> impl DoubleEndedIterator<Item = &EventView> {
+        self.events.iter().filter(|event| !event.undone && event.targets.contains(&self.claim.id))
+    }
+
+    /// Whether the claim `successor` was stored in place of this one. Otherwise it existed already when it replaced this one.
+    fn is_replaced_by_storing(&self, successor: &ClaimId) -> bool {
+        self.events.is_empty() || self.events.iter().any(|event| event.id == *successor)
+    }
+
+    /// Returns the event by which somebody accepted this claim beside another: a dismissal, an exception, a narrowing or a judgement.
+    pub fn accepted_beside(&self, other: &ClaimId) -> Option<&EventView> {
+        let accepts = |kind: &str| {
+            matches!(
+                kind.parse(),
+                Ok(EventKind::Resolve(ResolveAct::Dismiss | ResolveAct::Exception | ResolveAct::Narrow)
+                    | EventKind::Judgement(PairVerdict::Compatible))
+            )
+        };
+        self.changes().rev().find(|event| event.targets.contains(other) && accepts(&event.kind))
+    }
+
+    /// Returns when the claim was closed; its own time if its events do not say it.
+    fn closed_at(&self) -> Option<u64> {
+        let closes = |kind: &str| matches!(kind.parse(), Ok(EventKind::Retract | EventKind::Supersede));
+        let closed = self.claim.status != Status::Active
+            && (self.claim.kind.is_guarded() || self.claim.status != Status::Superseded);
+        closed.then(|| self.changes().rev().find(|event| closes(&event.kind)).map_or(self.claim.at, |event| event.at))
+    }
+}
+
+/// A step with which an import repeats the history of an export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplayStep {
+    /// Stores the claim of a row in place of the claims `targets` of earlier rows.
+    Store { row: usize, targets: Vec<ClaimId> },
+    /// Withdraws the claim of an earlier row, or replaces it by another earlier one.
+    Close { row: usize },
+}
+
+/// Returns the steps of an import in the order of the acts: a claim may contradict others that were no longer active when it was
+/// stored.
+pub fn replay(rows: &[ExportedRow]) -> Vec<ReplayStep> {
+    let mut steps = Vec::new();
+    let mut stored: BTreeMap<ClaimId, usize> = BTreeMap::new();
+    let mut waiting: Vec<(u64, usize)> = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        // A fact replaces the one before it by its key alone.
+        let is_target = |old: &&ClaimId| {
+            let old = stored.get(*old).and_then(|at| rows.get(*at));
+            row.claim.kind.is_guarded() && old.is_some_and(|old| old.is_replaced_by_storing(&row.claim.id))
+        };
+        let targets: Vec<ClaimId> = row.claim.replaces.iter().filter(is_target).copied().collect();
+        for old in targets.iter().filter_map(|old| stored.remove(old)) {
+            waiting.retain(|(_, waiting)| *waiting != old);
+        }
+        waiting.sort_unstable();
+        let due = waiting.partition_point(|(closed, _)| *closed <= row.claim.at);
+        steps.extend(waiting.drain(..due).map(|(_, row)| ReplayStep::Close { row }));
+        steps.push(ReplayStep::Store { row: at, targets });
+        stored.insert(row.claim.id, at);
+        waiting.extend(row.closed_at().map(|closed| (closed, at)));
+    }
+    waiting.sort_unstable();
+    steps.extend(waiting.into_iter().map(|(_, row)| ReplayStep::Close { row }));
+    steps
 }
 
 /// The error of an invalid export.
@@ -84,14 +163,14 @@ pub fn lines(scope: &Scope, mut claims: Vec<ClaimView>, events: Vec<EventView>, 
     std::iter::once(heading).chain(rows).collect()
 }
 
-/// Parses an export into its scope and its claims with their lines.
+/// Parses an export into its scope and its rows.
 ///
 /// # Errors
 /// If a line is invalid, if the heading is missing or too new, and if claims are missing: a writer that was interrupted
 /// between two lines leaves a file that parses.
-pub fn read(text: &str) -> Result<(Scope, Vec<(usize, ClaimView)>), JsonlError> {
+pub fn read(text: &str) -> Result<(Scope, Vec<ExportedRow>), JsonlError> {
     let mut scope = None;
-    let mut claims = Vec::new();
+    let mut rows = Vec::new();
     let mut expected = 0;
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let parsed = serde_json::from_str(line).map_err(|error| match scope {
@@ -105,12 +184,12 @@ pub fn read(text: &str) -> Result<(Scope, Vec<(usize, ClaimView)>), JsonlError> 
                 expected = usize::saturating_add(expected, claims);
             }
             ExportLine::Claim { .. } if scope.is_none() => return Err(JsonlError::NoHeading),
-            ExportLine::Claim { claim, .. } => claims.push((at + 1, *claim)),
+            ExportLine::Claim { claim, events } => rows.push(ExportedRow { line: at + 1, claim: *claim, events }),
         }
     }
     let scope = scope.ok_or(JsonlError::NoHeading)?;
-    let found = claims.len();
-    if found == expected { Ok((scope, claims)) } else { Err(JsonlError::WrongCount { expected, found }) }
+    let found = rows.len();
+    if found == expected { Ok((scope, rows)) } else { Err(JsonlError::WrongCount { expected, found }) }
 }
 
 #[cfg(test)]
@@ -124,20 +203,20 @@ mod tests {
         let scope = old.scope.clone();
         let lines = lines(&scope, vec![new.clone(), old.clone()], vec![], 5);
         let text: String = lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n").collect();
-        assert_eq!(read(&text).unwrap(), (scope, vec![(2, old), (3, new)]));
+        let row = |line, claim| ExportedRow { line, claim, events: vec![] };
+        assert_eq!(read(&text).unwrap(), (scope, vec![row(2, old), row(3, new)]));
     }
 
-    #[test]
-    fn each_claim_has_the_acts_that_touched_it_once() {
-        let (old, new) = (claim(1, "old"), claim(2, "new"));
-        let event = |id: ClaimId, at: u64, targets: Vec<ClaimId>| EventView {
+    fn event(kind: &str, id: ClaimId, at: u64, targets: Vec<ClaimId>) -> EventView {
+        let claim = claim(1, "any");
+        EventView {
             id,
-            kind: "supersede".into(),
+            kind: kind.into(),
             op_id: crate::domain::OpId([0; 16]),
-            scope: old.scope.clone(),
+            scope: claim.scope,
             who: "ada".into(),
             agent: None,
-            device: old.device,
+            device: claim.device,
             device_name: None,
             at,
             targets,
@@ -146,7 +225,63 @@ mod tests {
             about: None,
             undone: false,
             redo: false,
-        };
+        }
+    }
+
+    #[test]
+    fn claims_are_closed_when_they_were_and_before_what_was_stored_later() {
+        let day = |number: u8| claim(number, "x").at;
+        let row = |claim: ClaimView, events: Vec<EventView>| ExportedRow { line: 1, claim, events };
+        let closed = |number: u8, status: Status| ClaimView { status, ..claim(number, "old") };
+        let act = |number: u8| crate::domain::EventId([number; 32]);
+        // Retracted together with the storing of row 2, after row 1.
+        let retracted = closed(1, Status::Retracted);
+        let retract = event("retract", act(9), day(3), vec![retracted.id]);
+        // Replaced by row 2 when that was stored, and by row 1, which existed.
+        let (replaced, merged) = (closed(2, Status::Superseded), closed(4, Status::Superseded));
+        let new = ClaimView { replaces: vec![replaced.id, merged.id], ..claim(3, "new") };
+        let supersede = event("supersede", new.id, day(3), vec![replaced.id]);
+        let merge = event("supersede", act(8), day(5), vec![merged.id]);
+        let rows = [
+            row(retracted, vec![retract]),
+            row(replaced.clone(), vec![supersede]),
+            row(new, vec![]),
+            row(merged, vec![merge]),
+            row(claim(6, "last"), vec![]),
+        ];
+        let store = |row: usize, targets: Vec<ClaimId>| ReplayStep::Store { row, targets };
+        let expected = [
+            store(0, vec![]),
+            store(1, vec![]),
+            ReplayStep::Close { row: 0 },
+            store(2, vec![replaced.id]),
+            store(3, vec![]),
+            ReplayStep::Close { row: 3 },
+            store(4, vec![]),
+        ];
+        assert_eq!(replay(&rows), expected);
+        // An export without events.
+        let rows = rows.map(|row| ExportedRow { events: vec![], ..row });
+        assert_eq!(replay(&rows)[1], ReplayStep::Close { row: 0 });
+    }
+
+    #[test]
+    fn the_last_event_in_effect_says_why_two_claims_stand_side_by_side() {
+        let (one, other) = (claim(1, "one"), claim(2, "other"));
+        let both = vec![other.id, one.id];
+        let dismissed = event("resolve.dismiss", other.id, 3, both.clone());
+        let judged = EventView { undone: true, ..event("judgement.compatible", other.id, 4, both.clone()) };
+        let row = ExportedRow { line: 1, claim: one.clone(), events: vec![dismissed.clone(), judged] };
+        assert_eq!(row.accepted_beside(&other.id), Some(&dismissed));
+        assert_eq!(row.accepted_beside(&claim(3, "third").id), None);
+        let refuted = event("judgement.contradicts", other.id, 3, both);
+        assert_eq!(ExportedRow { events: vec![refuted], ..row }.accepted_beside(&other.id), None);
+    }
+
+    #[test]
+    fn each_claim_has_the_acts_that_touched_it_once() {
+        let (old, new) = (claim(1, "old"), claim(2, "new"));
+        let event = |id, at, targets| event("supersede", id, at, targets);
         let events = vec![event(new.id, 2, vec![old.id]), event(old.id, 1, vec![])];
         let lines = lines(&old.scope.clone(), vec![old, new], events, 5);
         let counts = lines.iter().filter_map(|line| match line {

@@ -9,6 +9,7 @@ mod follow;
 mod import;
 mod inbox;
 mod resolve;
+mod round_trip;
 mod scope;
 mod usage;
 

@@ -10,17 +10,17 @@ use super::{
     agree::agreed,
     read,
     report::{SkippedRow, preview},
-    send::{ImportRow, Sender},
+    send::{ImportRow, RowOutcome, Sender},
     source_path,
 };
 use crate::{
-    api::{BesideRelation, ClaimView, RememberRequest},
+    api::{BesideRelation, CardAct, ClaimView, EventView, Refused, RememberRequest},
     cli::{CliError, Context, Exit},
     domain::{
-        ClaimId, Status,
+        ClaimId, EventKind, ResolveAct, Status,
         text::{has_word, reason_of_import},
     },
-    interchange::jsonl::{self, JsonlError},
+    interchange::jsonl::{self, ExportedRow, JsonlError, ReplayStep},
 };
 
 /// The maximum size of an export, in bytes.
@@ -39,7 +39,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let path = source_path(&args.file);
     let text = read(&args.file, MAX_EXPORT)?;
-    let (_, claims) = jsonl::read(&text).map_err(|error| {
+    let (_, rows) = jsonl::read(&text).map_err(|error| {
         let refused = CliError::usage(format_args!("{path}: {error}"));
         match error {
             JsonlError::WrongCount { found, .. } => refused.hint(format_args!(
@@ -49,15 +49,15 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         }
     })?;
     let (kept, gone): (Vec<_>, Vec<_>) =
-        claims.into_iter().partition(|(_, claim)| !claim.flags.undone && !claim.flags.redacted);
+        rows.into_iter().partition(|row| !row.claim.flags.undone && !row.claim.flags.redacted);
     let skipped: Vec<_> = gone
         .into_iter()
-        .map(|(line, claim)| {
+        .map(|ExportedRow { line, claim, .. }| {
             let why = if claim.flags.redacted { "redacted" } else { "undone" };
             SkippedRow::new(format!("{path}:{line}"), claim.id.short(), why)
         })
         .collect();
-    let rows: Vec<ImportRow> = kept.iter().map(|(line, claim)| row(claim, &format!("{path}:{line}"))).collect();
+    let rows: Vec<ImportRow> = kept.iter().map(|kept| row(&kept.claim, &format!("{path}:{}", kept.line))).collect();
     if args.options.dry_run {
         preview(cx, &rows, &skipped, None, args.options.details);
         return Ok(Exit::Ok);
@@ -65,52 +65,133 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if !agreed(cx, &rows, &skipped, args.options)? {
         return Ok(Exit::Refused);
     }
-    let mut sender = Sender::new(cx, "jsonl", std::slice::from_ref(&args.file), &skipped).await?;
-    let mut new_ids: BTreeMap<ClaimId, ClaimId> = BTreeMap::new();
-    let mut replaced = BTreeSet::new();
-    for (at, ((_, claim), row)) in kept.iter().zip(&rows).enumerate() {
-        cx.ui.progress(text!("importing {} of {}", at + 1, rows.len()));
-        let mut row = row.clone();
-        // A fact replaces the one before it by its key alone.
-        let is_target = |old: &&ClaimId| claim.kind.is_guarded() && !replaced.contains(*old);
-        let old: Vec<ClaimId> =
-            claim.replaces.iter().filter(is_target).filter(|old| new_ids.contains_key(old)).copied().collect();
-        let new_id = |old: &ClaimId| new_ids.get(old).copied();
-        row.targets = old.iter().filter_map(new_id).collect();
+    let sender = Sender::new(cx, "jsonl", std::slice::from_ref(&args.file), &skipped).await?;
+    let mut replay = Replay { path, rows: &kept, sender, new_ids: BTreeMap::new(), closed: BTreeSet::new() };
+    let mut done = 0;
+    for step in jsonl::replay(&kept) {
+        done += usize::from(matches!(step, ReplayStep::Store { .. }));
+        cx.ui.progress(text!("importing {} of {}", done, rows.len()));
+        let sent = replay.step(step, &rows).await;
+        if sent.is_err() {
+            cx.ui.progress_done();
+        }
+        sent?;
+    }
+    // What is still active although its successor was refused.
+    for (kept, row) in kept.iter().zip(&rows).filter(|(kept, _)| is_closed(&kept.claim)) {
+        replay.close(&kept.claim, row).await?;
+    }
+    cx.ui.progress_done();
+    let report = &replay.sender.report;
+    report.show(cx, args.options.details);
+    Ok(if report.is_complete(skipped.len()) { Exit::Ok } else { Exit::Refused })
+}
+
+/// Whether a claim was no longer active. A fact that was replaced is replaced again by its key.
+fn is_closed(claim: &ClaimView) -> bool {
+    match claim.status {
+        Status::Active => false,
+        Status::Retracted | Status::Refused => true,
+        Status::Superseded => claim.kind.is_guarded(),
+    }
+}
+
+/// Repeats the history of an export.
+struct Replay<'a> {
+    /// The path of the export.
+    path: String,
+    rows: &'a [ExportedRow],
+    sender: Sender,
+    /// The imported claims by their ids in the export.
+    new_ids: BTreeMap<ClaimId, ClaimId>,
+    /// The claims of the export that are no longer active here.
+    closed: BTreeSet<ClaimId>,
+}
+
+impl Replay<'_> {
+    async fn step(&mut self, step: ReplayStep, rows: &[ImportRow]) -> Result<(), CliError> {
+        let (ReplayStep::Store { row: at, .. } | ReplayStep::Close { row: at }) = step;
+        let (Some(exported), Some(row)) = (self.rows.get(at), rows.get(at)) else { return Ok(()) };
+        match step {
+            ReplayStep::Store { targets, .. } => self.store(exported, row.clone(), &targets).await,
+            ReplayStep::Close { .. } => self.close(&exported.claim, row).await,
+        }
+    }
+
+    async fn store(&mut self, exported: &ExportedRow, mut row: ImportRow, targets: &[ClaimId]) -> Result<(), CliError> {
+        let claim = &exported.claim;
+        let new_id = |old: &ClaimId| self.new_ids.get(old).copied();
+        row.targets = targets.iter().filter_map(new_id).collect();
         row.claim.depends_on = claim.premises.iter().filter_map(new_id).map(ClaimId::to_hex).collect();
         let rules = claim.beside.iter().filter(|other| other.relation == BesideRelation::Rule);
-        for rule in rules.filter(|rule| !replaced.contains(&rule.claim) && !old.contains(&rule.claim)) {
+        for rule in rules.filter(|rule| !self.closed.contains(&rule.claim) && !targets.contains(&rule.claim)) {
             row.claim.exception_to.extend(new_id(&rule.claim).map(ClaimId::to_hex));
             row.claim.force_exception = row.claim.force_exception.or(rule.reason.clone().filter(|why| has_word(why)));
         }
         if row.claim.exception_to.is_empty() {
             row.claim.force_exception = None;
         }
-        let sent = sender.store(&row).await;
-        if sent.is_err() {
-            cx.ui.progress_done();
-        }
-        if let Some(id) = sent? {
-            new_ids.insert(claim.id, id);
-            replaced.extend(old);
-        }
-    }
-    for ((_, claim), row) in kept.iter().zip(&rows) {
-        let closed = match claim.status {
-            Status::Active => false,
-            Status::Retracted | Status::Refused => true,
-            // Its successor is missing from the file, came before it, or was refused.
-            Status::Superseded => claim.kind.is_guarded() && !replaced.contains(&claim.id),
+        let id = match self.sender.try_store(&row).await? {
+            RowOutcome::Claim(id) => Some(id),
+            RowOutcome::Refused(refused) => self.settle(exported, &row, &refused).await?,
+            RowOutcome::Skipped => None,
         };
-        if let Some(id) = new_ids.get(&claim.id).filter(|_| closed) {
-            let default = format!("{} in the export {path}.", claim.status);
-            let reason = claim.closing_reason.clone().filter(|reason| has_word(reason)).unwrap_or(default);
-            sender.retract(row, *id, &reason).await?;
+        if let Some(id) = id {
+            self.new_ids.insert(claim.id, id);
+            self.closed.extend(targets);
         }
+        Ok(())
     }
-    cx.ui.progress_done();
-    sender.report.show(cx, args.options.details);
-    Ok(Exit::Ok)
+
+    /// Stores a refused row if the export says why it stood beside each claim that it contradicts.
+    async fn settle(
+        &mut self,
+        exported: &ExportedRow,
+        row: &ImportRow,
+        refused: &Refused,
+    ) -> Result<Option<ClaimId>, CliError> {
+        let is_exception = |event: &EventView| event.kind == EventKind::Resolve(ResolveAct::Exception).to_string();
+        let (mut accepted, mut act): (Option<&EventView>, CardAct) = (None, CardAct::Dismiss);
+        for conflict in &refused.conflicts {
+            let old = self.new_ids.iter().find(|(_, new)| **new == conflict.claim.id).map(|(old, _)| *old);
+            let event = old.and_then(|old| exported.accepted_beside(&old));
+            // A claim that is not active at the end stands beside the others only until it is closed.
+            let other = old.and_then(|old| self.rows.iter().find(|row| row.claim.id == old));
+            let passes = || is_closed(&exported.claim) || other.is_some_and(|other| is_closed(&other.claim));
+            if event.is_none() && !passes() {
+                self.sender.report.refused(row, refused);
+                return Ok(None);
+            }
+            if event.is_none_or(is_exception) {
+                act = CardAct::Exception;
+            }
+            accepted = accepted.or(event);
+        }
+        let reason = accepted.and_then(|event| event.reason.clone()).filter(|reason| has_word(reason));
+        let reason = reason.unwrap_or_else(|| format!("Both were active in the export {}.", self.path));
+        let first = accepted.filter(|event| is_exception(event)).and_then(|event| event.targets.first());
+        let exception = first.and_then(|first| self.new_ids.get(first)).copied();
+        self.sender.keep_both(row, refused, act, exception, &reason).await
+    }
+
+    /// Withdraws a claim, or replaces it by its successor if that was imported.
+    async fn close(&mut self, claim: &ClaimView, row: &ImportRow) -> Result<(), CliError> {
+        let Some(id) = self.new_ids.get(&claim.id).copied().filter(|_| !self.closed.contains(&claim.id)) else {
+            return Ok(());
+        };
+        let default = format!("{} in the export {}.", claim.status, self.path);
+        let reason = claim.closing_reason.clone().filter(|reason| has_word(reason)).unwrap_or(default);
+        let by = claim.replaced_by.iter().find_map(|by| self.new_ids.get(by)).copied();
+        let replaced = match by {
+            Some(by) => self.sender.replace(row, id, by, &reason).await?,
+            None => false,
+        };
+        if !replaced {
+            self.sender.retract(row, id, &reason).await?;
+        }
+        self.closed.insert(claim.id);
+        Ok(())
+    }
 }
 
 /// Converts an exported claim to a row.

@@ -35,8 +35,9 @@ const MAX_FILE: u64 = 1024 * 1024;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The guard checks every imported decision or rule. One that contradicts an active claim opens a conflict card, and the import
-continues with exit code 0. Running an import again stores nothing twice. When a rule file is imported again, changed lines
-supersede their old versions, and the claims of removed lines are retracted.")]
+continues with exit code 0; `ergo import jsonl` ends with exit code 1 if a claim was not imported. Running an import again
+stores nothing twice. When a rule file is imported again, changed lines supersede their old versions, and the claims of
+removed lines are retracted.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: ImportCommand,
@@ -134,9 +135,12 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 fn read(path: &Path, max: u64) -> Result<String, CliError> {
     let read = if path.as_os_str() == "-" { files::all_of(io::stdin(), max) } else { files::bytes(path, max) };
     let bytes = read.map_err(|error| unreadable(path, &error))?;
-    String::from_utf8(bytes)
-        .map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
-        .map_err(|_| CliError::usage(format_args!("{} is not UTF-8 text", path.display())))
+    String::from_utf8(bytes).map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)).map_err(
+        |_| {
+            let error = CliError::usage(format_args!("{} is not UTF-8 text", path.display()));
+            error.hint("save it as UTF-8 and import it again")
+        },
+    )
 }
 
 /// Returns the error of a file or folder that a person named.

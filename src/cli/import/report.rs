@@ -167,6 +167,11 @@ impl ImportReport {
         !self.refused.is_empty()
     }
 
+    /// Whether every row was imported, besides those that were skipped before.
+    pub(super) fn is_complete(&self, skipped_before: usize) -> bool {
+        self.refused.is_empty() && self.skipped.len() == skipped_before
+    }
+
     /// The number by which the import can be undone, if it changed anything.
     pub(super) fn undo_number(&self) -> Option<String> {
         (self.stored.len() + self.retired.len() > 0).then(|| self.import.clone())
@@ -182,19 +187,6 @@ impl ImportReport {
             why: first.map(|conflict| conflict.evidence.sentence.clone()).unwrap_or_default(),
             against_statement: first.map(|conflict| conflict.claim.statement.clone()).unwrap_or_default(),
         });
-    }
-
-    /// Returns the claims because of which a statement was refused.
-    pub(super) fn refused_because_of(&self, statement: &str) -> Vec<ClaimId> {
-        let of = self.refused.iter().rev().find(|refused| refused.statement == statement);
-        of.map_or_else(Vec::new, |refused| refused.against.clone())
-    }
-
-    /// Drops the last refusal of a statement, because it is tried again.
-    pub(super) fn forget_refusal(&mut self, statement: &str) {
-        if let Some(at) = self.refused.iter().rposition(|refused| refused.statement == statement) {
-            self.refused.remove(at);
-        }
     }
 
     pub(super) fn skipped(&mut self, source: &str, text: &str, why: &str) {

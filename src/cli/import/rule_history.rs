@@ -14,13 +14,13 @@ use std::{
 use super::{
     ImportOptions, MAX_FILE,
     agree::agreed,
-    guard_checks::has_store,
+    guard_checks::{self, has_store},
     reimport::{self, Reimport, RuleFile},
-    send::{ImportRow, NUMBER_DIGITS, Sender},
+    send::{ImportRow, NUMBER_DIGITS, RowOutcome, Sender},
     source_path,
 };
 use crate::{
-    api::RememberRequest,
+    api::{ClaimView, Refused, RememberRequest},
     cli::{CliError, Context, Exit, git, show::text::count},
     domain::{ClaimId, Qualifiers, text},
     interchange::{
@@ -58,15 +58,29 @@ struct Version {
 struct ImportedRule {
     line: RuleLine,
     claim: Option<ClaimId>,
-    /// The rule's row, if the guard refused it. It is tried again once a claim that it contradicts is no longer active.
-    refused: Option<ImportRow>,
+    /// The rule's row, if it was not stored.
+    row: Option<ImportRow>,
+    /// If the guard refused it: it is tried again once a claim that it contradicts is no longer active, and reported if that fails.
+    refused: Option<Box<Refused>>,
 }
 
 impl ImportedRule {
     /// Returns the claims that end with the rule: its own, or those that it could not replace.
     fn claims(&self) -> impl Iterator<Item = ClaimId> {
-        let targets = self.refused.iter().flat_map(|row| &row.targets);
+        let targets = self.row.iter().flat_map(|row| &row.targets);
         self.claim.into_iter().chain(targets.copied())
+    }
+
+    /// Whether the guard refused the rule because of one of these claims.
+    fn is_refused_because_of(&self, claims: &BTreeSet<ClaimId>) -> bool {
+        self.refused.iter().flat_map(|refused| &refused.conflicts).any(|conflict| claims.contains(&conflict.claim.id))
+    }
+
+    /// Reports the refusal of a rule that is not tried again.
+    fn report(&self, sender: &mut Sender) {
+        if let (Some(row), Some(refused)) = (&self.row, &self.refused) {
+            sender.report.refused(row, refused);
+        }
     }
 }
 
@@ -81,31 +95,15 @@ pub(super) async fn run(file: &Path, options: ImportOptions, cx: &mut Context) -
     let name = folder_and_name(file)?.1;
     let (hash, origin) = (String::new(), reimport::origin(file));
     let rule_file = RuleFile { hash, origin, path: path.clone(), name, rows: Vec::new(), skipped: Vec::new() };
-    let mut past = None;
+    let (mut past, mut earlier) = (None, Vec::new());
     if !options.dry_run || has_store(cx)? {
-        past = Some(without_plain_imports(cx, &rule_file).await?);
-    }
-    let steps: usize = versions.iter().map(|version| version.rules.len()).sum();
-    if options.dry_run && cx.ui.json {
-        let of = |version: &Version| {
-            let Commit { id, day, author, subject } = &version.commit;
-            let rules: Vec<_> = version.rules.iter().map(|rule| &rule.statement).collect();
-            serde_json::json!({ "commit": id, "day": day, "author": author, "subject": subject, "rules": rules })
-        };
-        let versions: Vec<_> = versions.iter().map(of).collect();
-        cx.ui.value(&serde_json::json!({ "dry_run": true, "versions": versions }));
-        return Ok(Exit::Ok);
+        let (imports, claims) = without_plain_imports(cx, &rule_file).await?;
+        (past, earlier) = (Some(imports), claims);
     }
     if options.dry_run {
-        for version in &versions {
-            let Commit { id, day, subject, .. } = &version.commit;
-            let rules = count(version.rules.len(), "rule", "rules");
-            let id = id.get(..SHORT_ID).unwrap_or(id);
-            cx.ui.line(text!("{}  {}  {}: {}", day, id, rules, text::sanitize_line(subject)));
-        }
-        cx.ui.line("The guard checks the rules when they are imported. Nothing was stored.");
-        return Ok(Exit::Ok);
+        return preview(cx, &path, &versions, &earlier).await;
     }
+    let steps: usize = versions.iter().map(|version| version.rules.len()).sum();
     let all: Vec<ImportRow> = versions.iter().flat_map(|version| rows(&path, version)).collect();
     if !agreed(cx, &all, &[], options)? {
         return Ok(Exit::Refused);
@@ -124,6 +122,7 @@ pub(super) async fn run(file: &Path, options: ImportOptions, cx: &mut Context) -
         claims.extend(imported.iter().filter_map(|rule| rule.claim));
     }
     cx.ui.progress_done();
+    imported.iter().for_each(|rule| rule.report(&mut sender));
     if let Some(past) = &mut past {
         past.record_history(&rule_file, claims);
     }
@@ -131,14 +130,42 @@ pub(super) async fn run(file: &Path, options: ImportOptions, cx: &mut Context) -
     Ok(Exit::Ok)
 }
 
-/// Returns this device's record of earlier imports. An import of the file without its history is an error: old versions of the
-/// file would be stored beside the claims of the current one, which contradict them.
-async fn without_plain_imports(cx: &Context, file: &RuleFile) -> Result<Reimport, CliError> {
+/// Shows the versions, and the checks of their rules against the stored claims besides `earlier`, those of the file itself.
+async fn preview(cx: &mut Context, path: &str, versions: &[Version], earlier: &[ClaimView]) -> Result<Exit, CliError> {
+    let mut known: BTreeSet<&str> = earlier.iter().map(|claim| claim.statement.as_str()).collect();
+    let all: Vec<ImportRow> = versions.iter().flat_map(|version| rows(path, version)).collect();
+    let new: Vec<ImportRow> = all.iter().filter(|row| known.insert(&row.claim.statement)).cloned().collect();
+    let checks = guard_checks::check(cx, &new, &earlier.iter().map(|claim| claim.id).collect()).await?;
+    if cx.ui.json {
+        let of = |version: &Version| {
+            let Commit { id, day, author, subject } = &version.commit;
+            let rules: Vec<_> = version.rules.iter().map(|rule| &rule.statement).collect();
+            serde_json::json!({ "commit": id, "day": day, "author": author, "subject": subject, "rules": rules })
+        };
+        let versions: Vec<_> = versions.iter().map(of).collect();
+        cx.ui.value(&serde_json::json!({ "dry_run": true, "versions": versions, "guard": checks }));
+        return Ok(Exit::Ok);
+    }
+    for version in versions {
+        let Commit { id, day, subject, .. } = &version.commit;
+        let rules = count(version.rules.len(), "rule", "rules");
+        let id = id.get(..SHORT_ID).unwrap_or(id);
+        cx.ui.line(text!("{}  {}  {}: {}", day, id, rules, text::sanitize_line(subject)));
+    }
+    checks.show(cx);
+    let counts = checks.counts();
+    cx.ui.line(text!("{}", format!("{counts} Nothing was stored.").trim_start()));
+    Ok(Exit::Ok)
+}
+
+/// Returns this device's record of earlier imports, and the claims of those of this file. An import of the file without its history
+/// is an error: old versions of the file would be stored beside the claims of the current one, which contradict them.
+async fn without_plain_imports(cx: &Context, file: &RuleFile) -> Result<(Reimport, Vec<ClaimView>), CliError> {
     let client = cx.client().await?;
     let past = Reimport::without_files(cx, &client).await?;
     let earlier = past.earlier(&client, file).await?;
     let Some(plain) = earlier.iter().filter(|claim| !is_from_commit(claim)).max_by_key(|claim| claim.at) else {
-        return Ok(past);
+        return Ok((past, earlier));
     };
     let error =
         CliError::usage(format_args!("{} was imported without --history before; nothing was imported", file.path))
@@ -163,6 +190,9 @@ async fn apply_version(
     let now: Vec<RuleLine> = version.rules.iter().map(rule_line).collect();
     let difference = line_diff::compare(&lines, &now);
     let mut ended: BTreeSet<ClaimId> = BTreeSet::new();
+    for old in difference.gone.iter().filter_map(|old| before.get(*old)) {
+        old.report(sender);
+    }
     // Removed rules are retracted first, since new ones may contradict them.
     for claim in difference.gone.iter().filter_map(|old| before.get(*old)).flat_map(ImportedRule::claims) {
         let row = ImportRow { file: row_file(path, &version.commit), ..ImportRow::default() };
@@ -176,8 +206,12 @@ async fn apply_version(
             LineChange::New => None,
         };
         if let (LineChange::Same(_) | LineChange::Moved(_), Some(old)) = (&change, old) {
-            after.push(ImportedRule { line, claim: old.claim, refused: old.refused.clone() });
+            let (row, refused) = (old.row.clone(), old.refused.clone());
+            after.push(ImportedRule { line, claim: old.claim, row, refused });
             continue;
+        }
+        if let Some(old) = old {
+            old.report(sender);
         }
         row.targets.extend(old.into_iter().flat_map(ImportedRule::claims));
         after.push(store(sender, line, row, &mut ended).await?);
@@ -185,18 +219,14 @@ async fn apply_version(
     // Now that all changes of this version are made, some refused rules may contradict nothing any more.
     let mut rules = Vec::with_capacity(after.len());
     for rule in after {
-        let ImportedRule { line, claim, refused } = rule;
-        let is_freed = |row: &ImportRow| {
-            sender.report.refused_because_of(&row.claim.statement).iter().any(|claim| ended.contains(claim))
-        };
-        rules.push(match refused {
-            Some(row) if is_freed(&row) => {
-                sender.report.forget_refusal(&row.claim.statement);
+        let freed = rule.is_refused_because_of(&ended);
+        rules.push(match rule {
+            ImportedRule { line, row: Some(row), .. } if freed => {
                 // With the reason and the first day of the commit that added it.
                 let row = ImportRow { file: row_file(path, &version.commit), ..row };
                 store(sender, line, row, &mut ended).await?
             }
-            refused => ImportedRule { line, claim, refused },
+            rule => rule,
         });
     }
     Ok(rules)
@@ -209,11 +239,15 @@ async fn store(
     row: ImportRow,
     ended: &mut BTreeSet<ClaimId>,
 ) -> Result<ImportedRule, CliError> {
-    let claim = sender.store(&row).await?;
+    let (claim, refused) = match sender.try_store(&row).await? {
+        RowOutcome::Claim(claim) => (Some(claim), None),
+        RowOutcome::Refused(refused) => (None, Some(refused)),
+        RowOutcome::Skipped => (None, None),
+    };
     if claim.is_some() {
         ended.extend(&row.targets);
     }
-    Ok(ImportedRule { line, claim, refused: Some(row).filter(|_| claim.is_none()) })
+    Ok(ImportedRule { line, claim, row: Some(row).filter(|_| claim.is_none()), refused })
 }
 
 /// Returns the rules of a version as rows, which hold from the day of its commit.

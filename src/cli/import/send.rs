@@ -10,10 +10,13 @@ use super::{
     source_path,
 };
 use crate::{
-    api::{ActRequest, Caller, ClaimView, ClaimsQuery, ErrorCode, RememberRequest, SupersedeRequest, WriteOutcome},
+    api::{
+        ActRequest, Caller, CardAct, ClaimView, ClaimsQuery, Done, ErrorCode, Refused, RememberRequest, ResolveRequest,
+        Stored, SupersedeRequest, WriteOutcome,
+    },
     cli::{CliError, Context, Exit, paging},
     client::{Client, ClientError},
-    domain::{ClaimId, OpId, Scope},
+    domain::{ClaimId, OpId, Qualifiers, Scope},
 };
 
 /// The number of hexadecimal digits of an import's number.
@@ -33,6 +36,16 @@ pub(super) struct ImportRow {
     pub(super) file: String,
     /// The row's source: `file:line`.
     pub(super) source: String,
+}
+
+/// What became of a row.
+pub(super) enum RowOutcome {
+    /// Its claim, stored now or before.
+    Claim(ClaimId),
+    /// The guard refused it; not yet reported.
+    Refused(Box<Refused>),
+    /// It was reported as skipped, or needed nothing.
+    Skipped,
 }
 
 /// Imports rows and reports the result, or only previews them.
@@ -121,7 +134,8 @@ impl Sender {
     pub(super) async fn store_new(&mut self, row: &ImportRow) -> Result<Option<ClaimId>, CliError> {
         let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
         let answer = self.write(row, &targets, self.random_op()?).await;
-        self.record_answer(row, answer)
+        let outcome = self.record_answer(row, answer)?;
+        Ok(self.report_refusal(row, outcome))
     }
 
     /// Returns the outcome that storing a row would have.
@@ -187,11 +201,22 @@ impl Sender {
         Ok(())
     }
 
-    /// Stores one row and returns the id of its claim: the new one, an existing equal one, or the one that an earlier run stored
-    /// with another reason.
+    /// Stores one row and returns the id of its claim, as [`Self::try_store`]; reports a refusal.
     pub(super) async fn store(&mut self, row: &ImportRow) -> Result<Option<ClaimId>, CliError> {
+        let outcome = self.try_store(row).await?;
+        Ok(self.report_refusal(row, outcome))
+    }
+
+    /// Stores one row. Its claim is the new one, an existing equal one, or the one that an earlier run stored with another reason.
+    pub(super) async fn try_store(&mut self, row: &ImportRow) -> Result<RowOutcome, CliError> {
         let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
-        let key = self.op("store", &row.file, &row.claim.statement, &targets.join(","));
+        // A row that refers to claims that were stored again is another act.
+        let referred: Vec<&str> = [&targets, &row.claim.exception_to, &row.claim.depends_on]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        let key = self.op("store", &row.file, &row.claim.statement, &referred.join(","));
         let mut answer = self.write(row, &targets, key).await;
         let before = match &answer {
             Ok(WriteOutcome::Stored(stored)) if stored.replayed => {
@@ -205,8 +230,84 @@ impl Sender {
             answer = self.write(row, &targets, self.random_op()?).await;
             return self.record_answer(row, answer);
         }
-        let stored = self.record_answer(row, answer)?;
-        Ok(stored.or(before.map(|claim| claim.id)))
+        Ok(match (self.record_answer(row, answer)?, before) {
+            (RowOutcome::Skipped, Some(claim)) => RowOutcome::Claim(claim.id),
+            (outcome, _) => outcome,
+        })
+    }
+
+    /// Reports a refusal; otherwise returns the row's claim.
+    fn report_refusal(&mut self, row: &ImportRow, outcome: RowOutcome) -> Option<ClaimId> {
+        match outcome {
+            RowOutcome::Claim(claim) => Some(claim),
+            RowOutcome::Refused(refused) => {
+                self.report.refused(row, &refused);
+                None
+            }
+            RowOutcome::Skipped => None,
+        }
+    }
+
+    /// Stores a refused row beside the claims that it contradicts, by settling its card: with `act`, and for an exception with the
+    /// claim `target` as the exception. Reports another refusal.
+    pub(super) async fn keep_both(
+        &mut self,
+        row: &ImportRow,
+        refused: &Refused,
+        act: CardAct,
+        target: Option<ClaimId>,
+        reason: &str,
+    ) -> Result<Option<ClaimId>, CliError> {
+        let Some(card) = refused.card_id else {
+            self.report.refused(row, refused);
+            return Ok(None);
+        };
+        let mut request = ResolveRequest {
+            caller: Caller {
+                op_id: Some(self.op("resolve", &row.file, &card.to_hex(), reason)),
+                ..self.caller.clone()
+            },
+            act,
+            reason: reason.to_owned(),
+            winner: None,
+            target: target.map(|claim| claim.to_hex()),
+            statement: None,
+            qualifiers: Qualifiers::default(),
+            until: None,
+            expect_rev: None,
+        };
+        let mut answer = self.client.resolve(&card.to_hex(), &request).await;
+        let gone = match &answer {
+            Ok(WriteOutcome::Done(Done { claim_id: Some(claim), replayed: true, .. })) => {
+                self.client.claim(&claim.to_hex()).await?.flags.undone
+            }
+            answer => matches!(answer, Ok(WriteOutcome::Stale(_))),
+        };
+        if gone {
+            // An earlier run was undone in the meantime: this import stores the row again.
+            let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
+            let written = self.write(row, &targets, self.random_op()?).await;
+            let outcome = self.record_answer(row, written)?;
+            let card = match &outcome {
+                RowOutcome::Refused(refused) => refused.card_id,
+                RowOutcome::Claim(_) | RowOutcome::Skipped => None,
+            };
+            let Some(card) = card else { return Ok(self.report_refusal(row, outcome)) };
+            request.caller.op_id = Some(self.random_op()?);
+            answer = self.client.resolve(&card.to_hex(), &request).await;
+        }
+        let answer = match answer {
+            Ok(WriteOutcome::Done(Done { claim_id: Some(claim_id), op_id, scope, replayed, warnings, .. })) => {
+                let superseded = row.targets.clone();
+                let (duplicate, dry_run, doubts) = (false, false, Vec::new());
+                let stored =
+                    Stored { claim_id, op_id, scope, duplicate, replayed, dry_run, superseded, warnings, doubts };
+                Ok(WriteOutcome::Stored(stored))
+            }
+            answer => answer,
+        };
+        let outcome = self.record_answer(row, answer)?;
+        Ok(self.report_refusal(row, outcome))
     }
 
     /// Returns the claim of a row's file and statement that the act with this id stored.
@@ -230,37 +331,54 @@ impl Sender {
         Ok(None)
     }
 
-    /// Records the result of a row.
+    /// Records the result of a row, except a refusal.
     fn record_answer(
         &mut self,
         row: &ImportRow,
         answer: Result<WriteOutcome, ClientError>,
-    ) -> Result<Option<ClaimId>, CliError> {
-        match answer.map_err(row_error) {
+    ) -> Result<RowOutcome, CliError> {
+        let why = match answer.map_err(row_error) {
             Ok(WriteOutcome::Stored(stored)) => {
                 let result = if stored.duplicate || stored.replayed { RowResult::Duplicate } else { RowResult::Stored };
                 self.report.add(row, result, &stored);
-                Ok(Some(stored.claim_id))
+                return Ok(RowOutcome::Claim(stored.claim_id));
             }
-            Ok(WriteOutcome::Conflict(refused)) => {
-                self.report.refused(row, &refused);
-                Ok(None)
-            }
-            Ok(WriteOutcome::Stale(stale)) => {
-                self.report.skipped(
-                    &row.source,
-                    &row.claim.statement,
-                    &format!("changed in the meantime: {}", stale.message),
-                );
-                Ok(None)
-            }
+            Ok(WriteOutcome::Conflict(refused)) => return Ok(RowOutcome::Refused(Box::new(refused))),
             // An import does not set `consider`, so it never gets questions.
-            Ok(WriteOutcome::Done(_) | WriteOutcome::Proposed(_) | WriteOutcome::Consider(_)) => Ok(None),
-            Err(error) if error.kind == Exit::Usage => {
-                self.report.skipped(&row.source, &row.claim.statement, &error.error);
-                Ok(None)
+            Ok(WriteOutcome::Done(_) | WriteOutcome::Proposed(_) | WriteOutcome::Consider(_)) => {
+                return Ok(RowOutcome::Skipped);
             }
-            Err(error) => Err(error),
+            Ok(WriteOutcome::Stale(stale)) => format!("changed in the meantime: {}", stale.message),
+            Err(error) if error.kind == Exit::Usage => error.error.to_string(),
+            Err(error) => return Err(error),
+        };
+        self.report.skipped(&row.source, &row.claim.statement, &why);
+        Ok(RowOutcome::Skipped)
+    }
+
+    /// Replaces a claim of this import by another one of it.
+    pub(super) async fn replace(
+        &mut self,
+        row: &ImportRow,
+        claim: ClaimId,
+        by: ClaimId,
+        reason: &str,
+    ) -> Result<bool, CliError> {
+        let op = self.op("replace", &row.file, &claim.to_hex(), &by.to_hex());
+        let caller = Caller { op_id: Some(op), ..self.caller.clone() };
+        let request = SupersedeRequest {
+            targets: vec![claim.to_hex()],
+            successor: Some(by.to_hex()),
+            expect_rev: None,
+            claim: RememberRequest { caller, reason: Some(reason.to_owned()), ..RememberRequest::default() },
+        };
+        match self.client.supersede(&request).await.map_err(CliError::from) {
+            Ok(WriteOutcome::Stored(_) | WriteOutcome::Done(_)) => {
+                self.report.closed += 1;
+                Ok(true)
+            }
+            Err(error) if error.kind != Exit::Stale && error.kind != Exit::Usage => Err(error),
+            Ok(_) | Err(_) => Ok(false),
         }
     }
 

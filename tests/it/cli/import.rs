@@ -167,7 +167,7 @@ fn an_export_keeps_what_was_given_up_closed_and_its_exceptions_beside_their_rule
     home.run(["export", "jsonl", "dump.jsonl"]).ok();
     // If the successor is refused, its predecessor is not stored again.
     home.run(["remember", "Commits must not be signed.", "--reason", "No keys.", "--scope", "acme/copy"]).ok();
-    home.run(["import", "jsonl", "dump.jsonl", "--scope", "acme/copy"]).ok();
+    assert_eq!(home.run(["import", "jsonl", "dump.jsonl", "--scope", "acme/copy"]).code, Some(1));
     let copied = |scope: &str, what: &[&str]| {
         home.run(what.iter().chain(&["--scope", scope, "--json"])).ok().json()["total"].as_u64().unwrap()
     };
