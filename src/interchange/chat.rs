@@ -1,11 +1,13 @@
 //! Extracts proposed decisions from chat exports, as a list for a person to tick.
 
+mod decided;
+
 use std::{collections::HashSet, fmt::Write};
 
 use serde_json::Value;
 
 use super::rules;
-use crate::domain::ClaimKind;
+use crate::domain::{ClaimKind, text::STATED};
 
 /// The maximum length of the parsed part of a message, in characters: longer messages are mostly pasted text.
 const MAX_MESSAGE: usize = 20_000;
@@ -32,15 +34,31 @@ pub fn read(text: &str) -> Result<Vec<ChatProposal>, String> {
         let title: String = title.chars().filter(|c| !c.is_control() && *c != '|').take(80).collect();
         for message in messages(chat) {
             let message: String = message.chars().take(MAX_MESSAGE).collect();
-            for rule in rules::parse("the chat", &message).rules {
-                if seen.insert(rule.statement.clone()) {
-                    let source = format!("chat “{title}”");
-                    out.push(ChatProposal { kind: rule.kind, statement: rule.statement, reason: rule.reason, source });
+            for (kind, statement, reason) in proposals(&message) {
+                if seen.insert(statement.clone()) {
+                    out.push(ChatProposal { kind, statement, reason, source: format!("chat “{title}”") });
                 }
             }
         }
     }
     Ok(out)
+}
+
+/// Returns the decisions and rules of a message, each with its kind and reason.
+fn proposals(message: &str) -> Vec<(ClaimKind, String, String)> {
+    let place = format!("{STATED}the chat.");
+    let decided = decided::decisions(message);
+    let decisions = decided.iter().map(|decided| {
+        let reason = decided.reason.iter().map(|reason| format!("{reason} {place}")).next();
+        (ClaimKind::Decision, decided.statement.clone(), reason.unwrap_or_else(|| place.clone()))
+    });
+    // A rule that is the same sentence with the words that introduce the decision.
+    let is_decided = |rule: &rules::Rule| {
+        let rule = rule.statement.to_lowercase();
+        decided.iter().any(|decided| rule.ends_with(&decided.statement.to_lowercase()))
+    };
+    let rules = rules::parse("the chat", message).rules.into_iter().filter(|rule| !is_decided(rule));
+    decisions.chain(rules.map(|rule| (rule.kind, rule.statement, rule.reason))).collect()
 }
 
 /// Returns the messages of a chat, in ChatGPT's or Claude's format.
@@ -120,6 +138,18 @@ mod tests {
         }
         assert!(read("5").is_err() && read("no").is_err());
         assert_eq!(read("[]").unwrap(), []);
+    }
+
+    #[test]
+    fn a_decision_is_proposed_once() {
+        let chats = r#"[{"name": "Plan", "chat_messages": [{"text": "Decision: use Postgres for orders, because they need transactions.\nLet's go with Redis for sessions"}]}]"#;
+        let found: Vec<_> = read(chats).unwrap().into_iter().map(|one| (one.kind, one.statement, one.reason)).collect();
+        let of = |statement: &str, reason: &str| (ClaimKind::Decision, statement.to_owned(), reason.to_owned());
+        let because = "They need transactions. Stated in the chat.";
+        assert_eq!(
+            found,
+            [of("Use Postgres for orders.", because), of("Use Redis for sessions.", "Stated in the chat.")]
+        );
     }
 
     #[test]
