@@ -1,5 +1,7 @@
 //! Checks whether a source still contains a claim, by comparing the words of the named line. The caller reads the file.
 
+use std::collections::BTreeSet;
+
 /// How a source has changed since a claim was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drift {
@@ -48,7 +50,9 @@ pub fn compare(statement: &str, text: &str, line: Option<usize>) -> Drift {
     if let Some(line) = line {
         let at = line.saturating_sub(1);
         let to = (at + NEARBY_LINES + 1).min(lines.len());
-        if contains_enough(&wanted, lines.get(at.saturating_sub(NEARBY_LINES).min(to)..to).unwrap_or_default()) {
+        let nearby = lines.get(at.saturating_sub(NEARBY_LINES).min(to)..to).unwrap_or_default();
+        let leads = leads(text, at).into_iter().filter_map(|lead| lines.get(lead));
+        if contains_enough(&wanted, nearby.iter().chain(leads)) {
             return Drift::Same;
         }
     }
@@ -62,9 +66,30 @@ pub fn compare(statement: &str, text: &str, line: Option<usize>) -> Drift {
     }
 }
 
+/// Returns the headings above a line and the last line above it that ends with a colon, by their indices. A claim can take words from
+/// them: a decision record's title, or the “Never:” before a list.
+fn leads(text: &str, at: usize) -> Vec<usize> {
+    let lines: Vec<&str> = text.lines().take(at).collect();
+    let (mut found, mut level, mut colon, mut fenced) = (Vec::new(), usize::MAX, false, false);
+    for (index, line) in lines.into_iter().enumerate().rev() {
+        let hashes = line.chars().take_while(|c| *c == '#').count();
+        let heading = hashes > 0 && line.chars().nth(hashes) == Some(' ');
+        fenced ^= line.trim_start().starts_with("```");
+        if !fenced && heading && hashes < level {
+            level = hashes;
+            found.push(index);
+        } else if !fenced && !colon && level == usize::MAX && line.trim_end().ends_with(':') {
+            colon = true;
+            found.push(index);
+        }
+    }
+    found
+}
+
 /// Returns whether the lines contain enough of the wanted words.
-fn contains_enough(wanted: &[String], lines: &[Vec<String>]) -> bool {
-    let found = wanted.iter().filter(|word| lines.iter().flatten().any(|own| own == *word)).count();
+fn contains_enough<'a>(wanted: &[String], lines: impl IntoIterator<Item = &'a Vec<String>>) -> bool {
+    let own: BTreeSet<&str> = lines.into_iter().flatten().map(String::as_str).collect();
+    let found = wanted.iter().filter(|word| own.contains(word.as_str())).count();
     found as f32 >= MIN_WORD_SHARE * wanted.len() as f32
 }
 
@@ -105,6 +130,18 @@ mod tests {
         assert_eq!(compare("Use PostgreSQL 17 for every store", FILE, Some(3)), Drift::Changed);
         assert_eq!(compare(statement, "", Some(3)), Drift::Changed);
         assert_eq!(compare("", FILE, Some(3)), Drift::Same);
+    }
+
+    #[test]
+    fn a_claim_can_take_words_from_the_headings_and_the_lead_above_its_line() {
+        let record = "# 5. Choose a database for orders\n\n## Context\n\nOrders must survive.\n\n```sh\n# A comment.\n```\n\n## Decision\n\nPostgreSQL.\n";
+        assert_eq!(compare("Choose a database for orders: PostgreSQL.", record, Some(13)), Drift::Same);
+        let other = record.replace("PostgreSQL", "A thing that was chosen by nobody");
+        assert_eq!(compare("Orders use MongoDB", &other, Some(13)), Drift::Changed);
+        let list = "# Rules\n\nNever commit any of these files:\n\n- one\n- two\n- three\n- four\n- secrets\n";
+        assert_eq!(compare("Never commit any of these files: secrets.", list, Some(9)), Drift::Same);
+        let moved = "# Rules\n\n## Old\n\nUse tabs here.\n\n\n\n\n## New\n\nText.\n";
+        assert_eq!(compare("Use tabs here", moved, Some(12)), Drift::Moved(5), "another heading's text");
     }
 
     #[test]
