@@ -225,7 +225,7 @@ fn a_caller_waits_no_longer_than_it_says_and_its_request_is_stopped() {
 
 #[test]
 fn a_worker_that_hangs_is_ended_and_another_one_serves() {
-    let hang = |options: &mut PoolOptions| options.hang = [Duration::from_millis(500); 2];
+    let hang = |options: &mut PoolOptions| options.hang = [Duration::from_secs(2); 2];
     let stage = stage_with(hang, |number, request, sink| {
         if number > 1 || !matches!(request.command, InferCommand::Embed(_) | InferCommand::Cancel) {
             succeed(request, sink);
@@ -235,7 +235,7 @@ fn a_worker_that_hangs_is_ended_and_another_one_serves() {
     let error = stage.pool.embed(&texts(1), brief).unwrap_err();
     assert_eq!(error.kind(), "timeout");
     // The next call waits until the hung process is killed, and is served by a new one.
-    assert!(stage.pool.embed(&texts(1), soon()).is_ok());
+    stage.pool.embed(&texts(1), soon()).unwrap();
     assert_eq!((stage.pool.info().failures.get("hung"), stage.pool.workers()[0].restarts), (Some(&1), 1));
 }
 
