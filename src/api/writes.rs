@@ -302,7 +302,7 @@ pub struct Stored {
     /// Warnings to the writer.
     #[serde(default)]
     pub warnings: Vec<Warning>,
-    /// Claims in force that it may contradict, the likeliest first; at most five. Supersede or retract what no longer holds.
+    /// Claims in force about the same matter, the likeliest contradiction first; at most five. Supersede or retract what no longer holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<Doubt>,
 }

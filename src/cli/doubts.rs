@@ -91,7 +91,11 @@ pub(crate) async fn ask(
 ) -> Result<Answers, CliError> {
     let asked: Vec<_> = question.doubts.iter().filter(|doubt| doubt.band == DoubtBand::Ask).collect();
     let label = cx.ui.paint(Style::Warn, "Not stored yet:");
-    cx.ui.line(text!("{} it may contradict {}.", label, count(asked.len(), "active claim", "active claims")));
+    cx.ui.line(text!(
+        "{} it may contradict, replace or repeat {}.",
+        label,
+        count(asked.len(), "active claim", "active claims")
+    ));
     let keys = KEYS.map(|(key, verdict)| format!("{key}: {}", verdict.words())).join(", ");
     let mut verdicts = BTreeMap::new();
     for doubt in asked {

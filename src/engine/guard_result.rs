@@ -69,14 +69,16 @@ impl GuardResult {
     }
 
     /// Refuses the write because a judge found that it contradicts a claim.
-    pub(super) fn refuse_by_verdict(&mut self, row: &ClaimRow, claim: ClaimView, by: &str, because: &str) {
-        let sentence = format!("{by} judged that it contradicts {}: {because}", wording::quote(&row.statement));
+    pub(super) fn refuse_by_verdict(&mut self, row: &ClaimRow, claim: ClaimView, by: &str, because: Option<&str>) {
+        let said = format!("{by} judged that it contradicts {}", wording::quote(&row.statement));
+        let sentence = wording::judgement(&said, because);
         self.add_block(row.id, claim, Relation::Contradiction, sentence);
     }
 
     /// Refuses the write for now, because an agent proposes that it replaces a person's claim.
-    pub(super) fn propose_by_verdict(&mut self, row: &ClaimRow, claim: ClaimView, by: &str, because: &str) {
-        let sentence = format!("{by} proposes that it replaces {}: {because}", wording::quote(&row.statement));
+    pub(super) fn propose_by_verdict(&mut self, row: &ClaimRow, claim: ClaimView, by: &str, because: Option<&str>) {
+        let said = format!("{by} proposes that it replaces {}", wording::quote(&row.statement));
+        let sentence = wording::judgement(&said, because);
         self.add_block(row.id, claim, Relation::Uncertain, sentence);
     }
 

@@ -224,7 +224,9 @@ pub(super) fn required(field: &str, text: &str) -> Result<String, ApiError> {
 /// an example.
 pub(super) fn worded(field: &str, text: Option<&str>) -> Result<Option<String>, ApiError> {
     match optional(field, text)? {
-        Some(text) if !has_word(&text) => Err(empty(field)),
+        Some(text) if !has_word(&text) => {
+            Err(ApiError::field(field, format!("`{field}` contains no words")).hint("write at least a word"))
+        }
         text => Ok(text),
     }
 }
@@ -392,6 +394,7 @@ mod tests {
         for reason in ["…", "?", "— !"] {
             let error = with(reason).unwrap_err();
             assert_eq!(error.field.as_deref(), Some("reason"), "{reason}");
+            assert_eq!(error.message, "`reason` contains no words");
             assert_eq!(error.hint.as_deref(), Some("write at least a word"));
             let act = ActRequest { reason: reason.into(), ..ActRequest::default() };
             assert!(super::reason(&act, "retract").is_err(), "{reason}");

@@ -128,7 +128,7 @@ fn without_a_terminal_a_write_is_stored_and_names_what_it_may_contradict() {
     assert_eq!((&new["result"], &new["doubts"][0]["id"]), (&"stored".into(), &old["claim_id"]), "{new}");
     home.run(["undo"]).ok();
     let noted = home.run(["remember", NEW, "--reason", "They asked for it."]).ok();
-    assert!(noted.stderr.contains("It may contradict") && noted.stderr.contains(OLD), "{noted:?}");
+    assert!(noted.stderr.contains("Similar claims.") && noted.stderr.contains(OLD), "{noted:?}");
     assert!(!noted.stdout.contains(OLD), "{noted:?}");
 }
 

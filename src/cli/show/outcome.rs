@@ -18,7 +18,7 @@ use crate::{
 /// The most claims needing review that are listed.
 const MAX_LISTED: usize = 10;
 
-/// The most claims that are named as possibly contradicted by a stored write.
+/// The most similar claims that are named after a stored write.
 const MAX_DOUBTS: usize = 2;
 
 /// Shows the answer to a write and returns the exit code. `statement` is the statement that was sent, if any.
@@ -77,7 +77,7 @@ impl Ui {
         self.doubts(&stored.doubts, &stored.warnings);
     }
 
-    /// Names claims that a stored write may contradict, besides those that a warning names.
+    /// Names claims about the same matter as a stored write, besides those that a warning names. They may also say the same.
     fn doubts(&mut self, doubts: &[Doubt], warnings: &[Warning]) {
         let warned = |id| {
             warnings.iter().any(|warning| {
@@ -89,7 +89,7 @@ impl Ui {
         if doubts.is_empty() {
             return;
         }
-        self.note("It may contradict these. Supersede or retract what no longer holds:");
+        self.note("Similar claims. Supersede or retract those that no longer hold:");
         for doubt in doubts {
             let statement = self.fit(&doubt.statement, 14);
             self.note(text!("  {}  {}", doubt.id.short(), statement));

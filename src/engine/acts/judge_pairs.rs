@@ -216,13 +216,13 @@ fn sentence(verdict: PairVerdict, by: &str, older: &ClaimRow, apart: bool, becau
     } else {
         wording::quote(&older.statement)
     };
-    let judgement = match verdict {
+    let said = match verdict {
         PairVerdict::Contradicts => format!("{by} judged that it contradicts {old}"),
         PairVerdict::Replaces => format!("{by} proposes that it replaces {old}"),
         PairVerdict::Same => format!("{by} proposes to keep only one of both, since it says the same as {old}"),
         PairVerdict::Compatible => format!("{by} judged that it is compatible with {old}"),
     };
-    because.map_or_else(|| format!("{judgement}."), |because| format!("{judgement}: {because}"))
+    wording::judgement(&said, because)
 }
 
 fn summary(pairs: &[JudgedPair]) -> String {

@@ -413,7 +413,7 @@ impl ActContext<'_> {
             became: None,
             card,
         });
-        let because = given.because.as_deref().unwrap_or_default();
+        let because = given.because.as_deref();
         match (consequence, same.first(), persons_claim) {
             (Consequence::Refuse, ..) => self.refuse_by(&write_scope, &claim, &contradicted, because),
             (Consequence::Propose, _, Some(theirs)) => self.propose_to_replace(&write_scope, &claim, &theirs, because),
@@ -438,7 +438,7 @@ impl ActContext<'_> {
         write_scope: &WriteScope,
         claim: &NewClaim,
         contradicted: &[ClaimRow],
-        because: &str,
+        because: Option<&str>,
     ) -> Result<WriteOutcome, ApiError> {
         let mut judged = self.judge(&claim.incoming(write_scope, &claim.replaced()))?;
         let by = self.actor.agent.clone().unwrap_or_else(|| self.actor.who.clone());
@@ -455,7 +455,7 @@ impl ActContext<'_> {
         write_scope: &WriteScope,
         claim: &NewClaim,
         theirs: &ClaimRow,
-        because: &str,
+        because: Option<&str>,
     ) -> Result<WriteOutcome, ApiError> {
         let mut judged = self.judge(&claim.incoming(write_scope, &claim.replaced()))?;
         let by = self.actor.agent.clone().unwrap_or_default();

@@ -13,6 +13,14 @@ pub(in crate::engine) fn quote(statement: &str) -> String {
     format!("“{}”", short(statement, MAX_QUOTED_CHARS))
 }
 
+/// Returns what a judge said, with its reason if it gave one.
+pub(in crate::engine) fn judgement(said: &str, because: Option<&str>) -> String {
+    match because.map(str::trim).filter(|because| !because.is_empty()) {
+        Some(because) => format!("{said}: {because}"),
+        None => format!("{said}."),
+    }
+}
+
 /// Returns a statement on one line, cut at a word if it has more than `most` characters.
 pub(in crate::engine) fn short(statement: &str, most: usize) -> String {
     let line = statement.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -136,6 +144,14 @@ mod tests {
         assert!(long.chars().count() <= MAX_QUOTED_CHARS + 3 && long.ends_with("…”"), "{long}");
         assert!(quote(&"x".repeat(500)).chars().count() <= MAX_QUOTED_CHARS + 3);
         assert_eq!(quote(""), "“(redacted)”");
+    }
+
+    #[test]
+    fn a_judgement_without_a_reason_ends_with_a_period() {
+        assert_eq!(judgement("bo judged", Some("both need the port")), "bo judged: both need the port");
+        for without in [None, Some(""), Some(" ")] {
+            assert_eq!(judgement("bo judged", without), "bo judged.");
+        }
     }
 
     #[test]

@@ -275,7 +275,7 @@ pub(crate) fn consider() -> Consider {
         scope: scope("api"),
         agent: None,
         statement: "The weekly report goes to the finance team as a draft".into(),
-        message: "Not stored yet: it may contradict active claims.".into(),
+        message: "Not stored yet: it may contradict, replace or repeat active claims.".into(),
         doubts: vec![
             doubt(82, "Reports are archived for ten years", DoubtBand::Mention),
             doubt(80, "The weekly report goes to the finance team first", DoubtBand::Ask),
