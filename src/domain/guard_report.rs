@@ -237,26 +237,24 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Returns whether a write is refused although a contradiction is less likely than not: the words themselves conflict, which a person
-    /// can check (`assets/judge.toml`).
-    pub fn words_conflict(&self) -> bool {
-        let share = |name: &str| self.features.get(name).copied();
-        matches!((share("probability"), share("limit")), (Some(p), Some(limit)) if limit <= p && p < 0.5)
+    /// Returns whether the rules decided, by words that a person can check, and not the estimate of a model. Only the rules refuse a write if
+    /// a contradiction is less likely than not (`assets/judge.toml`), so their probability means little to a reader.
+    pub fn is_by_rules(&self) -> bool {
+        self.stage != Stage::Nli && self.features.get("limit").is_some_and(|limit| *limit < 0.5)
     }
 
-    /// Describes the probability of the contradiction, with the reason why it suffices to refuse a write, or the probability that would.
-    /// Returns `None` if none was computed.
-    pub fn probability(&self) -> Option<String> {
-        let share = |name: &str| self.features.get(name).map(|share| (share * 100.0).round());
-        let probability = share("probability")?;
-        if self.words_conflict() {
-            return Some(format!("{probability:.0} % likely to contradict, but the words themselves conflict"));
+    /// Says what the finding is based on: the rules, or a model's estimate of the probability, with the one from which a write is refused.
+    /// Returns `None` if no probability was computed.
+    pub fn basis(&self) -> Option<String> {
+        let share = |name: &str| self.features.get(name).copied();
+        let (probability, limit) = (share("probability")?, share("limit").unwrap_or(1.0));
+        if self.is_by_rules() {
+            return Some(
+                if probability >= limit { "found by the rules" } else { "found by the rules, but uncertain" }.into(),
+            );
         }
-        // A lower limit applies only if words conflict, and would need an explanation.
-        Some(match share("limit").filter(|limit| *limit < 100.0 && (*limit >= 50.0 || *limit > probability)) {
-            Some(limit) => format!("{probability:.0} % likely to contradict (refused from {limit:.0} %)"),
-            None => format!("{probability:.0} % likely to contradict"),
-        })
+        let estimate = format!("{:.0} % likely to contradict, as a model estimates", probability * 100.0);
+        Some(if limit < 1.0 { format!("{estimate} (refused from {:.0} %)", limit * 100.0) } else { estimate })
     }
 }
 
@@ -321,5 +319,26 @@ pub trait PairCheck: Send + Sync {
     /// Returns only the [`IndexTerms::pairs`].
     fn pairs(&self, norms: &[Norm]) -> Vec<String> {
         self.index_terms(norms, "").pairs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_model_s_estimate_is_a_number() {
+        let basis = |stage: Stage, probability: f32, limit: f32| {
+            let features =
+                [("probability", probability), ("limit", limit)].map(|(name, share)| (name.to_owned(), share));
+            Evidence { stage, features: features.into(), ..Evidence::default() }.basis()
+        };
+        assert_eq!(basis(Stage::Judge, 0.03, 0.03).as_deref(), Some("found by the rules"));
+        assert_eq!(basis(Stage::Structural, 0.6, 0.39).as_deref(), Some("found by the rules"));
+        assert_eq!(basis(Stage::Judge, 0.02, 0.03).as_deref(), Some("found by the rules, but uncertain"));
+        let estimated = Some("82 % likely to contradict, as a model estimates (refused from 85 %)");
+        assert_eq!(basis(Stage::Nli, 0.82, 0.85).as_deref(), estimated);
+        assert_eq!(basis(Stage::Judge, 0.82, 0.85).as_deref(), estimated);
+        assert_eq!(Evidence::default().basis(), None);
     }
 }

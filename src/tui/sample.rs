@@ -155,7 +155,7 @@ pub(crate) fn card(n: u8) -> CardView {
                 ("overlap", 0.62),
                 ("cosine", 0.81),
                 ("probability", 0.97),
-                ("limit", 0.85),
+                ("limit", 0.39),
                 ("contradiction_forward", 3.4),
                 ("contradiction_backward", 2.1),
                 ("entailment_forward", -4.0),

@@ -95,13 +95,13 @@ impl Ui {
         }
     }
 
-    /// Shows why the guard reported a contradiction: the sentence and the probability.
+    /// Shows why the guard reported a contradiction: the sentence, and what it is based on.
     pub(crate) fn evidence(&mut self, evidence: &Evidence) {
         if !evidence.sentence.is_empty() {
             self.field("why", &evidence.sentence);
         }
-        if let Some(probability) = evidence.probability() {
-            self.field("guard", &probability);
+        if let Some(basis) = evidence.basis() {
+            self.field("guard", &basis);
         }
     }
 

@@ -113,7 +113,10 @@ fn heading(card: &Card) -> String {
         _ if judged.is_some_and(|(rule, _)| rule == RuleId::Unanswered) => {
             "Not judged yet: these may contradict".to_owned()
         }
-        _ if card.evidence().is_some_and(Evidence::words_conflict) => "The words of these claims conflict".to_owned(),
+        _ if card.evidence().is_some_and(Evidence::is_by_rules) => {
+            let certain = judged.is_some_and(|(_, relation)| relation == Relation::Contradiction);
+            if certain { "These claims contradict each other" } else { "These claims may contradict" }.to_owned()
+        }
         _ if percent < 50.0 => format!("These may contradict ({percent} %)"),
         _ => format!("These probably contradict ({percent} %)"),
     }

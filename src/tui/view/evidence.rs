@@ -1,4 +1,4 @@
-//! The guard's evidence on a card: what it concluded and by which rule, the words, the probability.
+//! The guard's evidence on a card: what it concluded, by which rule and on what basis, and the words.
 
 use ratatui::text::Line;
 
@@ -18,8 +18,8 @@ pub(super) fn lines(paint: &Paint<'_>, card: &Card, evidence: &Evidence, width: 
     let rule = evidence.rule.as_str().replace('_', " ");
     let sentence = if evidence.sentence.is_empty() { &card.view.summary.headline } else { &evidence.sentence };
     let mut out = labelled("Guard", text::wrap(sentence, body, theme.text), LABEL_WIDTH, theme.accent);
-    let probability = evidence.probability().map_or_else(String::new, |probability| format!(" {dot} {probability}"));
-    let found = format!("{rule} {dot} {}{probability}", stage(evidence.stage));
+    let basis = evidence.basis().unwrap_or_else(|| stage(evidence.stage).to_owned());
+    let found = format!("{rule} {dot} {basis}");
     let mut more = |label: &str, text: &str| {
         out.extend(labelled(label, text::wrap(text, body, theme.dim), LABEL_WIDTH, theme.dim));
     };

@@ -85,9 +85,11 @@ fn change(paint: &Paint<'_>, cause: &EventView, width: usize) -> Vec<Line<'stati
 fn notice(paint: &Paint<'_>, item: &NoticeItem, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let who = writer(&item.who, item.agent.as_deref());
-    let percent = item.score.map(|score| format!(" ({:.0} %)", (score * 100.0).clamp(1.0, 99.0))).unwrap_or_default();
-    let likely = if item.score.is_some_and(|score| score >= 0.5) { "probably" } else { "may" };
-    let heading = format!("These {likely} contradict{percent}");
+    // A lower probability is that of the rules, which means little to a reader.
+    let heading = match item.score.filter(|score| *score >= 0.5) {
+        Some(score) => format!("These probably contradict ({:.0} %)", (score * 100.0).min(99.0)),
+        None => "These may contradict".to_owned(),
+    };
     let (heading, says) = match item.what {
         NoticeKind::Warned => (heading, format!("stored with a warning, by {who}")),
         NoticeKind::Forced => (heading, format!("{who} kept both, as an exception")),
