@@ -199,6 +199,19 @@ pub(crate) fn are_distinct_instances(ours: &Parsed, theirs: &Parsed) -> bool {
         })
 }
 
+/// Returns whether one statement forbids one member of an exclusive set, and the other requires or allows a different one: "never deploy
+/// on Fridays", "deploy on Thursdays".
+pub(crate) fn forbids_another_member(ours: &Parsed, theirs: &Parsed) -> bool {
+    let ([a], [b]) = (ours.clauses.as_slice(), theirs.clauses.as_slice()) else { return false };
+    if a.negative == b.negative {
+        return false;
+    }
+    let alignment = align(ours, a, theirs, b);
+    let forbidden = |pair: &Pair| if a.negative { a.core.contains(&pair.ours) } else { b.core.contains(&pair.theirs) };
+    alignment.of(|l| matches!(l, WordRelation::Alternative(_))).any(forbidden)
+        && alignment.of(|l| l == WordRelation::Opposite).next().is_none()
+}
+
 /// Returns whether two adjacent statements of a document hold under different conditions: a rule and its exception, or limits
 /// for two kinds of files.
 pub(crate) fn hold_under_different_conditions(ours: &Parsed, theirs: &Parsed) -> bool {

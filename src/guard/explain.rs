@@ -57,6 +57,8 @@ fn closed(words: &str) -> Cow<'_, str> {
 pub(crate) fn aligned(found: &Opposition, ours: &[String], theirs: &[String], our_parsed: &Parsed) -> String {
     let (ours, theirs) = (quote(ours), quote(theirs));
     match found.rule {
+        // A rejection is quoted without "not".
+        RuleId::OpposingModality if ours == theirs => format!("One forbids what the other requires or allows: {ours}."),
         RuleId::OpposingModality => format!("One forbids what the other requires or allows: {ours} against {theirs}."),
         RuleId::ExclusiveAlternative => {
             let set = found.ours.first().and_then(|at| our_parsed.items.get(*at)?.alternative);

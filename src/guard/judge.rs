@@ -247,6 +247,9 @@ pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stag
     let elsewhere = ours.parsed.stated_scope.is_disjoint(&theirs.parsed.stated_scope)
         || ours.parsed.window.is_disjoint(theirs.parsed.window);
     ruling.compatible = !ruling.norms_contradict && (principled || labels_differ || elsewhere);
+    if !ruling.norms_contradict && align::forbids_another_member(&ours.parsed, &theirs.parsed) {
+        return compatible(ours, theirs, RuleId::OtherValue, "One forbids a different option than the other names.");
+    }
     ruling
 }
 

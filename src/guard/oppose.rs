@@ -2,6 +2,7 @@
 
 use super::{
     align::{Alignment, Opposition, Pair, WordRelation, measures_the_same, preposition_before, weight},
+    lexicon::lexicon,
     normalise::{
         Parsed,
         clause::Clause,
@@ -198,6 +199,14 @@ fn narrowing(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: 
         }
 }
 
+/// Returns the verb "use" of the positive clause if the negative one only names a thing, whose use it forbids: "no Kafka".
+fn implied_verb(forbidding: &Parsed, negative: &Clause, other: &Parsed, positive: &Clause) -> Option<usize> {
+    let lexicon = lexicon();
+    let is_verb = |at: usize| lexicon.is_verb(&lexicon.stem(&forbidding.items[at].lower));
+    let names_thing = negative.subject.is_empty() && !negative.verb.is_some_and(is_verb);
+    positive.verb.filter(|verb| names_thing && other.items[*verb].key == "use")
+}
+
 /// Finds that one clause forbids what the other states or allows.
 fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
     let (negative, positive, forbidding, flip) = if a.negative { (a, b, ours, false) } else { (b, a, theirs, true) };
@@ -240,12 +249,20 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
     }
     let coverage = covered / total;
     let (their_parsed, our_parsed) = (if flip { ours } else { theirs }, forbidding);
+    let mut alignment = alignment.clone();
+    if let Some(verb) = implied_verb(our_parsed, negative, their_parsed, positive)
+        && !alignment.pairs.iter().any(|p| verb == if flip { p.ours } else { p.theirs })
+    {
+        let implied = weight(&their_parsed.items[verb]);
+        alignment.shared += implied;
+        *if flip { &mut alignment.our_rest } else { &mut alignment.their_rest } -= implied;
+    }
     // "Not both" allows each of the two.
     if negative.both && !positive.both {
         return None;
     }
     if subjects_differ(our_parsed, negative, their_parsed, positive)
-        || has_unmatched_negation(their_parsed, positive, alignment, !flip)
+        || has_unmatched_negation(their_parsed, positive, &alignment, !flip)
     {
         return None;
     }

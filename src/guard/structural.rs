@@ -104,6 +104,19 @@ fn day_or_language(value: &str) -> Option<&'static str> {
     ["weekday", "natural language"].into_iter().find(|name| *name == set)
 }
 
+/// Returns whether two values after a preposition answer the same question, as far as the rules can tell. Unknown names of different
+/// forms ("stored in S3", "stored in Frankfurt") may be places of different sorts, and a thing is in a place of each sort.
+fn answer_one_question(ours: &Norm, a: &str, theirs: &Norm, b: &str) -> bool {
+    let placed = ours.attribute.iter().flat_map(|attribute| attribute.split(' ')).any(|word| word.starts_with('@'));
+    // "S3", "AWS", "web1".
+    let coined = |norm: &Norm, value: &str| {
+        let written = norm.words.last().map_or(value, String::as_str);
+        written.contains(|c: char| c.is_ascii_digit()) || !written.contains(char::is_lowercase)
+    };
+    let known = |value: &str| lexicon().alternative_set(value).is_some();
+    !placed || known(a) || known(b) || coined(ours, a) == coined(theirs, b)
+}
+
 /// Returns whether two values are the same number, written differently.
 fn are_one_number(a: &str, b: &str) -> bool {
     let number = |text: &str| text.parse::<f64>().ok();
@@ -209,10 +222,12 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
                 (Some(_), Some(_)) if one_sided(ours, theirs) => comparison(Uncertain, Med, NarrowerScope, "scope"),
                 (Some(a), Some(b)) if demanded && is_atomic(ours, a) && is_atomic(theirs, b) => {
                     // "On Kubernetes" and "on Fridays" answer different questions.
-                    if day_or_language(a) == day_or_language(b) {
+                    if day_or_language(a) != day_or_language(b) {
+                        comparison(Uncertain, Med, Undecided, "value")
+                    } else if answer_one_question(ours, a, theirs, b) {
                         comparison(Contradiction, High, ValueConflict, "value")
                     } else {
-                        comparison(Uncertain, Med, Undecided, "value")
+                        comparison(Contradiction, Med, ValueConflict, "value")
                     }
                 }
                 (None, None) if ours.limit == theirs.limit => same_norm(ours, theirs, "modality"),

@@ -117,6 +117,12 @@ fn a_block_explains_itself() {
 #[case("Use MongoDB, not Postgres.", "Use MongoDB.", Tier::Block)]
 #[case("Use MongoDB instead of Postgres.", "Use Postgres.", Tier::Clean)]
 #[case("Code review is optional.", "Code review is required.", Tier::Clean)]
+#[case("Kafka", "Use Kafka for the event bus.", Tier::Block)]
+#[case("Kafka for the event bus: it needs a cluster.", "Use Kafka for the event bus.", Tier::Block)]
+#[case("Rejected: Kafka, since it needs a cluster.", "Use Kafka for the event bus.", Tier::Block)]
+#[case("We rejected Kafka because it needs a cluster.", "Kafka is used for the event bus.", Tier::Block)]
+#[case("Rejected: Kafka.", "Do not use Kafka.", Tier::Clean)]
+#[case("Rejected: Kafka for metrics.", "Use Kafka for the event bus.", Tier::Clean)]
 fn a_rejection_says_not(#[case] rejected: &str, #[case] decided: &str, #[case] tier: Tier) {
     let guard = Guard::default();
     let normalised = guard.normalise_claim(ClaimKind::Rejection, rejected, &Qualifiers::default());
@@ -448,6 +454,7 @@ fn names_of_letters_and_digits_identify_instances(#[case] first: &str, #[case] s
 }
 
 #[rstest]
+#[case("Deployments on Friday are forbidden.", "Deploys on Thursdays are fine.", Tier::Clean)]
 #[case("Service s0x9 listens on port 3009.", "Service s7x0 listens on port 3700.", Tier::Clean)]
 #[case("Worker 3 runs on port 9003.", "Worker 4 runs on port 9004.", Tier::Clean)]
 #[case("Worker 3 must log to stdout.", "Worker 4 must not log to stdout.", Tier::Clean)]

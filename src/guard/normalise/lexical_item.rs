@@ -210,11 +210,15 @@ fn is_not_only(tokens: &[Token], at: usize) -> bool {
 /// Returns whether a phrase that can be a cue is one in this context.
 fn cue_holds(cue: Cue, tokens: &[Token], at: usize, length: usize) -> bool {
     let next = tokens.get(at + length);
-    // "Optional: `note`": a label.
-    if length == 1 && next.is_some_and(|t| t.kind == TokenKind::Punct(':')) {
+    let labels = next.is_some_and(|t| t.kind == TokenKind::Punct(':'));
+    // "Optional: `note`" and "Deprecated: use X" deny nothing; "Never: force-push" does.
+    let denies = matches!(cue, Cue::Not | Cue::Prohibit) && tokens[at].lower != "deprecated";
+    if length == 1 && labels && !denies {
         return false;
     }
     match cue {
+        // "Rejected: Kafka", but not "rejected requests".
+        Cue::Prohibit if length == 1 && tokens[at].lower == "rejected" => labels,
         // "is approved by two reviewers" requires; "is approved" allows.
         Cue::May if length == 2 && matches!(tokens[at + 1].lower.as_str(), "approved" | "granted" | "accepted") => {
             next.is_none_or(|t| t.lower != "by")

@@ -1,6 +1,7 @@
 //! Divides a statement into segments, and finds the role of each in its sentence.
 
-use super::{Cue, Item, ItemKind};
+use super::{Cue, Item, ItemKind, is_participle};
+use crate::guard::normalise::norms::is_attribute;
 
 /// The role of a segment in its sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,22 @@ fn role(cue: Option<Cue>) -> SegmentRole {
 
 fn is_and(item: &Item) -> bool {
     item.kind == ItemKind::Stop && matches!(item.lower.as_str(), "and" | "or" | "then" | "nor")
+}
+
+/// Returns whether these words before a colon deny what follows it: "Rejected: X", "Not supported: X".
+fn denies(label: &[Item]) -> bool {
+    let mut items = label.iter();
+    items.next().and_then(Item::cue).is_some_and(|cue| matches!(cue, Cue::Not | Cue::Prohibit))
+        && items.all(|item| item.cue().is_some_and(Cue::is_stance) || is_participle(item))
+}
+
+/// Returns whether a number alone follows the name of a property and a colon: "Port of the API: 8080".
+fn gives_value(label: &[Item], after: &[Item]) -> bool {
+    let mut content = after.iter().take_while(|item| !matches!(item.kind, ItemKind::Punct('.' | '\n')));
+    label.iter().all(|item| item.cue().is_none() && !matches!(item.kind, ItemKind::Punct(_)))
+        && label.iter().any(|item| item.kind == ItemKind::Content && is_attribute(&item.key))
+        && content.next().is_some_and(|value| value.quantity.is_some())
+        && content.next().is_none()
 }
 
 /// Returns whether a comma at `at` separates clauses rather than words of a list.
@@ -156,6 +173,7 @@ pub(super) fn segments(items: &[Item]) -> Vec<Segment> {
     };
     for (at, item) in items.iter().enumerate() {
         match item.kind {
+            ItemKind::Punct(':') if denies(&items[from..at]) || gives_value(&items[from..at], &items[at + 1..]) => {}
             ItemKind::Punct(mark) if is_hard(mark) => {
                 close(from, at, lead, sentence, &mut out);
                 if mark == '?' {
