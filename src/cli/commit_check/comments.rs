@@ -81,6 +81,9 @@ pub(super) fn split(path: &str, lines: &[(usize, String)]) -> Vec<SplitLine> {
 
 impl CommentSyntax {
     fn split(&self, text: &str, open: &mut Option<&'static str>) -> SplitLine {
+        if open.is_none() && !self.marks().any(|mark| text.contains(mark)) {
+            return SplitLine { code: text.to_owned(), ..SplitLine::default() };
+        }
         let mut found = SplitLine::default();
         let mut rest = text;
         let mut quote = None;
@@ -112,6 +115,11 @@ impl CommentSyntax {
             }
             rest = chars.as_str();
         }
+    }
+
+    /// Returns the marks with which comments begin.
+    fn marks(&self) -> impl Iterator<Item = &'static str> {
+        self.line.iter().chain(self.docstring).copied().chain(self.block.iter().map(|(mark, _)| *mark))
     }
 
     /// Returns the mark of the comment with which `rest` begins, and the mark that ends it; `None` if it ends with the line.
