@@ -213,8 +213,7 @@ pub struct Header {
     /// The existing claim that replaces `targets` (`supersede` without a claim in the body).
     #[n(11)]
     pub successor: Option<EventId>,
-    /// The acts on `targets`, and the heads, that the writer had seen; of a `retract`, the acts that put its target in place of
-    /// other claims.
+    /// What the writer had seen: acts on `targets`, heads; of a `retract`, the acts that put its target in place of others.
     #[n(12)]
     pub seen: Vec<EventId>,
     /// The kind of the claim in the body, if there is one.

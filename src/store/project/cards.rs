@@ -206,9 +206,7 @@ impl Projector<'_> {
             self.dirty.rows.extend(member_claims(self.db, &id)?);
         }
         self.changes.cards.push(id);
-        if known.is_none() && card.open {
-            self.changes.opened.push(id);
-        }
+        self.changes.opened.extend((known.is_none() && card.open).then_some(id));
         Ok(())
     }
 
