@@ -147,9 +147,12 @@ impl<'a> ConstraintCheck<'a> {
         }
         for code in code.iter().filter(|_| is_manifest || !is_prose(&file.path)) {
             // In a manifest, `lodash` is not `lodash-es`.
-            let names = |line: &SplitLine| match is_manifest {
-                true => names_package(&line.code, code),
-                false => holds_word(&line.code, code) || begins_with_word(&line.comment, code),
+            let names = |line: &SplitLine| {
+                if is_manifest {
+                    names_package(&line.code, code)
+                } else {
+                    holds_word(&line.code, code) || begins_with_word(&line.comment, code)
+                }
             };
             let lines = added_lines(file, names);
             let why = || format!("forbidden word `{code}` in an added line");

@@ -122,7 +122,9 @@ pub(super) async fn run(file: &Path, options: ImportOptions, cx: &mut Context) -
         claims.extend(imported.iter().filter_map(|rule| rule.claim));
     }
     cx.ui.progress_done();
-    imported.iter().for_each(|rule| rule.report(&mut sender));
+    for rule in &imported {
+        rule.report(&mut sender);
+    }
     if let Some(past) = &mut past {
         past.record_history(&rule_file, claims);
     }

@@ -270,7 +270,7 @@ impl Sender {
             act,
             reason: reason.to_owned(),
             winner: None,
-            target: target.map(|claim| claim.to_hex()),
+            target: target.map(ClaimId::to_hex),
             statement: None,
             qualifiers: Qualifiers::default(),
             until: None,

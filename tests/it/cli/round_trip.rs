@@ -100,7 +100,7 @@ fn an_import_into_an_empty_project_gives_the_exported_claims_and_history() {
 }
 
 fn assert_same(before: &[Value], after: &[Value]) {
-    let text = |rows: &[Value]| rows.iter().map(|row| format!("{row:#}\n")).collect::<String>();
+    let text = |rows: &[Value]| rows.iter().map(|row| format!("{row:#}")).collect::<Vec<_>>().join("\n");
     assert!(before == after, "before:\n{}\nafter:\n{}", text(before), text(after));
 }
 
