@@ -1,5 +1,7 @@
 //! The rules that find oppositions between two aligned clauses. Each returns a score; the thresholds are the judge's.
 
+use std::borrow::Cow;
+
 use super::{
     align::{Alignment, Opposition, Pair, WordRelation, measures_the_same, preposition_before, weight},
     lexicon::lexicon,
@@ -201,10 +203,10 @@ fn narrowing(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: 
 
 /// Returns the verb "use" of the positive clause if the negative one only names a thing, whose use it forbids: "no Kafka".
 fn implied_verb(forbidding: &Parsed, negative: &Clause, other: &Parsed, positive: &Clause) -> Option<usize> {
+    let verb = positive.verb.filter(|verb| negative.subject.is_empty() && other.items[*verb].key == "use")?;
     let lexicon = lexicon();
     let is_verb = |at: usize| lexicon.is_verb(&lexicon.stem(&forbidding.items[at].lower));
-    let names_thing = negative.subject.is_empty() && !negative.verb.is_some_and(is_verb);
-    positive.verb.filter(|verb| names_thing && other.items[*verb].key == "use")
+    (!negative.verb.is_some_and(is_verb)).then_some(verb)
 }
 
 /// Finds that one clause forbids what the other states or allows.
@@ -249,14 +251,17 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
     }
     let coverage = covered / total;
     let (their_parsed, our_parsed) = (if flip { ours } else { theirs }, forbidding);
-    let mut alignment = alignment.clone();
-    if let Some(verb) = implied_verb(our_parsed, negative, their_parsed, positive)
-        && !alignment.pairs.iter().any(|p| verb == if flip { p.ours } else { p.theirs })
-    {
-        let implied = weight(&their_parsed.items[verb]);
-        alignment.shared += implied;
-        *if flip { &mut alignment.our_rest } else { &mut alignment.their_rest } -= implied;
-    }
+    let unmatched = |verb: &usize| !alignment.pairs.iter().any(|p| *verb == if flip { p.ours } else { p.theirs });
+    let alignment = match implied_verb(our_parsed, negative, their_parsed, positive).filter(unmatched) {
+        Some(verb) => {
+            let mut alignment = alignment.clone();
+            let implied = weight(&their_parsed.items[verb]);
+            alignment.shared += implied;
+            *if flip { &mut alignment.our_rest } else { &mut alignment.their_rest } -= implied;
+            Cow::Owned(alignment)
+        }
+        None => Cow::Borrowed(alignment),
+    };
     // "Not both" allows each of the two.
     if negative.both && !positive.both {
         return None;
