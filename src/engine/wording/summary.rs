@@ -79,9 +79,7 @@ pub(in crate::engine) fn refused_summary(statement: &str, conflicts: &[Conflict]
 
 /// Lists the ways to continue after a refusal. `proposed`: an exception was requested, and only a person may grant it.
 pub(in crate::engine) fn ways_on(conflicts: &[Conflict], proposed: bool) -> Vec<String> {
-    let blocking: Vec<String> =
-        conflicts.iter().filter(|c| c.tier == Tier::Block).map(|c| c.claim.id.short()).collect();
-    let ids = blocking.join(", ");
+    let ids = blocking_ids(conflicts);
     let organisation = conflicts.iter().find(|c| c.tier == Tier::Block && !c.claim.level.is_project());
     let supersede = match organisation {
         Some(c) => format!(
@@ -107,11 +105,15 @@ pub(in crate::engine) fn ways_on(conflicts: &[Conflict], proposed: bool) -> Vec<
     ways
 }
 
+/// Returns the short ids of the claims because of which the guard refuses.
+fn blocking_ids(conflicts: &[Conflict]) -> String {
+    let ids: Vec<String> = conflicts.iter().filter(|c| c.tier == Tier::Block).map(|c| c.claim.id.short()).collect();
+    ids.join(", ")
+}
+
 /// Lists the ways to continue after the guard refused what was to settle a card.
 pub(in crate::engine) fn ways_to_settle(conflicts: &[Conflict]) -> Vec<String> {
-    let blocking: Vec<String> =
-        conflicts.iter().filter(|c| c.tier == Tier::Block).map(|c| c.claim.id.short()).collect();
-    let ids = blocking.join(", ");
+    let ids = blocking_ids(conflicts);
     vec![
         "Settle the card in another way, or with another `statement`.".to_owned(),
         format!("Supersede or retract {ids} first, if it no longer holds; then settle the card as you wanted."),
