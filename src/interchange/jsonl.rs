@@ -70,11 +70,19 @@ impl ExportedRow {
         self.changes().rev().find(|event| event.targets.contains(other) && accepts(&event.kind))
     }
 
+    /// Whether the claim was no longer active. A fact that was replaced is replaced again by its key.
+    pub fn is_closed(&self) -> bool {
+        match self.claim.status {
+            Status::Active => false,
+            Status::Retracted | Status::Refused => true,
+            Status::Superseded => self.claim.kind.is_guarded(),
+        }
+    }
+
     /// Returns when the claim was closed; its own time if its events do not say it.
     fn closed_at(&self) -> Option<u64> {
         let closes = |kind: &str| matches!(kind.parse(), Ok(EventKind::Retract | EventKind::Supersede));
-        let closed = self.claim.status != Status::Active
-            && (self.claim.kind.is_guarded() || self.claim.status != Status::Superseded);
+        let closed = self.is_closed();
         closed.then(|| self.changes().rev().find(|event| closes(&event.kind)).map_or(self.claim.at, |event| event.at))
     }
 }

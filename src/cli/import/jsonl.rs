@@ -17,7 +17,7 @@ use crate::{
     api::{BesideRelation, CardAct, ClaimView, EventView, Refused, RememberRequest},
     cli::{CliError, Context, Exit},
     domain::{
-        ClaimId, EventKind, ResolveAct, Status,
+        ClaimId, EventKind, ResolveAct,
         text::{has_word, reason_of_import},
     },
     interchange::jsonl::{self, ExportedRow, JsonlError, ReplayStep},
@@ -78,22 +78,13 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         sent?;
     }
     // What is still active although its successor was refused.
-    for (kept, row) in kept.iter().zip(&rows).filter(|(kept, _)| is_closed(&kept.claim)) {
+    for (kept, row) in kept.iter().zip(&rows).filter(|(kept, _)| kept.is_closed()) {
         replay.close(&kept.claim, row).await?;
     }
     cx.ui.progress_done();
     let report = &replay.sender.report;
     report.show(cx, args.options.details);
     Ok(if report.is_complete(skipped.len()) { Exit::Ok } else { Exit::Refused })
-}
-
-/// Whether a claim was no longer active. A fact that was replaced is replaced again by its key.
-fn is_closed(claim: &ClaimView) -> bool {
-    match claim.status {
-        Status::Active => false,
-        Status::Retracted | Status::Refused => true,
-        Status::Superseded => claim.kind.is_guarded(),
-    }
 }
 
 /// Repeats the history of an export.
@@ -157,7 +148,7 @@ impl Replay<'_> {
             let event = old.and_then(|old| exported.accepted_beside(&old));
             // A claim that is not active at the end stands beside the others only until it is closed.
             let other = old.and_then(|old| self.rows.iter().find(|row| row.claim.id == old));
-            let passes = || is_closed(&exported.claim) || other.is_some_and(|other| is_closed(&other.claim));
+            let passes = || exported.is_closed() || other.is_some_and(ExportedRow::is_closed);
             if event.is_none() && !passes() {
                 self.sender.report.refused(row, refused);
                 return Ok(None);

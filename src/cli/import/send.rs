@@ -38,7 +38,13 @@ pub(super) struct ImportRow {
     pub(super) source: String,
 }
 
-/// What became of a row.
+impl ImportRow {
+    fn target_ids(&self) -> Vec<String> {
+        self.targets.iter().map(|id| id.to_hex()).collect()
+    }
+}
+
+/// The outcome of sending a row.
 pub(super) enum RowOutcome {
     /// Its claim, stored now or before.
     Claim(ClaimId),
@@ -132,17 +138,15 @@ impl Sender {
 
     /// Stores a row that is known to be new or to supersede its targets.
     pub(super) async fn store_new(&mut self, row: &ImportRow) -> Result<Option<ClaimId>, CliError> {
-        let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
-        let answer = self.write(row, &targets, self.random_op()?).await;
+        let answer = self.write(row, self.random_op()?).await;
         let outcome = self.record_answer(row, answer)?;
         Ok(self.report_refusal(row, outcome))
     }
 
     /// Returns the outcome that storing a row would have.
     pub(super) async fn dry_run(&self, row: &ImportRow) -> Result<WriteOutcome, CliError> {
-        let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
         let dry = ImportRow { claim: RememberRequest { dry_run: true, ..row.claim.clone() }, ..row.clone() };
-        self.write(&dry, &targets, self.random_op()?).await.map_err(row_error)
+        self.write(&dry, self.random_op()?).await.map_err(row_error)
     }
 
     /// Whether the guard would refuse a row because of claims in `pending`, which this import will also change.
@@ -209,7 +213,7 @@ impl Sender {
 
     /// Stores one row. Its claim is the new one, an existing equal one, or the one that an earlier run stored with another reason.
     pub(super) async fn try_store(&mut self, row: &ImportRow) -> Result<RowOutcome, CliError> {
-        let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
+        let targets = row.target_ids();
         // A row that refers to claims that were stored again is another act.
         let referred: Vec<&str> = [&targets, &row.claim.exception_to, &row.claim.depends_on]
             .into_iter()
@@ -217,7 +221,7 @@ impl Sender {
             .map(String::as_str)
             .collect();
         let key = self.op("store", &row.file, &row.claim.statement, &referred.join(","));
-        let mut answer = self.write(row, &targets, key).await;
+        let mut answer = self.write(row, key).await;
         let before = match &answer {
             Ok(WriteOutcome::Stored(stored)) if stored.replayed => {
                 Some(self.client.claim(&stored.claim_id.to_hex()).await?)
@@ -227,7 +231,7 @@ impl Sender {
         };
         if before.as_ref().is_some_and(|claim| claim.flags.undone) {
             // The earlier act was undone in the meantime: this import stores the row again.
-            answer = self.write(row, &targets, self.random_op()?).await;
+            answer = self.write(row, self.random_op()?).await;
             return self.record_answer(row, answer);
         }
         Ok(match (self.record_answer(row, answer)?, before) {
@@ -285,8 +289,7 @@ impl Sender {
         };
         if gone {
             // An earlier run was undone in the meantime: this import stores the row again.
-            let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
-            let written = self.write(row, &targets, self.random_op()?).await;
+            let written = self.write(row, self.random_op()?).await;
             let outcome = self.record_answer(row, written)?;
             let card = match &outcome {
                 RowOutcome::Refused(refused) => refused.card_id,
@@ -404,15 +407,15 @@ impl Sender {
         Ok(())
     }
 
-    async fn write(&self, row: &ImportRow, targets: &[String], op: OpId) -> Result<WriteOutcome, ClientError> {
+    async fn write(&self, row: &ImportRow, op: OpId) -> Result<WriteOutcome, ClientError> {
         // The memory of another tool keeps the agent that wrote it.
         let agent = row.claim.caller.agent.clone().or_else(|| self.caller.agent.clone());
         let caller = Caller { op_id: Some(op), agent, ..self.caller.clone() };
         let claim = RememberRequest { caller, ..row.claim.clone() };
-        if targets.is_empty() {
+        if row.targets.is_empty() {
             return self.client.remember(&claim).await;
         }
-        let request = SupersedeRequest { targets: targets.to_vec(), successor: None, expect_rev: None, claim };
+        let request = SupersedeRequest { targets: row.target_ids(), successor: None, expect_rev: None, claim };
         self.client.supersede(&request).await
     }
 
