@@ -56,6 +56,13 @@ pub struct Block {
 }
 
 impl Block {
+    /// Splits `text` into its source lines: the byte offset in `text`, the line's number, and its part of `text`.
+    pub fn lines(&self) -> impl Iterator<Item = (usize, usize, &str)> {
+        let ends = self.breaks.iter().skip(1).map(|(offset, _)| *offset).chain([self.text.len()]);
+        let lines = self.breaks.iter().zip(ends);
+        lines.filter_map(|((offset, number), end)| Some((*offset, *number, self.text.get(*offset..end)?)))
+    }
+
     /// Returns the line of a part of `text`.
     pub fn line_of(&self, part: &str) -> usize {
         let at = self.text.find(part).unwrap_or_default();

@@ -41,14 +41,9 @@ pub(super) fn decisions(message: &str) -> Vec<Decided> {
     let is_prose = |block: &&Block| {
         !block.quoted && matches!(block.kind, BlockKind::Paragraph | BlockKind::Item { .. } | BlockKind::Heading(_))
     };
-    let prose = document.blocks.iter().filter(is_prose);
-    prose.flat_map(lines).flat_map(sentences).filter_map(decision).collect()
-}
-
-/// Splits a block into its lines: people do not wrap the lines of a chat.
-fn lines(block: &Block) -> impl Iterator<Item = &str> {
-    let ends = block.breaks.iter().skip(1).map(|(offset, _)| *offset).chain([block.text.len()]);
-    block.breaks.iter().zip(ends).filter_map(|((offset, _), end)| block.text.get(*offset..end))
+    // People do not wrap the lines of a chat.
+    let lines = document.blocks.iter().filter(is_prose).flat_map(Block::lines);
+    lines.flat_map(|(_, _, line)| sentences(line)).filter_map(decision).collect()
 }
 
 fn decision(sentence: &str) -> Option<Decided> {

@@ -6,7 +6,7 @@ use crate::interchange::markdown::{Block, BlockKind};
 /// How much shorter than its longest line a line of a wrapped paragraph may be, in characters, besides the next word.
 const RAGGED: usize = 10;
 
-/// Nobody wraps lines at fewer characters.
+/// The least width of wrapped text, in characters: shorter lines end where their author ended them.
 const NARROW: usize = 60;
 
 /// Labels of a text that gives the reason of the rule before it.
@@ -127,16 +127,10 @@ pub(super) fn split(block: Block, source: &[&str]) -> Vec<Block> {
 }
 
 fn lines<'a>(block: &'a Block, source: &[&'a str]) -> Vec<Line<'a>> {
-    let ends = block.breaks.iter().skip(1).map(|(offset, _)| *offset).chain([block.text.len()]);
-    let line = |((offset, number), end): (&(usize, usize), usize)| {
-        Some(Line {
-            text: block.text.get(*offset..end)?.trim(),
-            raw: source.get(number.saturating_sub(1)).copied().unwrap_or_default(),
-            offset: *offset,
-            number: *number,
-        })
-    };
-    block.breaks.iter().zip(ends).filter_map(line).collect()
+    let raw = |number: usize| source.get(number.saturating_sub(1)).copied().unwrap_or_default();
+    let line =
+        |(offset, number, text): (usize, usize, &'a str)| Line { text: text.trim(), raw: raw(number), offset, number };
+    block.lines().map(line).collect()
 }
 
 /// Returns the indices of the lines at which a part begins.
