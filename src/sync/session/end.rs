@@ -53,11 +53,11 @@ impl StopReason {
 
     /// Returns the reason that the peer gave, if the stream failed and the peer had ended the session before. Then a send
     /// fails although the peer's last message waits to be read.
-    pub(super) async fn or_last_words(self, stream: &mut FrameStream) -> Self {
+    pub(super) async fn or_closing_message(self, stream: &mut FrameStream) -> Self {
         if !matches!(self, Self::Stream(StreamError::Closed(_))) {
             return self;
         }
-        match stream.last_words().await {
+        match stream.closing_message().await {
             Some(Message::Bye) => Self::PeerBye,
             Some(Message::Error(refused)) => Self::RejectedByPeer(refused),
             _ => self,

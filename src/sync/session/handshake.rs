@@ -65,7 +65,7 @@ where
     match established.unwrap_or_else(|_| Err(slow(within))) {
         Ok((team, hello)) => Ok(EstablishedSession { stream, team, peer, side, hello }),
         Err(stop) => {
-            let stop = stop.or_last_words(&mut stream).await;
+            let stop = stop.or_closing_message(&mut stream).await;
             if let Some(refused) = stop.rejection() {
                 drop(stream.send(&Message::Error(refused)));
             }

@@ -430,7 +430,7 @@ impl<'a> SyncSession<'a> {
         let Self { mut stream, exchanges, .. } = self;
         // The forks are dropped with their exchanges. Nothing of them was stored.
         drop(exchanges);
-        let stop = stop.or_last_words(&mut stream).await;
+        let stop = stop.or_closing_message(&mut stream).await;
         match (&stop, stop.rejection()) {
             (StopReason::Bye, _) => drop(stream.send(&Message::Bye)),
             (_, Some(refused)) => drop(stream.send(&Message::Error(refused))),

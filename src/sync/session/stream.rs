@@ -123,7 +123,7 @@ impl FrameStream {
 
     /// Returns the message with which the peer ended the session, if it did and the message arrives in time. For a stream
     /// that failed: the peer may have said why before it stopped reading.
-    pub(super) async fn last_words(&mut self) -> Option<Message> {
+    pub(super) async fn closing_message(&mut self) -> Option<Message> {
         let find = async {
             while let Some(Ok(message)) = self.incoming.recv().await {
                 match message {
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failed_send_ends_the_session_as_the_waiting_last_words_say() {
+    async fn a_failed_send_ends_the_session_as_the_waiting_closing_message_says() {
         let refused = Rejection { code: RejectCode::NotPaired, reason: "revoked".to_owned(), document: None };
         let of_document = Rejection { document: Some(DocumentId([1; 32])), ..refused.clone() };
         let rejection = SessionEnd::RejectedByPeer(RejectCode::NotPaired, "revoked".to_owned());
@@ -358,16 +358,16 @@ mod tests {
             a.send(&nudge(2)).unwrap();
             a.outgoing.closed().await;
             let failed = StopReason::from(a.send(&nudge(3)).unwrap_err());
-            assert_eq!(failed.or_last_words(&mut a).await.into_session_end(), end);
+            assert_eq!(failed.or_closing_message(&mut a).await.into_session_end(), end);
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn last_words_that_never_come_are_waited_for_briefly() {
+    async fn a_closing_message_that_never_comes_is_waited_for_briefly() {
         let (to_a, from_b) = duplex(1024);
         let mut a = FrameStream::new(to_a, tokio::io::sink(), SessionLimits::default());
         let begun = tokio::time::Instant::now();
-        assert_eq!(a.last_words().await, None);
+        assert_eq!(a.closing_message().await, None);
         assert!(begun.elapsed() <= FLUSH_TIMEOUT + Duration::from_secs(1));
         drop(from_b);
     }
