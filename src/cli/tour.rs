@@ -1,5 +1,5 @@
 //! `ergo tour`: imports the records and rules of a repository, shows contradictions, and connects the agents. Each
-//! step asks first, and `ergo tour --undo` undoes all of it.
+//! step asks first. `ergo tour --undo` undoes the imports and the connections.
 
 use std::{
     collections::BTreeSet,
@@ -34,8 +34,8 @@ const COMPARISON_TIMEOUT: Duration = Duration::from_secs(3);
 /// Try ergo on this repository: import its decisions and rules, see contradictions, ask why, and connect your agents.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each step shows what it would do, and asks first. `ergo tour --undo` undoes all of them: it retracts what the tour stored and removes
-what it wrote into the settings of agents.")]
+Each step shows what it would do, and asks first. `ergo tour --undo` undoes what the tour imported, and removes ergo from the agents
+that it connected. Verdicts that you gave are not undone.")]
 pub(crate) struct Args {
     /// Do every step without asking.
     #[arg(short, long)]
