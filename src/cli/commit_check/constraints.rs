@@ -128,8 +128,8 @@ impl<'a> ConstraintCheck<'a> {
             }
             let is_exempt = self.prohibitions.iter().any(|one| one.exempt.iter().any(|place| is_in(place, &file.path)));
             for norm in self.ports.iter().filter(|_| !is_exempt) {
-                let lines = file.added.iter().zip(&file.split);
-                let ports = lines.filter_map(|(line, split)| Some((line, wrong_port(norm, &file.path, &split.code)?)));
+                let ports =
+                    file.lines().filter_map(|(line, split)| Some((line, wrong_port(norm, &file.path, &split.code)?)));
                 found.extend(ports.map(|(line, port)| self.violation(file, Some(line), format!("wrong port {port}"))));
             }
         }
@@ -225,7 +225,7 @@ fn is_manifest(path: &str) -> bool {
 
 /// Returns the added lines whose code or comment fits.
 fn added_lines(file: &ChangedFile, fits: impl Fn(&SplitLine) -> bool) -> impl Iterator<Item = &(usize, String)> {
-    file.added.iter().zip(&file.split).filter(move |(_, split)| fits(split)).map(|(line, _)| line)
+    file.lines().filter(move |(_, split)| fits(split)).map(|(line, _)| line)
 }
 
 /// Returns the characters before and after each occurrence of a word.

@@ -13,6 +13,13 @@ pub(super) struct ChangedFile {
     pub(super) split: Vec<SplitLine>,
 }
 
+impl ChangedFile {
+    /// Returns the added lines, each with its code and comment.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (&(usize, String), &SplitLine)> {
+        self.added.iter().zip(&self.split)
+    }
+}
+
 /// The error of a hunk that is shorter than its header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TruncatedHunk {
