@@ -61,7 +61,7 @@ impl OwnDaemon {
     /// Its record alone proves nothing, since a crash leaves it behind and the port may be another program's now: the
     /// process that wrote the record must hold the store's lock.
     pub(super) fn at(paths: &Paths, authority: &str) -> Option<Self> {
-        let record = DaemonRecord::read(&paths.record())?;
+        let record = DaemonRecord::of(paths)?;
         let address: SocketAddr = record.tcp?.parse().ok()?;
         let named = loopback(authority).contains(&address);
         let alive = StoreLock::owner(paths).is_some_and(|owner| owner.pid == record.pid && owner.role == "daemon");

@@ -180,7 +180,7 @@ impl Connect {
 
     /// Returns what runs, without starting anything.
     pub async fn status(&self) -> DaemonStatus {
-        let record = DaemonRecord::read(&self.paths.record());
+        let record = DaemonRecord::of(&self.paths);
         match self.health().await {
             Ok((client, health)) => DaemonStatus::Running { health, record, skew: client.skew() },
             Err(error) => match StoreLock::owner(&self.paths) {
@@ -231,7 +231,7 @@ impl Connect {
 
     /// Returns the path of the daemon's socket: the recorded one, else the default.
     fn socket(&self) -> PathBuf {
-        DaemonRecord::read(&self.paths.record()).map_or_else(|| self.paths.socket.clone(), |record| record.socket)
+        DaemonRecord::of(&self.paths).map_or_else(|| self.paths.socket.clone(), |record| record.socket)
     }
 
     /// Returns a client of a socket that accepts connections.

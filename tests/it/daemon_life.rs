@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, os::unix::net::UnixListener, process::Command};
 
-use ergo::config::{DaemonRecord, StoreLock};
+use ergo::config::{DaemonRecord, Paths, StoreLock};
 use rustix::process::Signal;
 
 use crate::support::{self, TestHome, block_on, signal, until};
@@ -123,7 +123,7 @@ fn a_home_with_a_long_name_works() {
     let run = |act: &str| home.command(["daemon", act, "--json"]).env("ERGO_HOME", &long).output().unwrap();
     let started = run("start");
     assert!(started.status.success(), "{started:?}");
-    let record = DaemonRecord::read(&long.join("daemon.json")).unwrap();
+    let record = DaemonRecord::of(&Paths::under(&long)).unwrap();
     assert!(record.socket.as_os_str().len() <= ergo::config::paths::MAX_SOCKET_PATH);
     assert!(run("status").status.success());
     assert!(run("stop").status.success());

@@ -171,7 +171,7 @@ impl TestHome {
 
     /// The record of the running daemon, with its address.
     pub(crate) fn record(&self) -> DaemonRecord {
-        DaemonRecord::read(&self.paths().record()).expect("a daemon has recorded where it is")
+        DaemonRecord::of(&self.paths()).expect("a daemon has recorded where it is")
     }
 
     /// The daemon's log.
