@@ -84,8 +84,9 @@ impl Ui {
         }
         if let Some(settled) = &card.settled {
             let who = author(&settled.who, settled.agent.as_deref());
-            let why = settled.reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-            self.field("settled", &format!("{} by {who}, {}{why}", settled.act, ago(settled.at, now)));
+            let why = settled.reason.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
+            let how = settled.outcome();
+            self.field("settled", &format!("by {who}, {}: {how}{why}", ago(settled.at, now)));
             if let Some(id) = settled.stored_as {
                 self.field("stored as", &id.short());
             }

@@ -80,7 +80,10 @@ pub(super) async fn run(act: QuarantineCommand, cx: &mut Context) -> Result<Exit
                     }
                     let id = first.id.short();
                     let mut commands = vec![
-                        (format!("ergo sync quarantine accept {id}"), "accept it for the whole team".to_owned()),
+                        (
+                            format!("ergo sync quarantine accept {id}"),
+                            "accept it for the whole team (admins only)".to_owned(),
+                        ),
                         (format!("ergo sync quarantine discard {id}"), "discard it on this device".to_owned()),
                     ];
                     if list.total > 1 {

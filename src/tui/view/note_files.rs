@@ -167,7 +167,7 @@ fn path_end(path: &str, room: usize) -> String {
 
 fn principle_line(paint: &Paint<'_>, insight: &InsightView, width: usize, current: bool) -> Line<'static> {
     let theme = paint.theme;
-    let rank = format!("{:>3} ", (insight.rank * 100.0).round());
+    let rank = format!("{:.2} ", insight.rank);
     let (mark, style) = match (insight.principle.is_some(), insight.contradicted, insight.candidate) {
         (_, true, _) => (theme.glyphs.alert, theme.bad),
         (true, ..) => (theme.glyphs.mark, theme.ok),
@@ -260,7 +260,7 @@ fn principle_in_full(paint: &Paint<'_>, insight: &InsightView, width: usize) -> 
         out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL_WIDTH, theme.dim));
     };
     let share = |value: f64| format!("{:.0} %", value * 100.0);
-    field("rank", &share(insight.rank));
+    field("rank", &format!("{:.2}", insight.rank));
     let parts = [("confidence", insight.confidence), ("recency", insight.recency), ("sources", insight.quality)];
     let parts: Vec<String> = parts.iter().map(|(name, value)| format!("{name} {}", share(*value))).collect();
     field("based on", &parts.join(", "));

@@ -104,7 +104,7 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
         let dot = theme.glyphs.dot;
         let mut parts = vec![name, count(scope.events, "event", "events")];
         if scope.open_cards > 0 {
-            parts.push(count(scope.open_cards, "open card", "open cards"));
+            parts.push(count(scope.open_cards, "open conflict", "open conflicts"));
         }
         if scope.quarantined > 0 {
             parts.push(format!("{} in quarantine", scope.quarantined));

@@ -12,12 +12,12 @@ use crate::tui::{
     text,
 };
 
-/// Draws each scope with the number of its active claims and, marked, of its open cards.
+/// Draws each scope with the number of its active claims and, marked, of its open conflicts.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let focused = state.claims.focus == ClaimsFocus::Scopes;
     let has_cards = state.open_cards() > 0;
-    let note = if has_cards { format!("{} open cards", paint.theme.glyphs.alert) } else { String::new() };
+    let note = if has_cards { format!("{} open conflicts", paint.theme.glyphs.alert) } else { String::new() };
     let inner = paint.pane(area, "Scopes", &note, focused);
     let height = usize::from(inner.height);
     paint.hits.add_pane(inner, Pane::Scopes, height);
