@@ -93,6 +93,19 @@ fn a_redacted_secret_is_in_no_byte_of_the_file_or_its_log() {
 }
 
 #[test]
+fn a_connection_that_read_an_earlier_text_index_reports_no_damage() {
+    let mut f = Fixture::new();
+    f.add(decision("port", "80"));
+    let reader = f.store.open_reader().unwrap();
+    assert_eq!(reader.search(&ClaimFilter::default(), "port", 10, None).unwrap().total, 1);
+    // Enough writes for SQLite to merge parts of the index.
+    for n in 0..200 {
+        f.add(decision(&format!("subject{n}"), "on"));
+    }
+    assert_eq!(reader.check().unwrap().problems, Vec::<String>::new());
+}
+
+#[test]
 fn a_copy_goes_on_in_a_chain_of_its_own() {
     let mut f = Fixture::new();
     let a = f.add(decision("port", "80"));
