@@ -1,5 +1,5 @@
-//! `why`: the best claim with a reason for a question, and what led to it; otherwise the fact that answers; otherwise
-//! the nearest claims.
+//! `why`: the best claim with a reason for a question, and what led to it; the best one without if it answers much
+//! better; otherwise the nearest claims.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,10 @@ use super::{
 };
 use crate::{
     api::{ApiError, ErrorCode, MAX_RECALL, WhyAnswer, WhyRequest},
-    domain::{ClaimId, ClaimKind, Scope, Status, id::is_prefix},
+    domain::{
+        ClaimId, ClaimKind, Scope, Status,
+        id::{SHORT, is_prefix},
+    },
     engine::{Engine, beside, find, guard_calls, past_reads::PastTime, validate, view},
     store::{ClaimRow, Lookup, Reader},
 };
@@ -24,8 +27,13 @@ const MAX_BESIDE: usize = 2;
 /// The number of next claims that are compared with the answer.
 const MAX_COMPARED: usize = 8;
 
+/// The score by which a claim without a reason must exceed every one with a reason to be the answer. A choice: a fact
+/// beside the decision on the same subject scored up to 0.1 more, beside a decision on another subject 0.5 more.
+const LEAD_OVER_REASON: f64 = 0.3;
+
 /// The greatest difference in score to the answer of a claim that may disagree with it.
 const MAX_SCORE_GAP: f64 = 0.45;
+
 /// The cosine from which two statements are about one subject.
 const MIN_COSINE: f32 = 0.45;
 
@@ -65,7 +73,13 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
     engine.read_at(at.as_ref(), |reader| WhyRun::new(reader, &scope, now).by_recall(findings, unreasoned, limit))
 }
 
-/// Whether a claim has a reason. One without is the answer only if no claim with a reason answers.
+/// Whether a hexadecimal text is an id and no word or number: as long as ergo prints them, with digits and letters.
+fn is_surely_id(text: &str) -> bool {
+    let has = |class: fn(&u8) -> bool| text.bytes().any(|byte| class(&byte));
+    text.len() >= SHORT && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+}
+
+/// Whether a claim has a reason.
 fn is_reasoned(found: &FoundClaim) -> bool {
     found.row.reason.as_deref().is_some_and(|reason| !reason.trim().is_empty())
 }
@@ -92,6 +106,9 @@ impl<'a> WhyRun<'a> {
             Lookup::One(id) => Ok(self.reader.claim(&id)?),
             Lookup::None => match find::refused(self.reader, &prefix)? {
                 Some(card) => find::stored_as(self.reader, &card),
+                None if is_surely_id(&prefix) => {
+                    Err(find::missing("question", &prefix, "claim", "`ergo claims` lists them"))
+                }
                 None => Ok(None),
             },
             Lookup::Many(ids) if prefix.bytes().any(|byte| byte.is_ascii_digit()) => {
@@ -124,12 +141,12 @@ impl<'a> WhyRun<'a> {
         Ok(answer)
     }
 
-    /// Answers with the best claim that has a reason, or else the best one without; if none answers, with no claim, and
-    /// lists the nearest ones.
+    /// Answers with the best claim that has a reason, or with the best one without if that leads by
+    /// [`LEAD_OVER_REASON`]; if none answers, with no claim, and lists the nearest ones.
     fn by_recall(
         &self,
         findings: RecallFindings,
-        unreasoned: Vec<FoundClaim>,
+        mut unreasoned: Vec<FoundClaim>,
         limit: usize,
     ) -> Result<WhyAnswer, ApiError> {
         let asked: Vec<&str> = findings.question.terms.iter().map(|term| term.asked.as_str()).collect();
@@ -137,8 +154,14 @@ impl<'a> WhyRun<'a> {
             return Ok(nothing("The question has no words to search for: ask about a thing or a choice."));
         }
         let about = asked.join(", ");
-        let mut reasoned: Vec<FoundClaim> = findings.found.into_iter().filter(is_reasoned).collect();
-        let Some(best) = reasoned.iter().position(|found| found.answers) else {
+        let (mut reasoned, facts): (Vec<FoundClaim>, Vec<FoundClaim>) =
+            findings.found.into_iter().partition(is_reasoned);
+        // Both searches may have found the same claims.
+        let known: HashSet<ClaimId> = unreasoned.iter().map(|found| found.row.id).collect();
+        unreasoned.extend(facts.into_iter().filter(|found| !known.contains(&found.row.id)));
+        let scores = unreasoned.iter().filter(|found| found.answers).map(|found| found.score.total);
+        let least = scores.fold(f64::NEG_INFINITY, f64::max) - LEAD_OVER_REASON;
+        let Some(best) = reasoned.iter().position(|found| found.answers && found.score.total >= least) else {
             return self.unreasoned_or_nearest(reasoned, unreasoned, &about, limit);
         };
         let best = reasoned.remove(best);
@@ -154,7 +177,8 @@ impl<'a> WhyRun<'a> {
         let beside = self.beside(id, total, &reasoned, &related)?;
         let (beside, rest): (Vec<FoundClaim>, Vec<FoundClaim>) =
             reasoned.into_iter().partition(|found| beside.contains(&found.row.id));
-        let others = rest.into_iter().filter(|found| found.answers).map(|found| found.row).take(limit);
+        let others = rest.into_iter().chain(unreasoned).filter(|found| found.answers).map(|found| found.row);
+        let others = others.take(limit);
         answer.others = view::claims(others, &self.today);
         answer.may_disagree = view::claims(beside.into_iter().map(|found| found.row), &self.today);
         if !answer.may_disagree.is_empty() {
@@ -180,9 +204,10 @@ impl<'a> WhyRun<'a> {
         if answers {
             nearest.retain(|found| found.answers);
         }
+        let best = nearest.iter().position(|found| answers && !is_reasoned(found));
         let mut nearest: Vec<ClaimRow> = nearest.into_iter().map(|found| found.row).collect();
-        let mut answer = if answers && !nearest.is_empty() {
-            let best = nearest.remove(0);
+        let mut answer = if let Some(best) = best {
+            let best = nearest.remove(best);
             let whole = self.reader.claim(&best.id)?.unwrap_or(best);
             let note = without_reason(&whole);
             WhyAnswer { note: Some(note.to_owned()), ..self.full(whole)? }

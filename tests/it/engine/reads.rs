@@ -61,6 +61,31 @@ fn a_fact_answers_only_if_no_reasoned_claim_does() {
 }
 
 #[test]
+fn a_fact_that_answers_much_better_comes_before_a_reason() {
+    let fixture = Fixture::new();
+    let known = stored(fixture.engine.remember(fact("The staging API runs on port 9443")).unwrap()).claim_id;
+    let reasoned = fixture.remember("The staging API is redeployed each night", "tests need a clean state");
+    let answer = why(&fixture, "which port does the staging API run on?");
+    assert_eq!(answer.answer.map(|claim| claim.id), Some(known), "{:?}", answer.note);
+    let answer = why(&fixture, "why is the staging API redeployed each night?");
+    assert_eq!(answer.answer.map(|claim| claim.id), Some(reasoned));
+}
+
+#[test]
+fn why_of_an_unknown_id_is_an_error() {
+    let fixture = Fixture::new();
+    fixture.remember("We deploy only on green CI", "red builds broke prod");
+    let request = |question: &str| WhyRequest {
+        org_id: "acme".into(),
+        project: "api".into(),
+        question: question.into(),
+        ..WhyRequest::default()
+    };
+    assert_eq!(fixture.engine.why(&request("0123456789ab")).unwrap_err().code, ErrorCode::NotFound);
+    assert!(fixture.engine.why(&request("2026")).unwrap().answer.is_none(), "a number is no id");
+}
+
+#[test]
 fn if_no_claim_answers_the_nearest_claims_and_facts_are_listed() {
     let fixture = Fixture::new();
     let known = stored(fixture.engine.remember(fact("The kubernetes cluster has nine nodes")).unwrap()).claim_id;
