@@ -101,6 +101,7 @@ pub struct QuestionsQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
     /// Only writes of this agent: the name that it gives itself, or the part of it before a hyphen (`codex` for `codex-mcp-client`).
+    /// Without those that were stored and undone: they wait for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }

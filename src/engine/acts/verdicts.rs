@@ -1,8 +1,9 @@
 //! `judge`: verdicts on the claims that a held write may contradict.
 
 mod consequence;
+mod given;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{
     new_claim::NewClaim,
@@ -33,9 +34,7 @@ use crate::{
 };
 
 use consequence::{Consequence, consequence};
-
-/// The greatest number of verdicts in one request. No question has more claims.
-const MAX_VERDICTS: usize = 16;
+use given::GivenVerdicts;
 
 /// `POST /judge`.
 pub(in crate::engine) fn judge(engine: &Engine, request: &JudgeRequest) -> Result<WriteOutcome, ApiError> {
@@ -59,6 +58,10 @@ pub(in crate::engine) fn judge(engine: &Engine, request: &JudgeRequest) -> Resul
         }
         if !card.open {
             return answered_already(context, &card);
+        }
+        if request.unanswered && waits_until(context.reader(), &card)?.is_none() {
+            return Err(ApiError::field("unanswered", "this write was stored and undone, so it waits for a person")
+                .hint(format!("`ergo conflicts {}` shows it", card.id.short())));
         }
         let question = HeldQuestion::of(context.reader(), &card)?;
         let active = question.stored(context.reader())?.into_iter().filter(|one| one.row.status == Status::Active);
@@ -198,89 +201,12 @@ fn ask_models(engine: &Engine, caller: &Caller, token: &str) -> Result<Vec<Model
     })])
 }
 
-/// A checked request to judge. Without verdicts, nobody answered the question.
-#[derive(Default)]
-struct GivenVerdicts {
-    verdicts: BTreeMap<String, PairVerdict>,
-    because: Option<String>,
-    model: Option<String>,
-}
-
-impl GivenVerdicts {
-    fn checked(request: &JudgeRequest) -> Result<Self, ApiError> {
-        if request.unanswered && !request.verdicts.is_empty() {
-            return Err(ApiError::field("unanswered", "`unanswered` and `verdicts` exclude each other"));
-        }
-        if !request.unanswered && request.verdicts.is_empty() {
-            return Err(ApiError::field("verdicts", "`verdicts` is empty")
-                .hint("give a verdict for each claim in question: contradicts, replaces, same or compatible"));
-        }
-        if request.verdicts.len() > MAX_VERDICTS {
-            return Err(ApiError::field("verdicts", format!("at most {MAX_VERDICTS} verdicts are taken at once")));
-        }
-        let because = validate::optional("because", request.because.as_deref())?;
-        if because.is_none() && !request.unanswered {
-            return Err(ApiError::field("because", "verdicts need a `because`")
-                .hint("say why in one sentence; it stays on the record"));
-        }
-        let mut verdicts = BTreeMap::new();
-        for (id, verdict) in &request.verdicts {
-            verdicts.insert(validate::id("verdicts", id)?, *verdict);
-        }
-        Ok(Self { verdicts, because, model: validate::optional_name("model", request.model.as_deref())? })
-    }
-
-    /// Returns the verdict on each claim in question. A claim that is no longer active needs none, because the question
-    /// no longer shows it.
-    fn by_claim(
-        &self,
-        question: &HeldQuestion,
-        active: &BTreeSet<ClaimId>,
-    ) -> Result<BTreeMap<ClaimId, PairVerdict>, ApiError> {
-        let mut found = BTreeMap::new();
-        let mut unknown = Vec::new();
-        let wrong = |message: String| {
-            let mut error = ApiError::field("verdicts", message).hint("name the claims of the question, each once");
-            error.candidates = question.doubts.iter().map(|doubt| doubt.id.to_hex()).collect();
-            error
-        };
-        for (prefix, verdict) in &self.verdicts {
-            let mut fits = question.doubts.iter().filter(|doubt| doubt.id.to_hex().starts_with(prefix));
-            match (fits.next(), fits.next()) {
-                (Some(doubt), None) => {
-                    if found.insert(doubt.id, *verdict).is_some() {
-                        return Err(wrong(format!("claim {} has two verdicts", doubt.id.short())));
-                    }
-                }
-                (Some(_), Some(_)) => {
-                    return Err(wrong(format!("{} fits more than one claim of the question", find::named(prefix))));
-                }
-                (None, _) => unknown.push(find::named(prefix)),
-            }
-        }
-        if !unknown.is_empty() {
-            return Err(wrong(format!("not in this question: {}", unknown.join(", "))));
-        }
-        let missing: Vec<String> = question
-            .doubts
-            .iter()
-            .filter(|doubt| !self.verdicts.is_empty() && doubt.band == DoubtBand::Ask)
-            .filter(|doubt| active.contains(&doubt.id) && !found.contains_key(&doubt.id))
-            .map(|doubt| doubt.id.short())
-            .collect();
-        if !missing.is_empty() {
-            return Err(wrong(format!("no verdict on {}", missing.join(", "))));
-        }
-        Ok(found)
-    }
-}
-
 /// An answered question: the events that it adds to the act that follows from it.
 pub(in crate::engine) struct AnsweredQuestion {
     card: CardRow,
     verdicts: BTreeMap<ClaimId, PairVerdict>,
-    /// The claims in question without a verdict; each gets a card.
-    unjudged: Vec<ClaimRow>,
+    /// The claims that a person is asked about, each by a card with this sentence.
+    unjudged: Vec<(ClaimId, String)>,
     /// The hash of the words of each claim in question.
     words: BTreeMap<ClaimId, EventId>,
     /// The hash of the words of the held write.
@@ -300,9 +226,9 @@ impl AnsweredQuestion {
         self.words.contains_key(id)
     }
 
-    /// Whether the answer opens a card about a claim, because it has no verdict on it.
+    /// Whether the answer opens a card about a claim.
     pub(in crate::engine) fn opens_card_about(&self, id: &ClaimId) -> bool {
-        self.unjudged.iter().any(|row| row.id == *id)
+        self.unjudged.iter().any(|(claim, _)| claim == id)
     }
 
     pub(in crate::engine) fn is_judged(&self) -> bool {
@@ -323,7 +249,7 @@ impl AnsweredQuestion {
             drafts.push(draft);
         }
         if stores {
-            drafts.extend(self.unjudged.iter().map(unjudged_card));
+            drafts.extend(self.unjudged.into_iter().map(|(claim, sentence)| unjudged_card(claim, sentence)));
         }
         drafts.push(refuse::settled(&self.card, self.outcome, became, self.because));
         drafts
@@ -331,8 +257,7 @@ impl AnsweredQuestion {
 }
 
 /// Opens a card for a person about a claim whose relation to the stored one has no verdict.
-fn unjudged_card(row: &ClaimRow) -> EventDraft {
-    let sentence = format!("Not judged yet: this may contradict {}.", wording::quote(&row.statement));
+fn unjudged_card(claim: ClaimId, sentence: String) -> EventDraft {
     let evidence = Evidence {
         stage: Stage::Judge,
         rule: RuleId::Unanswered,
@@ -341,9 +266,9 @@ fn unjudged_card(row: &ClaimRow) -> EventDraft {
         sentence,
         ..Evidence::default()
     };
-    let finding = Finding { claim: row.id, tier: Tier::Warn, score: 0.0, evidence };
+    let finding = Finding { claim, tier: Tier::Warn, score: 0.0, evidence };
     let report = GuardReport { tier: Tier::Warn, findings: vec![finding], compared: 1, ..GuardReport::default() };
-    let mut draft = EventDraft::new(EventKind::Local(local::FOUND.into()), [Ref::Draft(0), Ref::Id(row.id)]);
+    let mut draft = EventDraft::new(EventKind::Local(local::FOUND.into()), [Ref::Draft(0), Ref::Id(claim)]);
     draft.body.data = Some(refuse::report_data(&report));
     draft
 }
@@ -389,13 +314,27 @@ impl ActContext<'_> {
         let claim = self.claim_from_refused(&held, replaces, Rewording { change_reason, ..Rewording::default() })?;
         let unanswered = verdicts.is_empty();
         let asked = in_question.iter().filter(|(_, band)| unanswered && *band == DoubtBand::Ask);
+        let not_judged =
+            |row: &ClaimRow| format!("Not judged yet: this may contradict {}.", wording::quote(&row.statement));
+        let mut unjudged: Vec<(ClaimId, String)> = asked.map(|(row, _)| (row.id, not_judged(row))).collect();
+        let judged: Vec<ClaimId> = verdicts.keys().copied().chain(claim.replaced()).collect();
+        let meanwhile = self.replaced_meanwhile(&held, &judged)?;
+        let mut warnings = Vec::new();
+        for (target, now) in meanwhile {
+            warnings.push(Warning::new("target_replaced", format!(
+                "stored beside claim {}, which replaced {}, the claim that this was to replace; a person is asked about both",
+                now.id.short(), target.short(),
+            )));
+            unjudged.retain(|(claim, _)| *claim != now.id);
+            unjudged.push((now.id, format!("Both were written to replace claim {}.", target.short())));
+        }
         let mut on_record = verdicts.clone();
         if consequence == Consequence::Propose {
             // A person decides, so until then no verdict `replaces` is recorded.
             on_record.retain(|_, verdict| *verdict != PairVerdict::Replaces);
         }
         self.answered = Some(AnsweredQuestion {
-            unjudged: asked.map(|(row, _)| row.clone()).collect(),
+            unjudged,
             words,
             new: words_of(&held.row),
             source: held.row.source.clone(),
@@ -419,17 +358,37 @@ impl ActContext<'_> {
             (Consequence::Propose, _, Some(theirs)) => self.propose_to_replace(&write_scope, &claim, &theirs, because),
             (Consequence::Observe, Some(same), _) => self.store_duplicate(&write_scope, &claim, same.id, false),
             _ => {
-                let mut outcome = self.store_claim(&write_scope, &claim, false)?;
-                if let WriteOutcome::Stored(stored) = &mut outcome
-                    && unanswered
-                {
+                if unanswered {
                     let message =
                         "stored without an answer: a person is asked how it relates to the claims in question";
-                    stored.warnings.push(Warning::new("unanswered", message));
+                    warnings.push(Warning::new("unanswered", message));
+                }
+                let mut outcome = self.store_claim(&write_scope, &claim, false)?;
+                if let WriteOutcome::Stored(stored) = &mut outcome {
+                    stored.warnings.append(&mut warnings);
                 }
                 Ok(outcome)
             }
         }
+    }
+
+    /// Returns the claims that replaced a claim which the held write was to replace, each with that one, except those in
+    /// `judged`.
+    fn replaced_meanwhile(
+        &self,
+        held: &RefusedWrite,
+        judged: &[ClaimId],
+    ) -> Result<Vec<(ClaimId, ClaimRow)>, ApiError> {
+        let mut found: Vec<(ClaimId, ClaimRow)> = Vec::new();
+        for target in &held.proposal.supersedes {
+            for now in self.reader().heads(target)? {
+                let is_new = now.id != *target && !judged.contains(&now.id);
+                if is_new && found.iter().all(|(_, known)| known.id != now.id) {
+                    found.push((*target, now));
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Refuses a write that contradicts other claims by its judge's verdict, as the guard would.

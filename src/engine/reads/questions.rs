@@ -11,6 +11,10 @@ pub(in crate::engine) fn questions(engine: &Engine, query: &QuestionsQuery) -> R
     let reader = engine.readers.lend();
     let mut items = Vec::new();
     for card in question::held_cards(&reader, scope.as_ref())? {
+        // An agent is not asked again about a write whose storing a person undid.
+        if query.agent.is_some() && reader.was_settled(&card)? {
+            continue;
+        }
         let by_who = query.who.as_ref().is_none_or(|who| *who == card.who);
         let by_agent =
             query.agent.as_ref().is_none_or(|of| card.agent.as_ref().is_some_and(|agent| is_name_of(of, agent)));

@@ -333,6 +333,11 @@ fn an_answer_that_is_undone_leaves_the_question_to_a_person() {
     assert_eq!(fixture.card(question.card_id).summary.status, CardStatus::Open);
     fixture.clock.store(question.until, Ordering::Relaxed);
     assert!(!fixture.engine.store_unanswered().unwrap());
+    let of_agent = QuestionsQuery { agent: agent().agent, ..QuestionsQuery::default() };
+    assert!(fixture.engine.questions(&of_agent).unwrap().items.is_empty(), "the session's end stores it again");
+    let no_answer = JudgeRequest { unanswered: true, because: None, ..verdicts(&question.token, &[]) };
+    assert_eq!(fixture.engine.judge(&no_answer).unwrap_err().field.as_deref(), Some("unanswered"));
+    assert_eq!((active(&fixture).len(), questions(&fixture)), (1, 1));
     // The judgement is no longer on the record, so the question comes again.
     assert_eq!(ask(&fixture, NEW).token, question.token);
 }

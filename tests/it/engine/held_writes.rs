@@ -50,3 +50,37 @@ fn a_held_write_keeps_the_reason_premises_and_targets_that_were_given_last() {
     assert_eq!((claim.reason.as_deref(), claim.premises), (Some("the board wants it"), vec![premise]));
     assert!(fixture.engine.questions(&ergo::api::QuestionsQuery::default()).unwrap().items.is_empty());
 }
+
+#[test]
+fn a_held_write_whose_target_was_replaced_meanwhile_stands_on_a_card_with_the_new_claim() {
+    for answered in [true, false] {
+        let fixture = Fixture::new().reopen_with(doubting());
+        fixture.remember("The weekly report goes to the finance team first", "they plan by it");
+        let target = fixture.remember("Containers run as an ordinary user", "least privilege");
+        let request = SupersedeRequest {
+            targets: vec![target.to_hex()],
+            claim: asking("they asked"),
+            ..SupersedeRequest::default()
+        };
+        let question = considered(fixture.engine.supersede(request).unwrap());
+        let other = stored(fixture.supersede(target, "Containers run without root", "clearer")).claim_id;
+
+        let verdicts = question.doubts.iter().map(|doubt| (doubt.id.short(), PairVerdict::Compatible));
+        let judged = JudgeRequest {
+            caller: agent(),
+            token: question.token.clone(),
+            verdicts: if answered { verdicts.collect() } else { Default::default() },
+            because: answered.then(|| "read both".into()),
+            unanswered: !answered,
+            ..JudgeRequest::default()
+        };
+        let new = stored(fixture.engine.judge(&judged).unwrap());
+        assert!(
+            new.superseded.is_empty() && new.warnings.iter().any(|warning| warning.code == "target_replaced"),
+            "{new:?}"
+        );
+        let cards = fixture.engine.conflicts(&ergo::api::ConflictsQuery::default()).unwrap().items;
+        let between = cards.iter().filter(|card| card.members.contains(&new.claim_id) && card.members.contains(&other));
+        assert_eq!(between.count(), 1, "{cards:?}");
+    }
+}
