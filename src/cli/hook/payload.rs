@@ -98,7 +98,8 @@ fn patched(command: &str) -> Option<String> {
     Some(file.trim().to_owned()).filter(|file| !file.is_empty())
 }
 
-/// Returns the agent's program, detected by its transcript path or its own fields.
+/// Returns the agent's program, detected by its transcript path or its own fields. Claude Code also sets a variable,
+/// since its transcripts may lie elsewhere (`CLAUDE_CONFIG_DIR`).
 fn agent(value: &Value) -> Option<String> {
     let has = |path: &str| value.pointer(path).is_some();
     let transcript = value.pointer("/transcript_path").and_then(Value::as_str).unwrap_or_default();
@@ -107,6 +108,7 @@ fn agent(value: &Value) -> Option<String> {
         path if path.contains("/.claude/") => "claude-code",
         path if path.contains("/.codex/") => "codex",
         path if path.contains("/.gemini/") => "gemini",
+        _ if std::env::var_os("CLAUDE_PROJECT_DIR").is_some() => "claude-code",
         _ => return None,
     };
     Some(name.to_owned())
