@@ -125,7 +125,8 @@ impl McpTool {
     fn input(self) -> Value {
         let text = json!({"type": "string"});
         let texts = json!({"type": "array", "items": {"type": "string"}});
-        let kind = json!({"enum": ["decision", "constraint", "rejection", "convention", "fact"]});
+        let kinds = ["decision", "constraint", "rejection", "convention", "fact"];
+        let (kind, new_kind) = (json!({"enum": kinds}), json!({"enum": kinds, "default": "decision"}));
         let scope = json!({"type": "string", "description": "ORG/PROJECT; default: this project"});
         let reason = json!({"type": "string", "description": "required unless kind is fact"});
         let day = json!({"type": "string", "description": "YYYY-MM-DD"});
@@ -133,7 +134,7 @@ impl McpTool {
             Self::Remember => (
                 json!({
                     "statement": {"type": "string", "description": "one self-contained sentence"},
-                    "reason": reason, "kind": kind, "source": text,
+                    "reason": reason, "kind": new_kind, "source": text,
                     "env": {"type": "string", "description": "environment in which it holds, such as staging; default: all"},
                     "team": text, "tenant": text, "valid_from": day, "valid_until": text,
                     "key": {"type": "string", "description": "facts only: a later fact with the same key replaces this one"},
@@ -148,7 +149,7 @@ impl McpTool {
             ),
             Self::Learn => (
                 json!({"statement": text, "source": {"type": "string", "description": "path:line or URL"},
-                    "reason": text, "kind": kind, "env": text, "team": text, "tenant": text, "valid_from": text,
+                    "reason": text, "kind": new_kind, "env": text, "team": text, "tenant": text, "valid_from": text,
                     "valid_until": text, "force_exception": text, "exception_to": texts, "scope": scope}),
                 &["statement", "source"],
             ),
@@ -185,7 +186,7 @@ impl McpTool {
             Self::Resolve => (
                 json!({"card": text,
                     "act": {"enum": CardAct::ALL.map(CardAct::as_str)},
-                    "reason": text,
+                    "reason": {"type": "string", "description": "required unless act is snooze"},
                     "winner": {"type": "string", "description": "supersede: id of the claim to keep"},
                     "target": {"type": "string", "description": "retract, narrow: id of the claim to change; \
                         exception: id of the claim that is the exception"},

@@ -88,8 +88,7 @@ impl ActContext<'_> {
             warnings.push(Warning::new(
                 "duplicate_reason",
                 format!(
-                    "an identical claim, {}, is already stored with another reason, which was kept; supersede it to \
-                        change the reason",
+                    "the same is already stored as {} with another reason, which was kept; supersede it to change the reason",
                     id.short()
                 ),
             ));

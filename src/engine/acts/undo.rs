@@ -41,7 +41,7 @@ fn latest_act(context: &ActContext<'_>, scope: Option<&Scope>) -> Result<OpId, A
         return Ok(op);
     }
     let none = "there is no change of yours to undo";
-    let hint = "`ergo log` lists changes; name one by its `op_id`";
+    let hint = "`ergo log` lists changes, each with the id for `ergo undo ID`";
     let Some(scope) = scope else { return Err(ApiError::not_found(none).hint(hint)) };
     let elsewhere = last(None)?.map(|op| reader.op(&op)).transpose()?.and_then(|events| events.into_iter().next());
     Err(match elsewhere {

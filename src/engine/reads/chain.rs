@@ -65,8 +65,8 @@ fn link(reader: &Reader, row: ClaimRow, newer: ClaimId, depth: usize, today: &st
     if let Some(event) = change {
         link.change_reason = event.body.and_then(|body| body.reason);
         link.changed_by = Some(match event.agent {
-            Some(agent) => format!("{} through {agent}", event.who),
-            None => event.who,
+            Some(agent) if agent != event.who => format!("{} through {agent}", event.who),
+            _ => event.who,
         });
         link.changed_on = event.device_name;
         link.changed_at = Some(event.clock.wall);
