@@ -29,9 +29,10 @@ Examples:
   ergo ingest docs README.md
   ergo ingest src
 
-Markdown is split at headings, prose at paragraphs, source code at definitions. The passages stay on this device unless `--sync` is
-given. The guard does not check them, and `ergo why` does not use them; to make one a claim, use `ergo learn`. Ingesting again
-updates changed files and removes deleted ones. Hidden files, build folders and binary files are skipped.")]
+Markdown is split at headings, prose at paragraphs, source code at unindented lines after a blank line. The passages stay on this
+device unless `--sync` is given. The guard does not check them, and `ergo why` does not use them; to make one a claim, use
+`ergo learn`. Ingesting again updates changed files and removes deleted ones. Hidden files, build folders and binary files are
+skipped.")]
 pub(crate) struct Args {
     /// Files or folders.
     #[arg(required = true, value_name = "PATH")]

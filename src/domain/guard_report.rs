@@ -243,6 +243,11 @@ impl Evidence {
         self.stage != Stage::Nli && self.features.get("limit").is_some_and(|limit| *limit < 0.5)
     }
 
+    /// Returns the probability of a contradiction if a model estimated it.
+    pub fn estimate(&self) -> Option<f32> {
+        self.features.get("probability").copied().filter(|_| !self.is_by_rules())
+    }
+
     /// Says what the finding is based on: the rules, or a model's estimate of the probability, with the one from which a write is refused.
     /// Returns `None` if no probability was computed.
     pub fn basis(&self) -> Option<String> {
@@ -328,11 +333,12 @@ mod tests {
 
     #[test]
     fn only_a_model_s_estimate_is_a_number() {
-        let basis = |stage: Stage, probability: f32, limit: f32| {
+        let evidence = |stage: Stage, probability: f32, limit: f32| {
             let features =
                 [("probability", probability), ("limit", limit)].map(|(name, share)| (name.to_owned(), share));
-            Evidence { stage, features: features.into(), ..Evidence::default() }.basis()
+            Evidence { stage, features: features.into(), ..Evidence::default() }
         };
+        let basis = |stage: Stage, probability: f32, limit: f32| evidence(stage, probability, limit).basis();
         assert_eq!(basis(Stage::Judge, 0.03, 0.03).as_deref(), Some("found by the rules"));
         assert_eq!(basis(Stage::Structural, 0.6, 0.39).as_deref(), Some("found by the rules"));
         assert_eq!(basis(Stage::Judge, 0.02, 0.03).as_deref(), Some("found by the rules, but uncertain"));
@@ -340,5 +346,7 @@ mod tests {
         assert_eq!(basis(Stage::Nli, 0.82, 0.85).as_deref(), estimated);
         assert_eq!(basis(Stage::Judge, 0.82, 0.85).as_deref(), estimated);
         assert_eq!(Evidence::default().basis(), None);
+        assert_eq!(evidence(Stage::Judge, 0.03, 0.03).estimate(), None);
+        assert_eq!(evidence(Stage::Nli, 0.82, 0.85).estimate(), Some(0.82));
     }
 }

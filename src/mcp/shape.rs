@@ -185,7 +185,7 @@ fn evidence(conflict: &Conflict) -> Value {
     omit_empty(json!({
         "claim": claim(&conflict.claim),
         "tier": conflict.tier,
-        "score": (f64::from(conflict.score) * 100.0).round() / 100.0,
+        "score": evidence.estimate().map(|probability| (f64::from(probability) * 100.0).round() / 100.0),
         "stage": conflict.stage,
         "rule": conflict.rule,
         "why": safe(&evidence.sentence),

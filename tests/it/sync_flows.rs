@@ -295,7 +295,7 @@ fn who_leaves_unconnected_is_told_to_ask_for_a_revocation() {
     until("nobody is connected", || bob.status()["teams"][0]["peers"][0]["connected"] == false);
     let left = bob.json(&["sync", "leave", "--yes"]);
     let warning = left["warnings"][0].as_str().unwrap();
-    assert!(warning.contains("`ergo sync revoke bob-laptop`"), "{left}");
+    assert!(warning.contains("`ergo sync revoke bob-laptop --reason '…'`"), "{left}");
     // In a team of one there is nobody to tell.
     bob.home.run(["sync", "create", "alone", "--device", "bob-laptop"]).ok();
     let left = bob.home.run(["sync", "leave", "--yes", "--json"]).ok().json();

@@ -80,7 +80,7 @@ fn show(cx: &mut Context, invite: &InviteView) {
         cx.ui.line(text!("{}", ticket));
         return;
     }
-    cx.ui.line(text!("This ticket lets one device join {} as {} in {}. It is valid for {}.", team, role, scopes, left));
+    cx.ui.line(text!("This ticket admits one device to {} as {} in {}. It is valid for {}.", team, role, scopes, left));
     cx.ui.line("");
     // Not wrapped, so that it can be copied.
     cx.ui.line(text!("{}", ticket));
@@ -178,7 +178,7 @@ fn admitted(cx: &mut Context) -> Exit {
     cx.ui.line("The device was admitted to the team.");
     cx.ui.commands(&[
         ("ergo sync status".to_owned(), "show the sync status".to_owned()),
-        ("ergo sync revoke DEVICE".to_owned(), "revoke it".to_owned()),
+        ("ergo sync revoke DEVICE --reason '…'".to_owned(), "revoke it".to_owned()),
     ]);
     Exit::Ok
 }

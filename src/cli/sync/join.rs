@@ -20,9 +20,9 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Both screens show six words. If they differ, it may be a man-in-the-middle attack, and the inviter must deny the request.
-Scopes with the same name and repository on both sides are merged. What you wrote in them before stays on this device unless you
-share it with `--bring`, or later with `ergo sync adopt`. If this project has another name or repository than in the team, the
-answer says how to join the two: `ergo sync map`.")]
+Scopes with the same name and repository on both sides are merged; a repository is recognised by the URL of its remote `origin`.
+What you wrote in them before stays on this device unless you share it with `--bring`, or later with `ergo sync adopt`. If this
+project has another name or repository than in the team, the answer says how to join the two: `ergo sync map`.")]
 pub(super) struct Args {
     /// The ticket, ergo1…; a grant file of `ergo sync approve`; or - to read a ticket from stdin.
     #[arg(value_name = "TICKET|FILE")]

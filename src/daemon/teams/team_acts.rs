@@ -127,6 +127,6 @@ fn nobody_knows(roster: &Roster, me: DeviceId) -> Option<String> {
     let name = name.map_or_else(|| me.short(), quote);
     Some(format!(
         "No other device of the team was connected, so none of them knows that this one left, and it can no longer \
-            tell them. Ask an admin of the team to run `ergo sync revoke {name}`"
+            tell them. Ask an admin of the team to run `ergo sync revoke {name} --reason '…'`"
     ))
 }

@@ -361,7 +361,7 @@ fn require_room(roster: &Roster) -> Result<(), ApiError> {
     }
     let message = format!("{} has {} devices, the most that a team may have", escape(roster.name()), roster.size());
     Err(ApiError::new(ErrorCode::BadRequest, message)
-        .hint("revoke one that is no longer used: `ergo sync peers` lists them, `ergo sync revoke DEVICE` revokes one"))
+        .hint("revoke one that is no longer used: `ergo sync peers` lists them, `ergo sync revoke DEVICE --reason '…'` revokes one"))
 }
 
 fn not_the_last_admin(roster: &Roster, device: &DeviceId) -> Result<(), ApiError> {

@@ -115,11 +115,11 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
         says.push(if *device == me {
             format!(
                 "{what}: {why}. This is your own device: if another machine uses a copy of its store, stop ergo \
-                    there; then ask an admin to run `ergo sync revoke {word}` and to invite this device again"
+                    there; then ask an admin to run `ergo sync revoke {word} --reason '…'` and to invite this device again"
             )
         } else {
             format!(
-                "{what}: {why}. If two machines use one store, stop one of them; then run `ergo sync revoke {word}`, \
+                "{what}: {why}. If two machines use one store, stop one of them; then run `ergo sync revoke {word} --reason '…'`, \
                     and invite the one to keep"
             )
         });
@@ -128,14 +128,14 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
         let (name, word) = (name(&author.device), word(roster, &author.device));
         says.push(format!(
             "{name} wrote {} events in one hour, more than the usual limit of {BUSY_EVENTS_PER_HOUR}; all were accepted. Ask its \
-                owner; if it was not intended, run `ergo sync revoke {word}`",
+                owner; if it was not intended, run `ergo sync revoke {word} --reason '…'`",
             author.events
         ));
     }
     if roster.size() > MAX_DEVICES {
         says.push(format!(
             "{} devices belong to the team, more than the limit of {MAX_DEVICES}: revoke those that are no longer \
-                used with `ergo sync revoke DEVICE`",
+                used with `ergo sync revoke DEVICE --reason '…'`",
             roster.size()
         ));
     }
@@ -284,8 +284,11 @@ mod tests {
             (notes(&roster, &BTreeMap::new(), &busy, DeviceId([9; 32])).says.remove(0), device.short())
         };
         let (says, _) = named("lap$(touch pwned)");
-        assert!(says.ends_with("`ergo sync revoke 'lap$(touch pwned)'`"), "{says}");
+        assert!(says.ends_with("`ergo sync revoke 'lap$(touch pwned)' --reason '…'`"), "{says}");
         let (says, id) = named("la\u{202e}p");
-        assert!(says.ends_with(&format!("`ergo sync revoke {id}`")) && says.contains("la\\u{202e}p wrote"), "{says}");
+        assert!(
+            says.ends_with(&format!("`ergo sync revoke {id} --reason '…'`")) && says.contains("la\\u{202e}p wrote"),
+            "{says}"
+        );
     }
 }

@@ -31,6 +31,7 @@ fn remember_conflict_supersede_why() {
     assert_eq!(conflict["claim"]["source"], "docs/db.md:4");
     assert_eq!((&conflict["rule"], &conflict["tier"]), (&json!("opposing_modality"), &json!("block")), "{conflict}");
     assert!(conflict["stage"].is_string(), "{conflict}");
+    assert!(conflict.get("score").is_none(), "no model estimated it: {conflict}");
     assert!(!conflict["words"].as_array().unwrap().is_empty(), "{conflict}");
     let ways: Vec<&str> =
         refused["ways_to_continue"].as_array().unwrap().iter().map(|w| w["way"].as_str().unwrap()).collect();
