@@ -73,7 +73,7 @@ endif
 test-clients: setup ## flows with other programs' clients (may install them)
 	@bash scripts/test-clients.sh
 
-capture: setup ## draw the README's pictures and its recording anew: docs/img
+capture: setup ## redraw the README's pictures and its recording: docs/img
 	@USER=ada $(CARGO) run -p ergo-bench --locked --quiet -- demo --capture docs/img/conflict.svg >/dev/null
 	@USER=ada $(CARGO) run -p ergo-bench --locked --quiet -- demo --record docs/img/review.cast >/dev/null
 	@chmod 644 docs/img/conflict.svg docs/img/review.cast

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that ergo can be built here: Rust new enough, and the tools in NEEDS. Installs what is missing with apt
-# (with sudo where not root), says what to do on other systems, prints nothing where all is there.
+# Checks that ergo can be built here: Rust new enough, and the tools in NEEDS. Installs what is missing with apt
+# (with sudo if not root); on other systems it says what to do. Prints nothing if nothing is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -13,7 +13,7 @@ export ERGO_HOME=$work/home HOME=$work
 mkdir -p "$ERGO_HOME"
 printf '[daemon]\naddress = "127.0.0.1:0"\n' >"$ERGO_HOME/config.toml"
 unset ERGO_API_URL ERGO_API_TOKEN
-# Where no registry answers, that shall show soon.
+# Fail quickly if no registry answers.
 export PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=20 npm_config_fetch_retries=1 npm_config_fetch_timeout=30000 npm_config_fetch_retry_mintimeout=1000
 relay=
 trap 'end' EXIT

@@ -105,7 +105,7 @@ impl InboxKind {
             Self::Proposed => "Proposed by agents",
             Self::Found => "Contradictions found later",
             Self::Held => "Waiting for a verdict",
-            Self::Story => "Open questions",
+            Self::Story => "Story questions",
             Self::ByAgents => "Decided by agents",
             Self::NeedsReview => "Need review",
             Self::Warned => "Stored with a warning",

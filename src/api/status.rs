@@ -22,7 +22,7 @@ pub struct Health {
     pub uptime_s: u64,
     /// Whether reads work.
     pub retrieval: bool,
-    /// The name of the language-inference model, or `not available`.
+    /// The name of the cross-encoder, or `not available`.
     pub nli: String,
     /// The name of the embedder, or `not available`.
     pub embedder: String,

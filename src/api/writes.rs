@@ -192,7 +192,7 @@ pub struct AuditOutcome {
     /// Why the cross-encoder did not judge all pairs; absent if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// The number of open questions of the story: reversals, ambiguities and stale claims.
+    /// The number of unanswered questions of the story: reversals, ambiguities and stale claims.
     #[serde(default)]
     pub questions: usize,
 }

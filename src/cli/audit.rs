@@ -23,7 +23,7 @@ prints how long that will take and has these pairs judged, newest first. Ctrl-C 
 them yourself: `ergo judge`.
 
 With --deep a language model also reads all claims of the project by date, and opens a card with a question wherever it is unclear
-which claim is in force. It prints an estimate first; Ctrl-C stops, and the next `ergo audit --deep` continues.")]
+which claim is active. It prints an estimate first; Ctrl-C stops, and the next `ergo audit --deep` continues.")]
 pub(crate) struct Args {
     /// Only report the contradictions, and how long judging the unsure pairs would take; open no cards.
     #[arg(long)]
@@ -94,7 +94,7 @@ fn report(cx: &mut Context, outcome: &AuditOutcome, scope: &Scope, dry_run: bool
     };
     cx.ui.line(text!("{}: {}, {} compared; {}{}.", escape(&scope.to_string()), claims, pairs, opened, known));
     if outcome.questions > 0 {
-        let questions = count(outcome.questions, "open question", "open questions");
+        let questions = count(outcome.questions, "unanswered question", "unanswered questions");
         cx.ui.line(text!("The story has {}.", questions));
         cx.ui.commands(&[("ergo story --marks".to_owned(), "show them".to_owned())]);
     }

@@ -281,7 +281,7 @@ fn peer_finding(peer: &PeerView) -> Option<Finding> {
 /// Reports how many claims and references have no vector yet.
 fn vectors(waiting: &Unembedded) -> Finding {
     let Unembedded { claims, chunks, problem: why, off } = waiting;
-    let waiting = format!("{} and {}", count(*claims, "claim", "claims"), count(*chunks, "reference", "references"));
+    let waiting = format!("{} and {}", count(*claims, "claim", "claims"), count(*chunks, "passage", "passages"));
     if *off {
         let without = if claims + chunks > 0 { format!("; {waiting} have no vector") } else { String::new() };
         let message = format!("no embedder is chosen: claims are found and compared by words only{without}");
@@ -291,7 +291,7 @@ fn vectors(waiting: &Unembedded) -> Finding {
         return Finding { hint: Some(hint), ..note("vectors", message) };
     }
     if claims + chunks == 0 {
-        return fine("vectors", "all claims and references have vectors".to_owned());
+        return fine("vectors", "all claims and passages have vectors".to_owned());
     }
     let message = format!("{waiting} have no vector yet");
     match why {

@@ -245,7 +245,7 @@ fn show(cx: &mut Context, report: &IngestReport) {
         }
     }
     ui.line("");
-    ui.commands(&[("ergo recall '…'".to_owned(), "search claims and references".to_owned())]);
+    ui.commands(&[("ergo recall '…'".to_owned(), "search claims and passages".to_owned())]);
 }
 
 #[cfg(test)]

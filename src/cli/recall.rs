@@ -107,7 +107,7 @@ fn show_references(cx: &mut Context, references: &[Reference]) {
     if references.is_empty() {
         return;
     }
-    let heading = cx.ui.paint(Style::Strong, "References from ingested files");
+    let heading = cx.ui.paint(Style::Strong, "Passages of ingested files");
     cx.ui.line(text!("\n{}", heading));
     for found in references {
         let place = cx.ui.paint(Style::Code, format!("{}:{}", sanitize_line(&found.path), found.first));

@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Settle every open card of this project together.
     #[arg(long, conflicts_with_all = ["cards", "interactive"])]
     all: bool,
-    /// Show what would happen to the cards; change nothing. Only with an act that can settle several cards.
+    /// Show what would happen to the cards; change nothing. Only with an option that can settle several cards.
     #[arg(long)]
     dry_run: bool,
     /// The reason [default: the card's, if it has one].

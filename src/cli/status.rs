@@ -71,10 +71,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for moved in &diagnose.thresholds {
         let name = escape(&moved.scope.to_string());
         let text = if moved.block > 1.0 {
-            format!("{name}: the NLI model only warns and never refuses, because no weights were fitted for it")
+            format!("{name}: the cross-encoder only warns and never refuses, because no weights were fitted for it")
         } else {
             format!(
-                "{name}: the NLI model refuses from {:.2} instead of {:.2}, adjusted to how cards were settled",
+                "{name}: the cross-encoder refuses from {:.2} instead of {:.2}, adjusted to how cards were settled",
                 moved.block, moved.usual
             )
         };
@@ -83,7 +83,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for raised in &diagnose.ask_thresholds {
         ui.field("questions", &format!("{}: {}", escape(&raised.scope.to_string()), escape(&raised.words())));
     }
-    ui.field("models", &format!("NLI model {}, embedder {}", health.nli, health.embedder));
+    ui.field("models", &format!("cross-encoder {}, embedder {}", health.nli, health.embedder));
     ui.field(
         "claims",
         &format!(

@@ -33,7 +33,7 @@ pub enum Stage {
     /// The comparison of norms by rules.
     #[default]
     Structural,
-    /// Natural-language inference.
+    /// The cross-encoder (natural-language inference).
     Nli,
     /// The combination of the stages before it.
     Judge,

@@ -105,7 +105,7 @@ pub struct EngineCounts {
     pub needs_review: usize,
     /// Counts of the guard's results since this engine was opened.
     pub guard: GuardCounts,
-    /// The name of the NLI model, or `not available`.
+    /// The name of the cross-encoder, or `not available`.
     pub nli: String,
     /// Scopes in which the probability from which inference refuses a write differs from the default.
     pub thresholds: Vec<ScopeThreshold>,

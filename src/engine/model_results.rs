@@ -174,7 +174,7 @@ impl Engine {
         into: &mut ModelResults,
     ) -> Result<(), ApiError> {
         if self.models.info().roles.is_empty() {
-            into.skip(self, "NLI model", &InferError::NoModel { role: ModelRole::Nli });
+            into.skip(self, "cross-encoder", &InferError::NoModel { role: ModelRole::Nli });
             return Ok(());
         }
         let begun = Instant::now();
@@ -235,7 +235,7 @@ impl Engine {
                     Err(error) => into.skip(self, "the search for claims that it may contradict", &error),
                 }
             }
-            Err(error) => into.skip(self, "NLI model", &error),
+            Err(error) => into.skip(self, "cross-encoder", &error),
         }
         if let Some(call) = deep_call.filter(|_| into.infers && self.models.info().role(ModelRole::Llm).is_some()) {
             let scores = into.scores_of(&rows);

@@ -95,7 +95,7 @@ impl Engine {
             self.tell(Change {
                 scope: Some(scope),
                 act: "story".to_owned(),
-                summary: "The open questions of the story changed".to_owned(),
+                summary: "The questions of the story changed".to_owned(),
                 cards: step.cards.clone(),
                 ..Change::default()
             });

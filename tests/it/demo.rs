@@ -50,7 +50,7 @@ fn three_writes_are_refused_a_reversal_is_found_and_nothing_is_left_behind() {
     let marks = writes.split_once("story --marks").expect("the story is shown").1;
     assert_eq!(marks.matches("\nreversal  Does “The nightly build runs on the office server").count(), 1, "{stdout}");
     assert!(marks.contains("\n2025-02-03  ") && marks.contains("\n2025-05-12  "), "{stdout}");
-    assert!(review.contains("Open questions: 1"), "{review}");
+    assert!(review.contains("Story questions: 1"), "{review}");
     assert_eq!(stage.left(), Vec::<String>::new());
     assert!(!stage.home.paths().store().exists(), "the user's own store was made");
 }

@@ -48,7 +48,7 @@ pub(super) fn inspect(
         (Some(entry), _) => entry.role,
         (None, Ok(header)) => header.role().map_err(|why| {
             refuse(why)
-                .hint("ergo uses three kinds of models: embedders, NLI models (cross-encoders) and language models")
+                .hint("ergo uses three kinds of models: embedders, cross-encoders (role `nli`) and language models")
         })?,
         (None, Err(why)) => {
             return Err(refuse(why.clone())

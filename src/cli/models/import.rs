@@ -16,8 +16,8 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 A file of the catalogue is recognised by its hash. Any other GGUF file is loaded and tested first: an embedder must place
-sentences of the same meaning closer together than unrelated ones, an NLI model must recognise contradictions, a language model
-must follow a grammar. The file is copied.")]
+sentences of the same meaning closer together than unrelated ones, a cross-encoder must recognise contradictions, a language
+model must follow a grammar. The file is copied.")]
 pub(super) struct Args {
     /// The file.
     #[arg(value_name = "FILE")]

@@ -24,7 +24,7 @@ pub(crate) fn origin(kind: CardKind) -> &'static str {
         CardKind::Found => "contradiction found later",
         CardKind::Proposed => "proposed by an agent",
         CardKind::Held => "write that waits for verdicts",
-        CardKind::Story => "open question",
+        CardKind::Story => "story question",
     }
 }
 

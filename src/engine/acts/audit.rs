@@ -244,7 +244,7 @@ impl AuditRun<'_> {
                 }
                 // The rules judge the remaining pairs alone.
                 Err(error) => {
-                    self.outcome.skipped = Some(format!("the NLI model was skipped: {error}"));
+                    self.outcome.skipped = Some(format!("the cross-encoder was skipped: {error}"));
                     return;
                 }
             }

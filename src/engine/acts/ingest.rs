@@ -53,7 +53,7 @@ pub(in crate::engine) fn ingest(engine: &Engine, request: &IngestRequest) -> Res
                 .map(|some| EventDraft::new(kind.clone(), some.iter().copied().map(Ref::Id)));
             drafts.extend(acts);
         }
-        let summary = format!("Ingested {path}: {} chunks added, {} removed", answer.added, answer.retired);
+        let summary = format!("Ingested {path}: {} passages added, {} removed", answer.added, answer.retired);
         context.commit(&place, drafts, "ingest", summary)?;
         Ok(answer)
     })

@@ -189,7 +189,7 @@ impl Engine {
                     }
                 }
                 Err(error) => {
-                    found.skipped = Some(format!("the NLI model was skipped: {error}"));
+                    found.skipped = Some(format!("the cross-encoder was skipped: {error}"));
                     break;
                 }
             }

@@ -33,7 +33,7 @@ macro_rules! for_each_action {
             "Keep both although they contradict; the reason is stored with them.";
             if exception => |state, key, out| conflicts::settle(state, CardAct::Exception, KeepSide::Both, key, out);
         Dismiss: Undoable in Card by ["d"], "Dismiss" "dismiss", also ["ignore", "false alarm", "not a conflict"];
-            "This is no contradiction: both stay, and you are not asked about this pair again.";
+            "Not a contradiction: both stay, and you are not asked about this pair again.";
             if dismiss => |state, key, out| conflicts::settle(state, CardAct::Dismiss, KeepSide::Both, key, out);
         Discard: Undoable in Card by ["D"], "Discard the new claim" "discard", also ["delete", "drop", "throw away"];
             "Discard the new claim; nothing is stored.";

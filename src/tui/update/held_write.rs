@@ -67,7 +67,7 @@ fn card_under_cursor(state: &AppState) -> Option<&CardSummary> {
     }
 }
 
-/// Handles the list of open questions: opens the form of the held write under the cursor.
+/// Handles the list of unanswered questions: opens the form of the held write under the cursor.
 pub(super) fn found(state: &mut AppState, questions: Questions, out: &mut Vec<Effect>) {
     // Another overlay was opened in the meantime.
     if state.overlay.is_some() {

@@ -44,7 +44,7 @@ fn quoted(words: &[String]) -> String {
 fn stage(stage: Stage) -> &'static str {
     match stage {
         Stage::Normalise | Stage::Structural => "by rules",
-        Stage::Nli => "by the NLI model",
+        Stage::Nli => "by the cross-encoder",
         Stage::Judge => "by the combined score",
     }
 }

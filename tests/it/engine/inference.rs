@@ -106,7 +106,7 @@ fn a_model_that_fails_costs_a_warning_and_no_write() {
     let second = stored(fixture.try_remember(LATE, "one look is enough"));
     let warning = &second.warnings[0];
     assert_eq!(warning.code, "stage_skipped");
-    assert!(warning.message.contains("NLI model") && warning.message.contains("7 ms"), "{}", warning.message);
+    assert!(warning.message.contains("cross-encoder") && warning.message.contains("7 ms"), "{}", warning.message);
     assert_eq!(fixture.engine.counts().unwrap().guard.skipped, 1);
 }
 
