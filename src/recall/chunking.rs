@@ -1,4 +1,5 @@
-//! Divides a file into chunks: Markdown at headings, prose at paragraphs, source code at unindented lines after a blank line (record 43).
+//! Divides a file into chunks: Markdown at headings, prose at paragraphs, source code at unindented lines after a blank
+//! line (record 43).
 //!
 //! A chunk consists of whole lines, unchanged, so that `path:line` identifies it; only a line longer than the limit is cut.
 

@@ -360,8 +360,10 @@ fn require_room(roster: &Roster) -> Result<(), ApiError> {
         return Ok(());
     }
     let message = format!("{} has {} devices, the most that a team may have", escape(roster.name()), roster.size());
-    Err(ApiError::new(ErrorCode::BadRequest, message)
-        .hint("revoke one that is no longer used: `ergo sync peers` lists them, `ergo sync revoke DEVICE --reason '…'` revokes one"))
+    Err(ApiError::new(ErrorCode::BadRequest, message).hint(
+        "revoke one that is no longer used: `ergo sync peers` lists them, `ergo sync revoke DEVICE --reason '…'` \
+            revokes one",
+    ))
 }
 
 fn not_the_last_admin(roster: &Roster, device: &DeviceId) -> Result<(), ApiError> {

@@ -115,12 +115,13 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
         says.push(if *device == me {
             format!(
                 "{what}: {why}. This is your own device: if another machine uses a copy of its store, stop ergo \
-                    there; then ask an admin to run `ergo sync revoke {word} --reason '…'` and to invite this device again"
+                    there; then ask an admin to run `ergo sync revoke {word} --reason '…'` and to invite this device \
+                    again"
             )
         } else {
             format!(
-                "{what}: {why}. If two machines use one store, stop one of them; then run `ergo sync revoke {word} --reason '…'`, \
-                    and invite the one to keep"
+                "{what}: {why}. If two machines use one store, stop one of them; then run \
+                    `ergo sync revoke {word} --reason '…'`, and invite the one to keep"
             )
         });
     }
