@@ -43,7 +43,7 @@ impl SyncMode {
 
 /// `POST /sync/mode`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct ModeRequest {
     /// The mode; required.
     pub mode: SyncMode,
@@ -290,7 +290,7 @@ pub struct Peers {
 
 /// `POST /sync/now`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct SyncNowRequest {
     /// Only this device, by name, id or prefix; all if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -339,7 +339,7 @@ pub struct RoundPeer {
 
 /// `POST /sync/address`: sets the address of a device, for networks without automatic discovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct AddressRequest {
     /// The device, by name, id or prefix; required.
     pub device: String,

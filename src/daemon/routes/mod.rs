@@ -173,6 +173,12 @@ mod tests {
         router.call(request).await.unwrap()
     }
 
+    /// Posts a JSON object with a field that no request has.
+    async fn post_unknown_field(router: &mut Router, path: &str) -> Response {
+        let request = Request::post(path).header("host", "127.0.0.1").extension(RequestSource::Socket);
+        router.call(request.body(Body::from(r#"{"no_such_field": 1}"#)).unwrap()).await.unwrap()
+    }
+
     async fn error(response: Response) -> ApiError {
         serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap()
     }
@@ -206,5 +212,30 @@ mod tests {
             "nor does it say what is there"
         );
         assert_eq!(call(&mut router, RequestSource::Tcp, "/health").await.status(), 200);
+    }
+
+    /// The operations whose body is not a JSON object.
+    const NO_JSON_OBJECT: [&str; 6] = [
+        // These have no body.
+        "/check",
+        "/models/reload",
+        "/reembed",
+        "/shutdown",
+        "/sync/invites/{id}/cancel",
+        // The body is a bundle.
+        "/sync/import",
+    ];
+
+    #[tokio::test]
+    async fn an_unknown_field_of_a_request_is_an_error_that_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut router = router(shared(dir.path()), Router::new());
+        let posts = ROUTES.iter().filter(|(method, path)| *method == "post" && !NO_JSON_OBJECT.contains(path));
+        for (_, path) in posts {
+            let response = post_unknown_field(&mut router, &path.replace("{id}", "abcd")).await;
+            assert_eq!(response.status(), 400, "{path}");
+            let error = error(response).await;
+            assert_eq!(error.field.as_deref(), Some("no_such_field"), "{path}: {error}");
+        }
     }
 }
