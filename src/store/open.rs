@@ -290,6 +290,18 @@ mod tests {
             assert_eq!(setting::<i64>(&db, name).unwrap(), Some(1), "{name}");
         }
     }
+
+    #[test]
+    fn a_commit_waits_for_the_disk_unless_the_options_say_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let synchronous = |options| {
+            let db = writer(&folder.path().join("store.db"), options).unwrap();
+            db.pragma_query_value(None, "synchronous", |row| row.get::<_, i64>(0)).unwrap()
+        };
+        assert_eq!(synchronous(StoreOptions::default()), 2, "FULL");
+        assert_eq!(synchronous(StoreOptions { durable: false }), 0, "OFF");
+    }
+
     #[test]
     fn what_schema_17_knew_of_a_peer_stays() {
         let mut db = Connection::open_in_memory().unwrap();
