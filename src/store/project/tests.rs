@@ -13,7 +13,7 @@ use crate::{
         guard_report::{ComparedClaim, Evidence, PairCheck},
         norm::IndexTerms,
     },
-    store::{Act, Committed, EventDraft, Ref, Store, StoreOptions},
+    store::{Act, Committed, EventDraft, NearbyQuery, Ref, Store, StoreOptions, project::phrase_key},
 };
 
 /// A guard that finds no contradictions.
@@ -188,4 +188,37 @@ fn a_fact_costs_the_same_however_often_it_was_written_also_where_one_was_written
     };
     let (few, many) = (cost(10), cost(400));
     assert!(many <= few + few / 5, "{few} rows after 10, {many} after 400");
+}
+
+/// Returns the steps of a look-up of nearby claims, in a scope in which this many claims contain its words and its
+/// phrase.
+fn nearby_look_up(claims: u64) -> u64 {
+    let mut all = CountingStore::new();
+    let db = &all.store.reader.db;
+    db.execute_batch(&format!(
+        "PRAGMA foreign_keys = OFF;
+         INSERT INTO scopes (n, org, project) VALUES (9, 'acme', 'api');
+         INSERT INTO lanes VALUES (1, 9, 1, 0, 0, 'ada', '', {claims});
+         INSERT INTO terms VALUES (1, 9, 'port', {claims}), (2, 9, 'store', {claims});
+         WITH RECURSIVE claim (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM claim WHERE n < {claims})
+         INSERT INTO postings SELECT terms.n, claim.n FROM terms, claim;
+         INSERT INTO phrases SELECT {phrase}, claim FROM postings WHERE term = 1",
+        phrase = phrase_key(9, "port store"),
+    ))
+    .unwrap();
+    let terms = IndexTerms {
+        terms: vec!["port".into(), "store".into()],
+        phrases: vec!["port store".into()],
+        ..IndexTerms::default()
+    };
+    let scopes = vec![Scope::new("acme", "api").unwrap()];
+    let query = NearbyQuery { scopes, terms, exclude: Vec::new(), facts: false, limit: 50 };
+    let (steps, found) = all.count(|all| all.store.reader().nearby_places(&query).unwrap());
+    assert_eq!(found.len(), query.limit);
+    steps
+}
+
+#[test]
+fn a_look_up_of_nearby_claims_costs_the_same_in_a_larger_scope() {
+    assert_eq!(nearby_look_up(4_000), nearby_look_up(16_000));
 }
