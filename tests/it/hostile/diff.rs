@@ -1,6 +1,11 @@
 //! Changes that cannot be read whole, and repositories that name programs.
 
-use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use super::{refused, run, run_with};
 use crate::support::{TestHome, git};
@@ -49,13 +54,27 @@ fn a_change_that_ends_within_a_hunk_is_refused() {
     refused(&output, &["the diff is truncated", "line 5"]);
 }
 
+/// A program that records its runs in the file that is returned.
+fn trap(home: &TestHome) -> (String, PathBuf) {
+    let (ran, trap) = (home.path().join("ran"), home.path().join("trap"));
+    fs::write(&trap, format!("#!/bin/sh\necho \"$0 $*\" >>'{}'\n", ran.display())).unwrap();
+    fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
+    (trap.to_str().unwrap().to_owned(), ran)
+}
+
+/// Fails if the trap was run so far, or if git itself does not run it with these arguments.
+#[track_caller]
+fn only_git_runs(ran: &Path, work: &Path, args: &[&str]) {
+    assert!(!ran.exists(), "{}", fs::read_to_string(ran).unwrap_or_default());
+    let _output = Command::new("git").args(args).current_dir(work).output().unwrap();
+    assert!(ran.exists(), "git itself runs them");
+}
+
 #[test]
 fn a_repository_of_someone_else_runs_nothing_and_hides_nothing() {
     let home = home_with_a_constraint();
     let work = home.work();
-    let (ran, trap) = (home.path().join("ran"), home.path().join("trap"));
-    fs::write(&trap, format!("#!/bin/sh\necho \"$0 $*\" >>'{}'\n", ran.display())).unwrap();
-    fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
+    let (trap, ran) = trap(&home);
     git(&work, &["init", "-q"]);
     fs::write(work.join("package.json"), "{\n}\n").unwrap();
     git(&work, &["add", "."]);
@@ -63,7 +82,6 @@ fn a_repository_of_someone_else_runs_nothing_and_hides_nothing() {
     fs::write(work.join("package.json"), "{\n\"lodash\": \"4\"\n}\n").unwrap();
     git(&work, &["add", "."]);
     fs::write(work.join(".gitattributes"), "*.json diff=evil filter=evil\n").unwrap();
-    let trap = trap.to_str().unwrap();
     for name in [
         "core.fsmonitor",
         "core.pager",
@@ -73,7 +91,7 @@ fn a_repository_of_someone_else_runs_nothing_and_hides_nothing() {
         "filter.evil.clean",
         "filter.evil.process",
     ] {
-        git(&work, &["config", name, trap]);
+        git(&work, &["config", name, &trap]);
     }
     for (name, value) in [("diff.noprefix", "true"), ("color.ui", "always"), ("diff.relative", "true")] {
         git(&work, &["config", name, value]);
@@ -81,8 +99,39 @@ fn a_repository_of_someone_else_runs_nothing_and_hides_nothing() {
     let output = run(&home, &["commit-check"]);
     assert_eq!(output.code, Some(1), "{output:?}");
     assert!(output.stdout.contains("package.json:2"), "{}", output.stdout);
-    assert!(!ran.exists(), "{}", fs::read_to_string(&ran).unwrap_or_default());
-    // The traps are live.
-    let _output = Command::new("git").args(["diff", "--cached"]).current_dir(&work).output().unwrap();
-    assert!(ran.exists(), "git itself runs them");
+    only_git_runs(&ran, &work, &["diff", "--cached"]);
+}
+
+#[test]
+fn the_history_of_a_repository_of_someone_else_runs_nothing() {
+    let home = TestHome::new();
+    let work = home.work();
+    let (trap, ran) = trap(&home);
+    git(&work, &["init", "-q"]);
+    fs::write(work.join("AGENTS.md"), "- Never use lodash.\n").unwrap();
+    fs::write(work.join(".gitattributes"), "*.md diff=evil filter=evil\n").unwrap();
+    git(&work, &["add", "."]);
+    // A commit with a signature, which `log.showSignature` makes git verify with a program.
+    git(&work, &["commit", "-qm", "Agree on rules"]);
+    let read = Command::new("git").args(["cat-file", "commit", "HEAD"]).current_dir(&work).output().unwrap();
+    let signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n";
+    let signed = String::from_utf8(read.stdout).unwrap().replacen("\n\n", &format!("\n{signature}"), 1);
+    fs::write(home.path().join("signed"), signed).unwrap();
+    let commit = Command::new("git")
+        .args(["hash-object", "-t", "commit", "-w", "../signed"])
+        .current_dir(&work)
+        .output()
+        .unwrap();
+    git(&work, &["reset", "-q", String::from_utf8(commit.stdout).unwrap().trim()]);
+    for name in
+        ["core.fsmonitor", "core.pager", "diff.external", "diff.evil.textconv", "filter.evil.smudge", "gpg.program"]
+    {
+        git(&work, &["config", name, &trap]);
+    }
+    git(&work, &["config", "log.showSignature", "true"]);
+    let output = run(&home, &["import", "rules", "--history", "AGENTS.md"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let claims = run(&home, &["claims"]).ok().stdout;
+    assert!(claims.contains("Never use lodash"), "{claims}");
+    only_git_runs(&ran, &work, &["log"]);
 }
