@@ -5,6 +5,7 @@ mod agents;
 mod audit;
 mod batch;
 mod bundles;
+mod cached_prefixes;
 mod calibrate;
 mod cards;
 mod doubt_queue;
