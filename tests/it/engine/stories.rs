@@ -3,12 +3,14 @@
 
 use ergo::{
     api::{CardKind, CardStatus, CardSummary, ConflictsQuery, RememberRequest, StoryQuery},
-    domain::{Confusion, Qualifiers, Status},
+    domain::{Confusion, EventId, Qualifiers, Scope, SignedEvent, Status},
     guard::NormedClaim,
+    store::SyncImport,
     story::{self, ClaimStanding, StoryClaim, StoryText},
 };
 
 use super::*;
+use crate::support::random::Random;
 
 pub(super) const DAY: u64 = 24 * 60 * 60 * 1000;
 
@@ -97,6 +99,10 @@ fn the_three_examples_are_cards_as_facts_and_as_decisions(#[case] kind: ClaimKin
             [(confusion, Some(card.id))]
         );
     }
+}
+
+fn scope() -> Scope {
+    Scope::new("acme", "api").unwrap()
 }
 
 pub(super) fn query() -> StoryQuery {
@@ -337,11 +343,10 @@ fn statement(n: u64) -> String {
 #[test]
 fn reading_claim_by_claim_gives_the_marks_of_the_whole_story() {
     let fixture = Fixture::new();
-    let mut seed = 11_u64;
+    let mut random = Random::new(11);
     let mut ids: Vec<ClaimId> = Vec::new();
     for turn in 0..60_u64 {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let pick = seed >> 33;
+        let pick = random.next() >> 33;
         if turn % 9 == 8 && ids.len() > 3 {
             fixture.clock.fetch_add(DAY, Ordering::Relaxed);
             let old = ids[(pick % ids.len() as u64) as usize];
@@ -362,6 +367,71 @@ fn reading_claim_by_claim_gives_the_marks_of_the_whole_story() {
     drain(&fixture);
     assert!(!shown(&fixture).is_empty());
     assert_eq!(shown(&fixture), whole(&fixture));
+}
+
+/// Writes and replaces facts about the few subjects on a device that has met no other.
+fn tell_a_story(fixture: &Fixture, random: &mut Random) {
+    let mut ids: Vec<ClaimId> = Vec::new();
+    for _ in 0..15 {
+        let text = statement(random.next() >> 33);
+        match random.pick(&ids) {
+            Some(old) if random.percent(20) && fixture.claim(*old).status == Status::Active => {
+                fixture.clock.fetch_add(DAY, Ordering::Relaxed);
+                fixture.supersede(*old, &text, "better");
+            }
+            _ => ids.push(tell(fixture, random.below(20) as u64, "ada", ClaimKind::Fact, &text)),
+        }
+    }
+}
+
+/// Imports events in parts, and reads the story after some of them. Returns the open cards and the marks.
+fn read_in_parts(
+    fixture: &Fixture,
+    team: EventId,
+    mut events: &[SignedEvent],
+    random: &mut Random,
+) -> (Vec<CardSummary>, Vec<(Confusion, Vec<ClaimId>)>) {
+    while !events.is_empty() {
+        let (part, rest) = events.split_at((1 + random.below(4)).min(events.len()));
+        let (events_of_part, now) = (part.to_vec(), fixture.engine.now());
+        let import = SyncImport { team, from: None, events: events_of_part, document: None, peer: None, now };
+        fixture.engine.import_synced(import).unwrap();
+        events = rest;
+        if random.percent(30) {
+            drain(fixture);
+        }
+    }
+    drain(fixture);
+    (open_cards(fixture), shown(fixture))
+}
+
+#[test]
+fn story_cards_do_not_depend_on_the_order_in_which_events_arrive() {
+    let mut random = Random::of_this_run();
+    let fixtures: Vec<Fixture> = (1..=7).map(|device| Fixture::of(device, AgentPolicy::Force)).collect();
+    let (authors, readers) = fixtures.split_at(3);
+    let team = super::team::create(&authors[0]).id;
+    for (n, fixture) in fixtures.iter().enumerate().skip(1) {
+        let roster = super::team::add(&authors[0], fixture, &format!("laptop-{n}"), &super::team::all());
+        fixture.engine.join_team(&caller(), team, &roster, Some(authors[0].engine.device()), &[], &[]).unwrap();
+    }
+    let mut events = Vec::new();
+    let reversal = [(0, "We use REST."), (31, "We switched to GraphQL."), (59, "The API is REST-based.")];
+    for (author, (days, turn)) in authors.iter().zip(reversal) {
+        tell(author, days, "ada", ClaimKind::Fact, turn);
+        tell_a_story(author, &mut random);
+        let page = author.engine.with_reader(|reader| reader.events_after(&team, &scope(), &[], None, 999));
+        events.extend(page.unwrap().events);
+    }
+    let mut read = readers.iter().map(|reader| {
+        reader.clock.store(NOON + 1000 * DAY, Ordering::Relaxed);
+        random.shuffle(&mut events);
+        let (cards, marks) = read_in_parts(reader, team, &events, &mut random);
+        (cards.into_iter().map(|card| (card.id, card.story)).collect::<Vec<_>>(), marks)
+    });
+    let first = read.next().unwrap();
+    assert!(!first.0.is_empty());
+    read.for_each(|other| assert_eq!(other, first));
 }
 
 #[test]
