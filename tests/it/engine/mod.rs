@@ -35,6 +35,7 @@ mod story_model;
 mod strangers;
 mod team;
 mod undo;
+mod write_lock;
 mod writes;
 
 use std::{
