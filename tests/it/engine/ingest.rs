@@ -1,8 +1,13 @@
 //! Ingested files: their chunks are found, are not claims, and follow changes of the file.
 
+use std::collections::HashSet;
+
 use ergo::{
     api::{IngestRequest, Ingested, IngestedQuery, RecallAnswer, RecallRequest, RecallVerdict, WhyRequest},
+    domain::Scope,
     infer::{FakeModels, InferError, ModelRole},
+    recall::chunking::{TextFormat, chunks},
+    store::ChunkMark,
 };
 use proptest::{prelude::*, test_runner::Config};
 
@@ -213,12 +218,13 @@ proptest! {
             let again = take_in(&fixture, "x.md", Some(text));
             prop_assert_eq!((again.added, again.retired, again.kept), (0, 0, done.added + done.kept));
         }
-        let last = versions.last().unwrap();
-        for found in recall(&fixture, "a b c d", None).references {
-            prop_assert!(last.contains(&found.text), "{found:?}");
-            let line = last.lines().nth(found.first - 1).unwrap();
-            prop_assert!(found.text.starts_with(line), "{found:?}");
-        }
+        let scope = Scope::new("acme", "api").unwrap();
+        let device = fixture.engine.device();
+        let stored = fixture.engine.with_reader(|reader| reader.chunks_of(&scope, "x.md", &device)).unwrap();
+        let found = chunks(versions.last().unwrap(), TextFormat::of("x.md"));
+        let marks: HashSet<_> = found.iter().map(|chunk| ChunkMark::new(chunk.first, chunk.last, chunk.text)).collect();
+        prop_assert_eq!(stored.len(), marks.len());
+        prop_assert_eq!(stored.into_iter().map(|chunk| chunk.mark).collect::<HashSet<_>>(), marks);
         prop_assert_eq!(fixture.engine.check_store().unwrap().problems, Vec::<String>::new());
     }
 }
