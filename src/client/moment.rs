@@ -36,10 +36,15 @@ mod tests {
 
     #[test]
     fn dates_spans_and_times_are_understood() {
-        assert_eq!(moment("1970-01-02T00:00:00Z", 1), Some(86_400_000));
+        const HOUR: u64 = 60 * 60 * 1000;
+        assert_eq!(moment("1970-01-02T00:00:00Z", 1), Some(24 * HOUR));
+        assert_eq!(moment("2026-11-22", 1).map(|end| end + 1), moment("2026-11-23T00:00", 1), "the end of the day");
         let now = Timestamp::now().as_millisecond() as u64;
-        assert!(moment("3d", 1).unwrap() > now + 2 * 86_400_000);
-        assert!(moment("2 weeks", -1).unwrap() < now - 13 * 86_400_000);
+        // Clocks may change in the meantime.
+        let is_about = |moment: Option<u64>, expected: u64| moment.unwrap().abs_diff(expected) < 2 * HOUR;
+        assert!(is_about(moment("3d", 1), now + 3 * 24 * HOUR));
+        assert!(is_about(moment("2 weeks", -1), now - 14 * 24 * HOUR));
+        assert!(is_about(moment("-2 weeks", -1), now - 14 * 24 * HOUR), "the sign is that of the direction");
         assert_eq!(moment("2020-02-30", 1), None);
     }
 }

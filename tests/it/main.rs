@@ -47,8 +47,3 @@ mod term_session;
 mod term_triage;
 mod term_yours;
 mod tour;
-
-#[test]
-fn the_library_is_linked() {
-    assert_eq!(ergo::api::API_VERSION, 1);
-}
