@@ -181,10 +181,14 @@ mod tests {
     fn a_reload_waits_for_the_one_under_way() {
         let folder = tempfile::tempdir().unwrap();
         let models = ConfiguredModels::new(&Paths::under(folder.path()), &Config::default());
-        let (done, over) = channel();
+        let ((begin, begun), (done, over)) = (channel(), channel());
         thread::scope(|scope| {
             let under_way = models.reloading.lock().unwrap();
-            scope.spawn(|| done.send(models.reload().is_ok()));
+            scope.spawn(|| {
+                begin.send(()).unwrap();
+                done.send(models.reload().is_ok())
+            });
+            begun.recv().unwrap();
             assert!(over.recv_timeout(Duration::from_millis(100)).is_err(), "it waits");
             drop(under_way);
             assert!(over.recv_timeout(Duration::from_secs(10)).unwrap());

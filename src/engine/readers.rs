@@ -59,6 +59,12 @@ impl Deref for LentReader<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        sync::{Arc, mpsc::channel},
+        thread,
+        time::Duration,
+    };
+
     use ed25519_dalek::SigningKey;
 
     use crate::{
@@ -75,17 +81,21 @@ mod tests {
     #[test]
     fn a_thread_gets_the_connection_that_comes_back_first() {
         let dir = tempfile::tempdir().unwrap();
-        let engine = engine(&dir, 2);
-        let long = engine.readers.lend();
+        let engine = Arc::new(engine(&dir, 2));
+        let _long = engine.readers.lend();
         for _ in 0..4 {
             let short = engine.readers.lend();
-            std::thread::scope(|scope| {
-                let waits = scope.spawn(|| drop(engine.readers.lend()));
-                drop(short);
-                waits.join().unwrap();
+            let ((begin, begun), (got, came)) = (channel(), channel());
+            let other = Arc::clone(&engine);
+            thread::spawn(move || {
+                begin.send(()).unwrap();
+                drop(other.readers.lend());
+                got.send(())
             });
+            begun.recv().unwrap();
+            drop(short);
+            assert_eq!(came.recv_timeout(Duration::from_mins(1)), Ok(()), "it waits for another connection");
         }
-        drop(long);
     }
 
     #[test]

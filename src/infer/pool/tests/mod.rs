@@ -387,8 +387,10 @@ fn a_call_leaves_a_crowd_after_a_while_waits_where_there_is_none_and_never_queue
     let short = soon().queueing_at_most(Duration::from_millis(20));
     // One call is served, and two wait, which is not yet a crowd.
     let mut calls = vec![ask(short), ask(short), ask(short)];
-    thread::sleep(Duration::from_millis(60));
     until(|| stage.pool.small[0].waiting() == [0, 2, 0]);
+    // Longer than they queue in a crowd.
+    thread::sleep(Duration::from_millis(60));
+    assert_eq!(stage.pool.small[0].waiting(), [0, 2, 0]);
     // With a third waiting call there is a crowd: the first call that notices leaves, and two wait again.
     calls.push(ask(short));
     until(|| calls.iter().any(thread::JoinHandle::is_finished));
