@@ -100,7 +100,7 @@ impl Side {
 
     fn with_room(idle_documents: u64) -> Self {
         let (store, starts) = (Arc::new(Store::default()), Arc::default());
-        let options = WorkerOptions { idle_documents, deadline: Duration::from_secs(1), ..WorkerOptions::standard() };
+        let options = WorkerOptions { idle_documents, ..WorkerOptions::standard() };
         let link = WorkerLink::with_launcher(Arc::new(FakeLaunch(Arc::clone(&starts))), options);
         Self { documents: Documents::with_link(link, Arc::clone(&store) as Arc<dyn DocumentStore>), store, starts }
     }
