@@ -7,6 +7,8 @@ use std::{
     process::{Command, Output},
 };
 
+use crate::support::skip;
+
 /// Runs lines of bash in the repository's folder, with `environment` set.
 fn bash(lines: &str, environment: &[(&str, &Path)]) -> Output {
     let mut bash = Command::new("bash");
@@ -174,7 +176,7 @@ fn the_test_of_packages_says_which_package_is_missing() {
 #[test]
 fn a_comparison_hands_on_no_variable_of_ergos() {
     if Command::new("python3").arg("--version").output().is_err() {
-        return;
+        return skip("python3 is not installed");
     }
     let lines = "python3 -B -c 'import sys; sys.path.insert(0, \"scripts\"); from compare import environment; \
         print([n for n in environment({\"ERGO_HOME\": \"/tmp/home\"}) if n.startswith(\"ERGO_\")])'";

@@ -189,17 +189,28 @@ impl Drop for TestHome {
     }
 }
 
+/// Says why a test is skipped. With `ERGO_TEST_REQUIRE` in the environment, the test fails instead.
+#[track_caller]
+pub(crate) fn skip(why: impl std::fmt::Display) {
+    assert!(std::env::var_os("ERGO_TEST_REQUIRE").is_none(), "ERGO_TEST_REQUIRE forbids to skip this test: {why}");
+    println!("skipped: {why}");
+}
+
 /// A small file system in memory; gone with this value.
 pub(crate) struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
-    /// `None` if this user may not mount one.
+    /// `None` if this user may not mount one; the test is then to be skipped.
     pub(crate) fn new(at: &'a Path, kilobytes: u32) -> Option<Self> {
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={kilobytes}k,mode=0700"), "tmpfs"])
             .arg(at)
             .output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Self(at))
+        if !mounted.is_ok_and(|output| output.status.success()) {
+            skip("this user may not mount a small disk");
+            return None;
+        }
+        Some(Self(at))
     }
 
     /// Fills the disk to its last byte. Room comes back when the file that is returned is removed.

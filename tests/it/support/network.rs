@@ -66,7 +66,7 @@ impl Network {
             Err(error) => Some(format!("unshare: {error}")),
         };
         if let Some(why) = why {
-            println!("{test} is skipped: this machine does not let a test make network namespaces: {why}");
+            super::skip(format_args!("{test}: this machine does not let a test make network namespaces: {why}"));
             return None;
         }
         let mut command = Command::new("unshare");
