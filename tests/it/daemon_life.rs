@@ -168,14 +168,8 @@ fn a_daemon_says_at_its_end_that_its_program_was_replaced() {
         // A file that this process wrote itself could still be open in a child of another test, and would not run.
         assert!(Command::new("cp").arg(support::PROGRAM).arg(&program).status().unwrap().success());
         home.daemon_by(|usual| {
-            let mut copy = Command::new(&program);
-            copy.args(usual.get_args()).current_dir(home.work());
-            for (name, value) in usual.get_envs() {
-                match value {
-                    Some(value) => copy.env(name, value),
-                    None => copy.env_remove(name),
-                };
-            }
+            let mut copy = support::in_place_of(&usual, &program);
+            copy.args(usual.get_args());
             copy
         })
     };

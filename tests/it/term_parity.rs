@@ -9,7 +9,7 @@ use ergo::{
 use termlens::Key;
 
 use crate::{
-    support::{Daemon, TestHome, block_on},
+    support::{Daemon, TestHome, block_on, in_place_of},
     term::App,
 };
 
@@ -296,20 +296,8 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
             (false, _) => line.clone(),
         };
         let script = format!("\"$ERGO\" {line}");
-        let run = other
-            .command(["status"])
-            .get_envs()
-            .map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned)))
-            .collect::<Vec<_>>();
-        let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", &script]).current_dir(other.work()).env("ERGO", crate::support::PROGRAM);
-        for (name, value) in run {
-            match value {
-                Some(value) => shell.env(name, value),
-                None => shell.env_remove(name),
-            };
-        }
-        let run = shell.output().unwrap();
+        let mut shell = in_place_of(&other.command(["status"]), "sh");
+        let run = shell.args(["-c", &script]).env("ERGO", crate::support::PROGRAM).output().unwrap();
         assert!(run.status.success(), "{line}: {}", String::from_utf8_lossy(&run.stderr));
         if line == LAST {
             let answer: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();

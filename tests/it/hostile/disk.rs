@@ -1,10 +1,10 @@
 //! A disk that is full, and a limit on the size of files.
 
-use std::{fs, process::Command, time::Instant};
+use std::{fs, time::Instant};
 
 use ergo::config::StoreLock;
 
-use crate::support::{Output, SmallDisk, TEST_TIMEOUT, TestHome};
+use crate::support::{Output, SmallDisk, TEST_TIMEOUT, TestHome, in_place_of};
 
 /// Runs a test in a home on a small file system in memory, with a daemon that logs each request. Skips it if this user
 /// may not mount one.
@@ -121,13 +121,8 @@ fn processes_of(home: &TestHome) -> Vec<String> {
 fn a_limit_on_file_sizes_costs_the_writes_that_do_not_fit_and_nothing_else() {
     let home = TestHome::new();
     let daemon = home.daemon_by(|program| {
-        let mut limited = Command::new("sh");
+        let mut limited = in_place_of(&program, "sh");
         limited.args(["-c", "ulimit -f 2048; exec \"$0\" daemon run"]).arg(program.get_program());
-        limited
-            .current_dir(home.work())
-            .env_clear()
-            .envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        limited.env("PATH", std::env::var_os("PATH").unwrap());
         limited
     });
     let reason = "Because ".to_owned() + &"it was agreed upon. ".repeat(400);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::support::{
-    TEST_TIMEOUT, TestHome, block_on, fact, until,
+    TEST_TIMEOUT, TestHome, block_on, fact, in_place_of, until,
     wire::{self, request},
 };
 
@@ -30,18 +30,9 @@ fn cogito(home: &TestHome) -> SocketAddr {
 
 /// The program with a limit of open files.
 fn limited(program: Command) -> Command {
-    let mut shell = Command::new("sh");
+    let mut shell = in_place_of(&program, "sh");
     shell.arg("-c").arg(format!("ulimit -n {DESCRIPTORS} && exec \"$0\" \"$@\"")).arg(program.get_program());
     shell.args(program.get_args());
-    if let Some(folder) = program.get_current_dir() {
-        shell.current_dir(folder);
-    }
-    for (name, value) in program.get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
     shell
 }
 

@@ -9,7 +9,7 @@ use ergo::{
 };
 use serde_json::Value;
 
-use super::{Daemon, Output, TestHome, block_on, network::Place};
+use super::{Daemon, Output, TestHome, block_on, in_place_of, network::Place};
 
 /// No models, and sync on this machine's loopback alone.
 pub(crate) const CONFIG: &str =
@@ -236,16 +236,7 @@ pub(crate) fn words(of: &Value) -> String {
 
 /// Prepends a command to a program.
 pub(crate) fn before(prefix: &[String], program: Command) -> Command {
-    let mut command = Command::new(&prefix[0]);
+    let mut command = in_place_of(&program, &prefix[0]);
     command.args(&prefix[1..]).arg(program.get_program()).args(program.get_args());
-    if let Some(folder) = program.get_current_dir() {
-        command.current_dir(folder);
-    }
-    for (name, value) in program.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
     command
 }

@@ -104,17 +104,12 @@ impl TestHome {
         Paths::under(self.path())
     }
 
-    /// The program with arguments, in this home, with nothing of the tester's environment that it would heed.
+    /// The program with arguments, in this home, without the tester's environment.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(PROGRAM);
         command.args(args).current_dir(self.work()).stdin(Stdio::null());
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if ["ERGO_", "XDG_", "GIT_"].iter().any(|prefix| text.starts_with(prefix)) {
-                command.env_remove(&name);
-            }
-        }
-        command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("COLUMNS");
+        let kept = ["PATH", "TMPDIR", "RUST_BACKTRACE"].into_iter();
+        command.env_clear().envs(kept.filter_map(|name| Some((name, std::env::var_os(name)?))));
         command.env("ERGO_HOME", self.path()).env("HOME", self.path()).env("USER", "ada").env("TZ", "UTC");
         command
     }
@@ -291,6 +286,17 @@ pub(crate) fn kill(pid: u32) {
     if pid != 0 && pid != std::process::id() {
         signal(pid, rustix::process::Signal::KILL);
     }
+}
+
+/// Another program in the folder and the environment of a command, which has none of the tester's but `PATH`.
+pub(crate) fn in_place_of(command: &Command, program: impl AsRef<OsStr>) -> Command {
+    let mut other = Command::new(program);
+    let set = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    other.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).envs(set);
+    if let Some(folder) = command.get_current_dir() {
+        other.current_dir(folder);
+    }
+    other
 }
 
 /// Runs a future to its end on this thread.
