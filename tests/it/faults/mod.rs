@@ -1,9 +1,8 @@
-//! Syncing real daemons under faults of their machines: kill -9, a copied disk, a full disk, a second daemon.
+//! Syncing real daemons under faults of their machines: kill -9, a copied disk, a full disk.
 
 mod clone;
 mod crash;
 mod disk;
-mod owner;
 mod steps;
 mod three;
 
