@@ -15,7 +15,7 @@ use ergo::{
     domain::PairVerdict,
 };
 
-use crate::support::{TestHome, await_exit, block_on, caller, decision, eventually, kill, time_until, until};
+use crate::support::{TestHome, await_exit, block_on, caller, decision, eventually, kill, runs, time_until, until};
 
 const OLD: &str = "The weekly report goes to the finance team first";
 const NEW: &str = "The weekly report goes to the finance team as a draft";
@@ -92,11 +92,7 @@ fn a_command_that_judges_ends_with_the_daemon(#[case] budget: u8) {
     until("the command runs", || file.exists());
     let pid: u32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
     assert_eq!(daemon.terminate(), Some(0));
-    let runs = || {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        !stat.is_empty() && !stat.contains(") Z ")
-    };
-    let ended = time_until(Duration::from_secs(10), || !runs()).is_some();
+    let ended = time_until(Duration::from_secs(10), || !runs(pid)).is_some();
     kill(pid);
     if let Some(audit) = &mut audit {
         await_exit(audit, "the audit");

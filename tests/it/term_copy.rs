@@ -4,7 +4,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use crate::{
-    support::{TestHome, until},
+    support::{TestHome, runs, until},
     term::App,
     term_flows::{WIDE, home},
 };
@@ -55,8 +55,7 @@ fn where_programs_fail_or_hang_the_terminal_is_told_and_keys_are_not_held_up() {
     let screen = app.sees(SENT);
     assert!(screen.clipboard().is_some());
     let hanging = fs::read_to_string(home.path().join("hangs")).unwrap();
-    let state = || fs::read_to_string(format!("/proc/{}/stat", hanging.trim())).unwrap_or_default();
-    until("the program that hangs is ended", || state().is_empty());
+    until("the program that hangs is ended", || !runs(hanging.trim().parse().unwrap()));
 }
 
 #[test]

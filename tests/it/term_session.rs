@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt};
 use rustix::process::Signal;
 
 use crate::{
-    support::{TestHome, signal, until},
+    support::{TestHome, runs, signal, until},
     term::{App, assert_clean},
     term_flows::{USUAL, WIDE, home},
 };
@@ -106,12 +106,6 @@ fn a_daemon_that_dies_in_mid_session_is_noticed_and_started_again() {
     app.sees("The canary deployment is always blue");
     app.keys("q");
     assert!(app.ends().0);
-}
-
-/// Whether a process runs.
-fn runs(process: u32) -> bool {
-    // A zombie process counts as ended.
-    fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
 #[test]

@@ -19,9 +19,7 @@ fn hook(home: &TestHome, moment: &str, input: &str) -> Output {
         .unwrap();
     // A hook may end before it has read its input.
     let _gone = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Output { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    child.wait_with_output().unwrap().into()
 }
 
 /// Returns what a hook adds to the context; empty if it prints nothing.

@@ -42,11 +42,7 @@ fn run_with(mut command: Command, stdin: &[u8]) -> Output {
     await_exit(&mut child, &format!("{command:?}"));
     let output = child.wait_with_output().unwrap();
     feed.join().unwrap();
-    Output {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+    output.into()
 }
 
 fn pipe(path: &Path) {

@@ -6,7 +6,7 @@ use ergo::api::{Diagnose, WriteOutcome};
 use rustix::process::Signal;
 
 use super::*;
-use crate::support::{TestHome, block_on, decision, signal};
+use crate::support::{TestHome, block_on, decision, runs, signal};
 
 /// A home whose daemon has the built-in embedder and a cross-encoder that judges by chance.
 fn home() -> TestHome {
@@ -39,12 +39,6 @@ fn worker(home: &TestHome) -> u32 {
         found.is_some()
     });
     found.unwrap()
-}
-
-/// Whether a process has ended; one that nobody has asked about yet is a shadow, and counts as ended.
-fn ended(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .map_or(true, |stat| stat.rsplit(") ").next().unwrap().starts_with('Z'))
 }
 
 #[test]
@@ -81,12 +75,12 @@ fn a_daemon_that_is_killed_leaves_no_worker_behind() {
     remember(&home, "Backups are encrypted at rest.");
     let pid = worker(&home);
     daemon.kill();
-    until("its worker is gone", || ended(pid));
+    until("its worker is gone", || !runs(pid));
     let daemon = home.daemon();
     remember(&home, "The office closes at six on Fridays.");
     let pid = worker(&home);
     assert_eq!(daemon.terminate(), Some(0));
-    assert!(ended(pid), "a daemon that ends in order waits for it");
+    assert!(!runs(pid), "a daemon that ends in order waits for it");
 }
 
 #[test]

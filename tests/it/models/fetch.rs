@@ -16,23 +16,13 @@ use crate::support::{Output, SmallDisk, TestHome, signal, until};
 
 const LENGTH: usize = 600_000;
 
-/// Runs `ergo models pull tiny` without the tester's proxy settings.
+/// Runs `ergo models pull tiny`.
 fn pull(home: &TestHome, args: &[&str]) -> Output {
-    let mut command = pulling(home, args);
-    let output = command.output().unwrap();
-    Output {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+    pulling(home, args).output().unwrap().into()
 }
 
 fn pulling(home: &TestHome, args: &[&str]) -> Command {
-    let mut command = home.command(["models", "pull", "tiny"].iter().chain(args));
-    for name in ["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY"] {
-        command.env_remove(name).env_remove(name.to_lowercase());
-    }
-    command
+    home.command(["models", "pull", "tiny"].iter().chain(args))
 }
 
 fn setting(script: impl IntoIterator<Item = Does>) -> (Vec<u8>, Server, TestHome) {

@@ -10,6 +10,7 @@ use ergo::{
 use proptest::prelude::*;
 
 use super::support::{Fixture, Plain, body, claim, fact, local_kind, on, supersede, undo};
+use crate::support::random::Random;
 
 /// One act of a random history. Numbers select among the existing things, whatever their state: even acts that nobody
 /// would do in this order can arrive from devices that had not synced.
@@ -297,11 +298,7 @@ fn difference(ours: &Projection, theirs: &Projection) -> Vec<String> {
 /// The events of a history as another store has them, that got them in another order, a few at a time, and some of them twice.
 fn elsewhere(history: &History, order: &[(prop::sample::Index, usize)], seed: u64) -> Fixture {
     let mut shuffled = history.events.clone();
-    let mut state = seed | 1;
-    for i in (1..shuffled.len()).rev() {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        shuffled.swap(i, (state >> 33) as usize % (i + 1));
-    }
+    Random::new(seed).shuffle(&mut shuffled);
     for (index, _) in order.iter().take(if history.events.is_empty() { 0 } else { 5 }) {
         let again = index.get(&history.events).clone();
         shuffled.push(again);

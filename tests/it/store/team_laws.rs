@@ -15,6 +15,7 @@ use super::{
     support::*,
     team::{Peer, all_after},
 };
+use crate::support::random::Random;
 
 /// One random step: who does something, what, and to whom.
 #[derive(Clone, Debug)]
@@ -123,20 +124,14 @@ fn on_(kind: EventKind, id: EventId) -> ergo::store::EventDraft {
 /// Imports everything into a store, in an order and in batches that follow from `seed`.
 fn tell(observer: &mut Fixture, world: &World, mut events: Vec<SignedEvent>, seed: u64) {
     observer.store.join_team(world.team, &world.start, None, 1).unwrap();
-    let mut state = seed | 1;
-    let mut next = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below
-    };
-    for at in (1..events.len()).rev() {
-        events.swap(at, next(at + 1));
-    }
+    let mut random = Random::new(seed);
+    random.shuffle(&mut events);
     let (whole, team, now) = (events.clone(), world.team, 1 << 44);
     let mut take = |events| {
         observer.store.import_synced(SyncImport { team, from: None, events, document: None, peer: None, now }).unwrap();
     };
     while !events.is_empty() {
-        let size = 1 + next(events.len().min(9));
+        let size = 1 + random.below(events.len().min(9));
         take(events.split_off(events.len() - size));
     }
     // A redaction that was taken first and put aside later has dropped words, which are asked for again.

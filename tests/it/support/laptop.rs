@@ -219,12 +219,7 @@ pub(crate) fn write_facts(store: &mut Store, who: &str, names: &str, count: usiz
 
 /// Waits for a command that was started.
 pub(crate) fn ended(child: Child) -> Output {
-    let output = child.wait_with_output().unwrap();
-    Output {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+    child.wait_with_output().unwrap().into()
 }
 
 /// The six words of an answer.

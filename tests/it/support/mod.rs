@@ -1,5 +1,4 @@
 //! A private home for the real program: temporary, without a fixed port, independent of the tester's environment.
-#![allow(dead_code)]
 
 pub(crate) mod crowd;
 pub(crate) mod gguf;
@@ -14,7 +13,7 @@ use std::{
     io::{Read, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{self, Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
@@ -44,6 +43,13 @@ pub(crate) struct Output {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+}
+
+impl From<process::Output> for Output {
+    fn from(output: process::Output) -> Self {
+        let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        Self { code: output.status.code(), stdout, stderr }
+    }
 }
 
 impl Output {
@@ -116,12 +122,7 @@ impl TestHome {
 
     /// Runs the program to its end.
     pub(crate) fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Output {
-        let output = self.command(args).output().unwrap();
-        Output {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        self.command(args).output().unwrap().into()
     }
 
     /// Starts the daemon as a child of this process and waits until it answers.
@@ -282,8 +283,14 @@ pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
     }
 }
 
+/// Whether a process runs. One whose parent has not asked for its end yet counts as ended.
+pub(crate) fn runs(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}
+
 pub(crate) fn kill(pid: u32) {
-    if pid != 0 && pid != std::process::id() {
+    if pid != 0 && pid != process::id() {
         signal(pid, rustix::process::Signal::KILL);
     }
 }
