@@ -14,7 +14,7 @@ const MAX_VERDICTS: usize = 16;
 /// A checked request to judge. Without verdicts, nobody answered the question.
 #[derive(Default)]
 pub(super) struct GivenVerdicts {
-    verdicts: BTreeMap<String, PairVerdict>,
+    pub(super) verdicts: BTreeMap<String, PairVerdict>,
     pub(super) because: Option<String>,
     pub(super) model: Option<String>,
 }
