@@ -21,6 +21,7 @@ use ergo::{
         event::VERSION,
         replica::{Chain, ChainEnd, Month, SetDigest},
     },
+    infer::catalogue::gguf::GgufHeader,
     sync::{
         compact::CompactMessage,
         document::{DocumentEntry, IndexDocument},
@@ -199,6 +200,10 @@ fn event(seq: u64, body: bool) -> SignedEvent {
     event
 }
 
+fn is_header(bytes: &[u8]) -> bool {
+    GgufHeader::read(&mut &*bytes).is_ok()
+}
+
 /// One message of every kind with content.
 fn messages() -> Vec<(&'static str, Message)> {
     let scope = || Scope { org_id: "acme".into(), project: "api".into() };
@@ -306,30 +311,34 @@ fn write_the_corpus() {
     for (name, make) in [("llm", (|path| gguf::write_tiny_llm(path, 1)) as fn(&Path)), ("nli", gguf::write_tiny_nli)] {
         make(&folder.path().join(name));
         let model = fs::read(folder.path().join(name)).unwrap();
-        write("gguf", name, &model[..model.len().min(4_096)]);
+        let ends = (0..model.len()).step_by(256).find(|end| is_header(&model[..*end]));
+        write("gguf", name, &model[..ends.unwrap()]);
     }
-    let path = |wanted: &str| entries::paths().iter().position(|(_, path)| path == wanted).unwrap() as u8;
     let requests = [
         (
-            "/remember",
+            "POST /remember",
             r#"{"org_id":"acme","project":"api","who":"ada","statement":"Use tabs.","kind":"decision","reason":"It is shorter."}"#,
         ),
         (
-            "/supersede",
-            r#"{"targets":["abcd"],"statement":"Use spaces.","env":"prod","valid_until":1790000000000,"dry_run":true}"#,
+            "POST /supersede",
+            r#"{"org_id":"acme","project":"api","who":"ada","targets":["abcd"],"statement":"Use spaces.","env":"prod","valid_until":"2030-01-01","reason":"r","dry_run":true}"#,
         ),
-        ("/retract", r#"{"target":"abcd","reason":"It was wrong.","op_id":"00112233445566778899aabbccddeeff"}"#),
-        ("/recall", r#"{"org_id":"acme","project":"api","question":"tabs or spaces?","limit":5}"#),
-        ("/conflicts/resolve", r#"{"cards":[{"id":"abcd","act":"dismiss"}],"reason":"no contradiction"}"#),
-        ("/ingest", r#"{"org_id":"acme","project":"api","files":[{"path":"docs/a.md","text":"A file."}]}"#),
-        ("/claims", "org_id=acme&project=api&status=all&q=tabs&limit=3&as_of=1790000000000"),
+        (
+            "POST /retract",
+            r#"{"who":"ada","target":"abcd","reason":"It was wrong.","op_id":"00112233445566778899aabbccddeeff"}"#,
+        ),
+        ("POST /recall", r#"{"org_id":"acme","project":"api","query":"tabs or spaces?","limit":5}"#),
+        (
+            "POST /conflicts/resolve",
+            r#"{"who":"ada","cards":[{"id":"abcdabcd"}],"act":"dismiss","reason":"no contradiction"}"#,
+        ),
+        ("POST /ingest", r#"{"org_id":"acme","project":"api","who":"ada","path":"docs/a.md","text":"A file."}"#),
+        ("GET /claims?org_id=acme&project=api&status=all&q=tabs&limit=3&as_of=1790000000000", ""),
     ];
-    for (wanted, rest) in requests {
-        write(
-            "http",
-            wanted.trim_start_matches('/').replace('/', "-").as_str(),
-            &[&[path(wanted)][..], rest.as_bytes()].concat(),
-        );
+    for (line, body) in requests {
+        let path = line.split([' ', '?']).nth(1).unwrap();
+        let name = path.trim_start_matches('/').replace('/', "-");
+        write("http", &name, format!("{line}\n{body}").as_bytes());
     }
     // Valid bundles are in src/sync/bundle/golden; these are invalid files.
     write("bundle", "empty", b"");
@@ -346,5 +355,10 @@ fn the_corpus_holds_what_can_be_read() {
             corpus("event").contains(&entries::event_bytes(&event(seq, true))),
             "events of version 1 are read for ever"
         );
+    }
+    assert!(corpus("gguf").iter().all(|bytes| is_header(bytes)));
+    for bytes in corpus("http") {
+        let status = entries::request(&bytes).expect("a request of the API");
+        assert!(status != 400 && status < 500, "{status}: {}", String::from_utf8_lossy(&bytes));
     }
 }
