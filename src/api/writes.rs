@@ -226,6 +226,9 @@ impl Warning {
     /// The `code` if the last day of a claim had passed when it was stored.
     pub const EXPIRED: &str = "expired";
 
+    /// The code of a warning about an exception that the write records.
+    pub const EXCEPTION: &str = "exception";
+
     /// Creates a warning without a conflict or claims.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), conflict: None, claims: Vec::new() }

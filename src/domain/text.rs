@@ -117,6 +117,9 @@ fn is_invisible(c: char) -> bool {
 /// The beginning of the sentence by which an import says where a claim is stated. It is the last or only sentence of the claim's reason.
 pub const STATED: &str = "Stated in ";
 
+/// Begins the statement of a rejection whose source names only what was rejected. The source need not contain the word.
+pub const REJECTED: &str = "Rejected: ";
+
 /// Returns the reason of a claim that was imported from a file which gives none.
 pub fn reason_of_import(file: &str) -> String {
     format!("{IMPORTED}{file}{NO_REASON}")

@@ -264,8 +264,7 @@ mod tests {
         let read = Record::parse(&file.name, &file.text).unwrap();
         assert_eq!((read.kind(), read.statement.as_str()), (kind, statement));
         assert_eq!(read.reason, "it was asked, and _agreed_");
-        let day = Some("1970-01-02".to_owned());
-        assert_eq!(read.qualifiers(), crate::domain::Qualifiers { valid_from: day, ..one.qualifiers });
+        assert_eq!((read.qualifiers(), read.exported.unwrap().id), (one.qualifiers, one.id));
     }
 
     proptest::proptest! {

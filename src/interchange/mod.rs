@@ -18,6 +18,11 @@ pub mod plan;
 pub mod rules;
 pub mod sentence;
 
+/// Returns the reason for retracting a claim whose line or record is no longer in its file.
+pub fn no_longer_in(path: &str) -> String {
+    format!("No longer in {path}.")
+}
+
 /// Text of an imported file that became no claim.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct SkippedText {

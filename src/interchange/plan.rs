@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::adr::{Record, RecordStatus};
+use super::{
+    adr::{Record, RecordStatus},
+    no_longer_in,
+};
 
 /// The import of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +14,8 @@ pub struct PlanStep {
     pub record: usize,
     /// The records that it replaces, all in earlier steps.
     pub replaces: Vec<usize>,
+    /// The records that replace it.
+    pub replaced_by: Vec<usize>,
     /// The reason for retracting the claim after it is stored, if the record is no longer active and has no imported successor.
     pub retract: Option<String>,
 }
@@ -37,16 +42,18 @@ pub fn plan(records: &[Record]) -> Vec<PlanStep> {
         let Some(at) = ready.or_else(|| order.iter().copied().find(|at| !done.contains(at))) else { break };
         let replaces =
             links.iter().filter(|(new, old)| *new == at && done.contains(old)).map(|(_, old)| *old).collect();
-        steps.push(PlanStep { record: at, replaces, retract: None });
+        steps.push(PlanStep { record: at, replaces, replaced_by: Vec::new(), retract: None });
         done.insert(at);
     }
-    let replaced: BTreeSet<usize> = steps.iter().flat_map(|step| step.replaces.iter().copied()).collect();
+    let pairs: Vec<(usize, usize)> =
+        steps.iter().flat_map(|step| step.replaces.iter().map(|old| (step.record, *old))).collect();
     for step in &mut steps {
+        step.replaced_by = pairs.iter().filter(|(_, old)| *old == step.record).map(|(new, _)| *new).collect();
         let Some(record) = records.get(step.record) else { continue };
         step.retract = match record.status {
-            RecordStatus::Deprecated => Some(format!("Deprecated, as {} says.", record.file)),
-            RecordStatus::Superseded if !replaced.contains(&step.record) => {
-                Some(format!("Superseded, as {} says, by a record that is not part of this import.", record.file))
+            RecordStatus::Deprecated => Some(format!("{DEPRECATED}{} says.", record.file)),
+            RecordStatus::Superseded if step.replaced_by.is_empty() => {
+                Some(format!("{SUPERSEDED}{} says, by a record that is not part of this import.", record.file))
             }
             _ => None,
         };
@@ -54,13 +61,22 @@ pub fn plan(records: &[Record]) -> Vec<PlanStep> {
     steps
 }
 
+const DEPRECATED: &str = "Deprecated, as ";
+const SUPERSEDED: &str = "Superseded, as ";
+
+/// Whether a claim was closed for this reason because of its record's status or because its record was gone, and not by a person.
+pub fn is_closed_by_record(reason: &str, file: &str) -> bool {
+    reason == no_longer_in(file)
+        || [DEPRECATED, SUPERSEDED].iter().any(|word| reason.starts_with(&format!("{word}{file} says")))
+}
+
 /// Returns the pairs (new, old) in which one of the two records names the other.
 fn links(records: &[Record]) -> BTreeSet<(usize, usize)> {
     let mut out = BTreeSet::new();
     for (at, record) in records.iter().enumerate() {
         // A record that was only proposed, or rejected, has replaced nothing. That of an exported rejection is in force, though.
-        let in_force =
-            record.exported.is_some() || !matches!(record.status, RecordStatus::Proposed | RecordStatus::Rejected);
+        let in_force = record.exported.is_some()
+            || !matches!(record.status, RecordStatus::Proposed | RecordStatus::Rejected | RecordStatus::Unknown(_));
         for (other, target) in records.iter().enumerate().filter(|(other, _)| *other != at) {
             if in_force && record.supersedes.iter().any(|reference| target.matches(reference)) {
                 out.insert((at, other));
@@ -100,8 +116,8 @@ mod tests {
     fn the_old_comes_before_the_new_whatever_their_numbers() {
         let records = [record(1, RecordStatus::Accepted, &[]), record(5, RecordStatus::Superseded, &[1])];
         let steps = plan(&records);
-        assert_eq!(steps[0], PlanStep { record: 1, replaces: vec![], retract: None });
-        assert_eq!(steps[1], PlanStep { record: 0, replaces: vec![1], retract: None });
+        assert_eq!(steps[0], PlanStep { record: 1, replaces: vec![], replaced_by: vec![0], retract: None });
+        assert_eq!(steps[1], PlanStep { record: 0, replaces: vec![1], replaced_by: vec![], retract: None });
     }
 
     #[test]
@@ -113,7 +129,7 @@ mod tests {
             (RecordStatus::Rejected, vec![]),
         ] {
             let old = RecordRef { file: None, number: Some(1) };
-            let new = Record { supersedes: vec![old], ..record(2, status, &[]) };
+            let new = Record { supersedes: vec![old], ..record(2, status.clone(), &[]) };
             let steps = plan(&[record(1, RecordStatus::Accepted, &[]), new]);
             assert_eq!(steps[1].replaces, replaces, "{status:?}");
         }

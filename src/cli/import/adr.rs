@@ -11,16 +11,16 @@ use super::{
     agree::agreed,
     read,
     report::{SkippedRow, preview},
-    send::{ImportRow, Sender},
+    send::{ImportRow, LEFT_UNCHANGED, Sender},
     source_path, unreadable,
 };
 use crate::{
-    api::RememberRequest,
     cli::{CliError, Context, Exit},
+    domain::{ClaimId, Status},
     files::rule_files,
     interchange::{
-        adr::{Record, RecordStatus},
-        plan::plan,
+        adr::{Record, RecordStatus, StoredClaims},
+        plan::{PlanStep, plan},
     },
 };
 
@@ -58,54 +58,87 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<ImportEnd, C
     if !agreed(cx, &rows, &skipped, args.options)? {
         return Ok(ImportEnd::Declined);
     }
-    let mut sender = Sender::new(cx, "adr", &args.paths, &skipped).await?;
-    let mut claims = BTreeMap::new();
+    let sender = Sender::new(cx, "adr", &args.paths, &skipped).await?;
+    let mut stored = Vec::with_capacity(records.len());
+    for record in &records {
+        stored.push(sender.stored_claims(record).await?);
+    }
+    let mut import = RecordImport { records: &records, rows, stored, active: BTreeMap::new(), sender };
     for (at, step) in steps.iter().enumerate() {
         cx.ui.progress(text!("importing {} of {}", at + 1, steps.len()));
-        let Some(mut row) = rows.get(step.record).cloned() else { continue };
-        // A record that two others replace is superseded by the first of them.
-        row.targets = step.replaces.iter().filter_map(|old| claims.remove(old)).collect();
-        let sent = sender.store(&row).await;
+        let sent = import.step(step).await;
         if sent.is_err() {
             cx.ui.progress_done();
         }
-        let Some(claim) = sent? else { continue };
-        match &step.retract {
-            Some(reason) => sender.retract(&row, claim, reason).await?,
-            None => drop(claims.insert(step.record, claim)),
-        }
+        sent?;
     }
     cx.ui.progress_done();
-    sender.report.show(cx, args.options.details);
+    let report = &import.sender.report;
+    report.show(cx, args.options.details);
     if records.is_empty() {
         cx.ui.note("No records found: a record has a section “Decision” or “Decision Outcome”.");
     }
-    Ok(ImportEnd::Done(sender.report.undo_number()))
+    Ok(ImportEnd::Done(report.undo_number()))
 }
 
-/// Converts a record to a claim.
-fn row(record: &Record) -> ImportRow {
-    let statement = match record.status {
-        RecordStatus::Rejected if record.exported.is_none() => {
-            format!("Rejected: {}.", record.title.trim_end_matches('.'))
+/// An import of records in the order of a plan.
+struct RecordImport<'a> {
+    records: &'a [Record],
+    rows: Vec<ImportRow>,
+    /// For each record, its claims before the import.
+    stored: Vec<StoredClaims>,
+    /// The active claims of the records so far, by the record's index.
+    active: BTreeMap<usize, ClaimId>,
+    sender: Sender,
+}
+
+impl RecordImport<'_> {
+    async fn step(&mut self, step: &PlanStep) -> Result<(), CliError> {
+        let (Some(record), Some(row), Some(stored)) =
+            (self.records.get(step.record), self.rows.get(step.record), self.stored.get(step.record))
+        else {
+            return Ok(());
+        };
+        let mut row = row.clone();
+        // A record that two others replace is superseded by the first of them.
+        let replaced = step.replaces.iter().filter_map(|old| self.active.remove(old));
+        row.targets = replaced.chain(stored.outdated.iter().copied()).collect();
+        let claim = match &stored.same {
+            Some(same) => {
+                if same.status == Status::Active && !record.agrees_with(same) {
+                    self.sender.report.skipped(&row.source, &row.claim.statement, LEFT_UNCHANGED);
+                } else {
+                    self.sender.report.same(&row, same.id);
+                }
+                if same.status != Status::Active {
+                    return Ok(());
+                }
+                for target in &row.targets {
+                    let reason = row.claim.reason.as_deref().unwrap_or_default();
+                    self.sender.replace(&row, *target, same.id, reason).await?;
+                }
+                same.id
+            }
+            None => {
+                let stored = |new: &usize| self.stored.get(*new)?.active();
+                if let Some(successor) = step.replaced_by.iter().find_map(stored) {
+                    row.claim = record.claim_before(successor);
+                }
+                let Some(claim) = self.sender.store(&row).await? else { return Ok(()) };
+                claim
+            }
+        };
+        match &step.retract {
+            Some(reason) => self.sender.retract(&row, claim, reason).await?,
+            None => drop(self.active.insert(step.record, claim)),
         }
-        _ => record.statement.clone(),
-    };
-    // Without the status: a record whose status changes stays the same row.
-    let reason = match &record.date {
-        Some(date) if record.exported.is_none() => format!("{} ({date})", record.reason),
-        _ => record.reason.clone(),
-    };
-    let claim = RememberRequest {
-        statement,
-        kind: Some(record.kind()),
-        reason: Some(reason),
-        source: Some(record.source()),
-        qualifiers: record.qualifiers(),
-        ..RememberRequest::default()
-    };
+        Ok(())
+    }
+}
+
+fn row(record: &Record) -> ImportRow {
     let file = record.file.rsplit('/').next().unwrap_or(&record.file).to_owned();
-    ImportRow { claim, targets: Vec::new(), file, source: record.source() }
+    ImportRow { claim: record.claim(), targets: Vec::new(), file, source: record.source() }
 }
 
 /// Reads the records under the paths; other files are skipped.
@@ -124,7 +157,7 @@ fn records(args: &Args) -> Result<(Vec<Record>, Vec<SkippedRow>), CliError> {
     let (mut records, mut skipped) = (Vec::new(), Vec::new());
     for file in files {
         let path = source_path(&file);
-        let name = file.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if rule_files::is_beside_records(&name) {
             skipped.push(SkippedRow::new(format!("{path}:1"), name, "not a decision record"));
             continue;
@@ -139,14 +172,17 @@ fn records(args: &Args) -> Result<(Vec<Record>, Vec<SkippedRow>), CliError> {
             }
         };
         match Record::parse(&path, &text) {
-            Ok(record) if record.status == RecordStatus::Proposed && !args.proposed => {
-                skipped.push(SkippedRow::new(
-                    record.source(),
-                    record.title,
-                    "only proposed; import it with --proposed",
-                ));
-            }
-            Ok(record) => records.push(record),
+            Ok(record) => match &record.status {
+                RecordStatus::Proposed if !args.proposed => {
+                    let why = "only proposed; import it with --proposed";
+                    skipped.push(SkippedRow::new(record.source(), record.title, why));
+                }
+                RecordStatus::Unknown(status) => {
+                    let why = format!("unknown status “{status}”; write “Accepted” if it is in force");
+                    skipped.push(SkippedRow::new(record.source(), record.title, why));
+                }
+                _ => records.push(record),
+            },
             Err(error) => skipped.push(SkippedRow::new(format!("{path}:{}", error.line), name, error.why)),
         }
     }

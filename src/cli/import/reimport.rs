@@ -21,6 +21,7 @@ use crate::{
     domain::{ClaimId, Scope, Status, text::sanitize_line},
     interchange::{
         line_diff::{LineChange, RuleLine, compare},
+        no_longer_in,
         rules::{is_from, is_from_commit},
     },
 };
@@ -175,7 +176,7 @@ impl Reimport {
                 sender.report.untouched.push(one.file.path.clone());
             }
             for old in one.gone.iter().filter_map(|at| one.earlier.get(*at)) {
-                let reason = format!("No longer in {}.", one.file.path);
+                let reason = no_longer_in(&one.file.path);
                 if sender.retire(old, &reason).await? {
                     *probe = Some((old.id, false));
                 }
@@ -403,7 +404,7 @@ async fn earlier(client: &Client, scope: &Scope, file: &RuleFile) -> Result<Vec<
     });
     // Claims that an import superseded or retracted are history, but claims that a person closed must not come back.
     let from_here: BTreeSet<ClaimId> = found.iter().map(|claim| claim.id).collect();
-    let (retired, removed) = (format!("No longer in {}.", file.path), rule_history::removed_from(&file.path));
+    let (retired, removed) = (no_longer_in(&file.path), rule_history::removed_from(&file.path));
     found.retain(|claim| match claim.status {
         Status::Active => true,
         Status::Superseded => !claim.replaced_by.iter().any(|by| from_here.contains(by)),

@@ -8,9 +8,12 @@ use crate::{
     cli::{Context, show::text::count, ui::Style},
     domain::{
         CardId, ClaimId, ClaimKind, Scope,
-        text::{escape, sanitize_line},
+        text::{cut, escape, sanitize_line},
     },
 };
+
+/// The most characters of a skipped text that are shown.
+const MAX_SKIPPED: usize = 200;
 
 /// The result of a row that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +58,8 @@ pub(super) struct SkippedRow {
 
 impl SkippedRow {
     pub(super) fn new(source: impl Into<String>, text: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { source: source.into(), text: text.into(), why: why.into() }
+        let text: String = text.into();
+        Self { source: source.into(), text: cut(&text, MAX_SKIPPED), why: why.into() }
     }
 
     pub(super) fn source(&self) -> &str {
@@ -90,6 +94,9 @@ pub(super) struct ImportReport {
     /// Whether earlier runs of the import have the same number, and are undone with it.
     #[serde(skip)]
     pub(super) shares_number: bool,
+    /// The command that lists the skipped lines.
+    #[serde(skip)]
+    pub(super) details: String,
     /// Whether nothing was sent.
     dry_run: bool,
     stored: Vec<StoredRow>,
@@ -102,7 +109,7 @@ pub(super) struct ImportReport {
     /// Files that did not change since their last import.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) untouched: Vec<String>,
-    /// Rows that were stored and immediately retracted, since their file marks them as no longer active.
+    /// Claims that were retracted or replaced by a stored claim, since their file marks them as no longer active.
     pub(super) closed: usize,
 }
 
@@ -114,6 +121,7 @@ impl ImportReport {
             scope: scope.clone(),
             import,
             shares_number: false,
+            details: String::new(),
             dry_run: false,
             stored: vec![],
             duplicates: vec![],
@@ -174,7 +182,7 @@ impl ImportReport {
 
     /// The number by which the import can be undone, if it changed anything.
     pub(super) fn undo_number(&self) -> Option<String> {
-        (self.stored.len() + self.retired.len() > 0).then(|| self.import.clone())
+        (self.stored.len() + self.retired.len() + self.closed > 0).then(|| self.import.clone())
     }
 
     pub(super) fn refused(&mut self, row: &ImportRow, refused: &Refused) {
@@ -262,7 +270,7 @@ impl ImportReport {
                 }
             } else {
                 let lines = count(self.skipped.len(), "line", "lines");
-                ui.note(text!("{} skipped; `ergo import` with --details lists them.", lines));
+                ui.note(text!("{} skipped; `{}` lists them.", lines, self.details));
             }
         }
         let mut commands = Vec::new();
@@ -280,11 +288,11 @@ impl ImportReport {
     }
 }
 
-/// Whether a warning is about something that a file does on purpose: its wording, or claims about the past.
+/// Whether a warning is about something that a file does on purpose: its wording, claims about the past, or exceptions.
 pub(super) fn is_as_intended(warning: &Warning) -> bool {
     matches!(
         warning.code.as_str(),
-        Warning::SEVERAL_CLAIMS | Warning::QUESTION | Warning::STILL_IN_FORCE | Warning::EXPIRED
+        Warning::SEVERAL_CLAIMS | Warning::QUESTION | Warning::STILL_IN_FORCE | Warning::EXPIRED | Warning::EXCEPTION
     )
 }
 

@@ -11,12 +11,13 @@ use super::{
 };
 use crate::{
     api::{
-        ActRequest, Caller, CardAct, ClaimView, ClaimsQuery, Done, ErrorCode, Refused, RememberRequest, ResolveRequest,
-        Stored, SupersedeRequest, WriteOutcome,
+        ActRequest, Caller, CardAct, ClaimView, ClaimsQuery, Done, ErrorCode, MAX_TEXT, Refused, RememberRequest,
+        ResolveRequest, Stored, SupersedeRequest, WriteOutcome,
     },
-    cli::{CliError, Context, Exit, paging},
+    cli::{CliError, Context, Exit, paging, show::text::quote},
     client::{Client, ClientError},
     domain::{ClaimId, OpId, Qualifiers, Scope},
+    interchange::adr::{Record, StoredClaims},
 };
 
 /// The number of hexadecimal digits of an import's number.
@@ -24,6 +25,10 @@ pub(crate) const NUMBER_DIGITS: usize = 12;
 
 /// The number of bytes of an import's number.
 const NUMBER_BYTES: usize = NUMBER_DIGITS / 2;
+
+/// Why a row is skipped whose claim is stored with the same statement, but differs otherwise.
+pub(super) const LEFT_UNCHANGED: &str = "it was imported before with another reason, kind or condition and was left \
+    unchanged: use `ergo supersede` to change it";
 
 /// One row to import.
 #[derive(Clone, Debug, Default)]
@@ -131,7 +136,10 @@ impl Sender {
         let scope = cx.here()?.scope;
         let (client, caller) = cx.writer().await?;
         let named: Vec<String> = files.iter().map(|file| source_path(file)).collect();
-        let report = ImportReport::new(form, &named.join(", "), &scope, hex::encode(number), skipped.to_vec());
+        let mut report = ImportReport::new(form, &named.join(", "), &scope, hex::encode(number), skipped.to_vec());
+        let files: Vec<String> = files.iter().map(|file| quote(&file.display().to_string())).collect();
+        let form = if form == "rule history" { "rules --history" } else { form };
+        report.details = format!("ergo import {form} {} --details", files.join(" "));
         let scope = cx.known_scope(&client).await?;
         Ok(Self { client, caller, scope, number, report })
     }
@@ -313,19 +321,33 @@ impl Sender {
         Ok(self.report_refusal(row, outcome))
     }
 
+    /// Returns the claims that were stored from a record before.
+    pub(super) async fn stored_claims(&self, record: &Record) -> Result<StoredClaims, CliError> {
+        let mut claims = self.claims_from(&record.file).await?;
+        if let Some(exported) = &record.exported {
+            let claim = self.client.claim(&exported.id.to_hex()).await;
+            claims.extend(claim.ok().filter(|claim| claim.scope == self.scope));
+        }
+        Ok(record.stored_claims(claims))
+    }
+
+    /// Returns the claims, active or not, whose source contains the path of a file.
+    async fn claims_from(&self, file: &str) -> Result<Vec<ClaimView>, CliError> {
+        let (status, source) = (Some("all".to_owned()), Some(file.to_owned()));
+        let query = ClaimsQuery { status, source, ..paging::claims_of(&self.scope) };
+        paging::all(async |cursor| {
+            let page = self.client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
+            Ok((page.items, page.next))
+        })
+        .await
+    }
+
     /// Returns the claim of a row's file and statement that the act with this id stored.
     async fn stored_by(&self, row: &ImportRow, act: OpId) -> Result<Option<ClaimView>, CliError> {
         let Some((file, _)) = row.claim.source.as_deref().and_then(|source| source.rsplit_once(':')) else {
             return Ok(None);
         };
-        let (status, source) = (Some("all".to_owned()), Some(file.to_owned()));
-        let query = ClaimsQuery { status, source, ..paging::claims_of(&self.scope) };
-        let claims: Vec<ClaimView> = paging::all(async |cursor| {
-            let page = self.client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
-            Ok((page.items, page.next))
-        })
-        .await?;
-        for claim in claims.into_iter().filter(|claim| claim.statement == row.claim.statement) {
+        for claim in self.claims_from(file).await?.into_iter().filter(|claim| claim.statement == row.claim.statement) {
             let events = self.client.history(&claim.id.to_hex()).await?.events;
             if events.iter().any(|event| event.id == claim.id && event.op_id == act) {
                 return Ok(Some(claim));
@@ -376,8 +398,8 @@ impl Sender {
             claim: RememberRequest { caller, reason: Some(reason.to_owned()), ..RememberRequest::default() },
         };
         match self.client.supersede(&request).await.map_err(CliError::from) {
-            Ok(WriteOutcome::Stored(_) | WriteOutcome::Done(_)) => {
-                self.report.closed += 1;
+            Ok(WriteOutcome::Stored(Stored { replayed, .. }) | WriteOutcome::Done(Done { replayed, .. })) => {
+                self.report.closed += usize::from(!replayed);
                 Ok(true)
             }
             Err(error) if error.kind != Exit::Stale && error.kind != Exit::Usage => Err(error),
@@ -392,7 +414,7 @@ impl Sender {
         let caller = Caller { op_id: Some(op), ..self.caller.clone() };
         let request = ActRequest { caller, target: claim.to_hex(), reason: reason.to_owned(), ..ActRequest::default() };
         match self.client.retract(&request).await {
-            Ok(WriteOutcome::Done(_)) => self.report.closed += 1,
+            Ok(WriteOutcome::Done(done)) => self.report.closed += usize::from(!done.replayed),
             Ok(WriteOutcome::Proposed(proposed)) => {
                 self.report.skipped(&row.source, &row.claim.statement, &proposed.summary);
             }
@@ -450,9 +472,10 @@ fn is_reused(error: &ClientError) -> bool {
 /// The error of a row that was not stored.
 fn row_error(error: ClientError) -> CliError {
     if is_reused(&error) {
-        return CliError::usage(
-            "it was imported before with another reason, kind or condition and was left unchanged: use `ergo supersede` to change it",
-        );
+        return CliError::usage(LEFT_UNCHANGED);
+    }
+    if matches!(&error, ClientError::Api(error) if error.code == ErrorCode::TooLarge) {
+        return CliError::usage(format_args!("too long: a claim may have at most {} KiB", MAX_TEXT / 1024));
     }
     error.into()
 }

@@ -292,7 +292,7 @@ impl ActContext<'_> {
             (message.to_owned(), judged.nearest.clone())
         };
         let views = about.iter().map(|id| self.view(id)).collect::<Result<_, _>>()?;
-        Ok(Some(Warning { claims: views, ..Warning::new("exception", message) }))
+        Ok(Some(Warning { claims: views, ..Warning::new(Warning::EXCEPTION, message) }))
     }
 
     /// Names the projects in which a claim of the organisation's level opened cards. The write itself is not refused

@@ -2,11 +2,12 @@
 //! words.
 
 use super::{Sections, decision::is_prose};
-use crate::domain::{ClaimKind, Qualifiers};
+use crate::domain::{ClaimId, ClaimKind, Qualifiers};
 
 /// The fields of a claim that only exported records contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportedClaim {
+    pub id: ClaimId,
     pub kind: ClaimKind,
     /// Where and when the claim holds.
     pub holds: Qualifiers,
@@ -16,9 +17,9 @@ pub struct ExportedClaim {
 pub(super) fn read(sections: &Sections<'_>) -> Option<ExportedClaim> {
     let items = sections.find(&["provenance"])?;
     let field = |name: &str| items.iter().find_map(|item| item.text.strip_prefix(name)?.strip_prefix(": "));
-    field("Claim").filter(|id| id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    let id = field("Claim")?.parse().ok()?;
     let kind = field("Kind")?.parse().ok()?;
-    Some(ExportedClaim { kind, holds: field("Holds for").map(holds).unwrap_or_default() })
+    Some(ExportedClaim { id, kind, holds: field("Holds for").map(holds).unwrap_or_default() })
 }
 
 /// Returns the whole prose of a section, and its line.

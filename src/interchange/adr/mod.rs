@@ -3,15 +3,23 @@
 mod decision;
 mod exported_record;
 mod record_status;
+mod stored_claims;
 
 use super::{
     markdown::{Block, BlockKind, MarkdownDocument},
     sentence::{capital, cut},
 };
-use crate::domain::{ClaimKind, Qualifiers, text::reason_of_record};
+use crate::{
+    api::RememberRequest,
+    domain::{
+        ClaimKind, Qualifiers,
+        text::{REJECTED, reason_of_record},
+    },
+};
 
 pub use exported_record::ExportedClaim;
 pub use record_status::RecordStatus;
+pub use stored_claims::StoredClaims;
 
 /// The maximum length of a reason, in characters.
 const MAX_REASON: usize = 900;
@@ -87,7 +95,7 @@ impl Record {
             line,
             number: number_of_name(name).or(title_number),
             title,
-            status: status.status,
+            status: status.status.unwrap_or_default(),
             date: status.date.or_else(|| date_of(name)),
             statement,
             reason,
@@ -102,6 +110,33 @@ impl Record {
         format!("{}:{}", self.file, self.line)
     }
 
+    /// Whether the record's claim is not to be closed: the record is neither deprecated nor superseded.
+    pub fn is_in_force(&self) -> bool {
+        !matches!(self.status, RecordStatus::Deprecated | RecordStatus::Superseded)
+    }
+
+    /// Returns the record's claim.
+    pub fn claim(&self) -> RememberRequest {
+        let own = self.exported.is_none();
+        let statement = match self.status {
+            RecordStatus::Rejected if own => format!("{REJECTED}{}.", self.title.trim_end_matches('.')),
+            _ => self.statement.clone(),
+        };
+        // Without the status: a record whose status changes stays the same claim.
+        let reason = match &self.date {
+            Some(date) if own => format!("{} ({date})", self.reason),
+            _ => self.reason.clone(),
+        };
+        RememberRequest {
+            statement,
+            kind: Some(self.kind()),
+            reason: Some(reason),
+            source: Some(self.source()),
+            qualifiers: self.qualifiers(),
+            ..RememberRequest::default()
+        }
+    }
+
     /// Returns the kind of the record's claim: that of an exported claim, else a rejection if the record was rejected, else a decision.
     pub fn kind(&self) -> ClaimKind {
         if let Some(exported) = &self.exported {
@@ -110,12 +145,14 @@ impl Record {
         if self.status == RecordStatus::Rejected { ClaimKind::Rejection } else { ClaimKind::Decision }
     }
 
-    /// Returns the conditions of the record's claim: those of an exported claim, and from when it holds, by default the day of the
-    /// decision, since the story orders claims by that day.
+    /// Returns the conditions of the record's claim: those of an exported claim, else that it holds from the day of the decision, since
+    /// the story orders claims by that day.
     pub fn qualifiers(&self) -> Qualifiers {
+        if let Some(exported) = &self.exported {
+            return exported.holds.clone();
+        }
         let is_day = |day: &String| day.len() == 10 && day.parse::<jiff::civil::Date>().is_ok();
-        let holds = self.exported.as_ref().map(|exported| exported.holds.clone()).unwrap_or_default();
-        Qualifiers { valid_from: holds.valid_from.or_else(|| self.date.clone().filter(is_day)), ..holds }
+        Qualifiers { valid_from: self.date.clone().filter(is_day), ..Qualifiers::default() }
     }
 
     /// Whether `reference` refers to this record.

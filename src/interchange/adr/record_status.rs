@@ -4,7 +4,7 @@ use super::{RecordRef, Sections, date_of, file_name};
 use crate::interchange::markdown::{Block, MarkdownDocument, MarkdownLink};
 
 /// The status of a decision record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RecordStatus {
     /// In force. The default.
     #[default]
@@ -17,23 +17,17 @@ pub enum RecordStatus {
     Deprecated,
     /// Replaced by another record.
     Superseded,
+    /// Another word, so that the record need not be in force: “On hold”.
+    Unknown(String),
 }
 
-impl RecordStatus {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Proposed => "proposed",
-            Self::Rejected => "rejected",
-            Self::Deprecated => "deprecated",
-            Self::Superseded => "superseded",
-        }
-    }
-}
+/// The most words of a status; a longer text is a comment.
+const MAX_STATUS_WORDS: usize = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct StatusFields {
-    pub(super) status: RecordStatus,
+    /// `None` if the record names none.
+    pub(super) status: Option<RecordStatus>,
     pub(super) date: Option<String>,
     pub(super) supersedes: Vec<RecordRef>,
     pub(super) superseded_by: Vec<RecordRef>,
@@ -65,7 +59,7 @@ pub(super) fn read(document: &MarkdownDocument, sections: &Sections<'_>) -> Stat
         }
     }
     if !out.superseded_by.is_empty() {
-        out.status = RecordStatus::Superseded;
+        out.status = Some(RecordStatus::Superseded);
     }
     out
 }
@@ -109,27 +103,32 @@ impl StatusFields {
         let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         if has(&["superseded by", "superceded by", "supersede by", "replaced by", "obsoleted by"]) {
             add_new(&mut self.superseded_by, references(text, links));
-            self.status = RecordStatus::Superseded;
+            self.status = Some(RecordStatus::Superseded);
             return;
         }
         if has(&["supersedes", "supercedes", "replaces", "obsoletes"]) {
             // The text may give another status: a record that is “Proposed (supersedes ADR-3)” replaces nothing yet.
             add_new(&mut self.supersedes, references(text, links));
         }
-        if lower.starts_with("amend") || lower.starts_with("clarif") {
+        let relations = ["amend", "clarif", "supersedes", "supercedes", "replaces", "obsoletes"];
+        if relations.iter().any(|word| lower.starts_with(word)) {
             return;
         }
         let word = lower.split(|c: char| !c.is_alphabetic()).find(|word| !word.is_empty());
-        self.status = match word {
-            Some("accepted" | "approved" | "adopted" | "implemented" | "done" | "active" | "decided") => {
-                RecordStatus::Accepted
-            }
+        self.status = Some(match word {
+            Some(
+                "accepted" | "approved" | "adopted" | "implemented" | "done" | "active" | "decided" | "agreed"
+                | "final",
+            ) => RecordStatus::Accepted,
             Some("proposed" | "draft" | "pending" | "open" | "discussion" | "wip" | "rfc") => RecordStatus::Proposed,
             Some("rejected" | "declined" | "withdrawn") => RecordStatus::Rejected,
             Some("deprecated" | "obsolete" | "retired" | "abandoned") => RecordStatus::Deprecated,
             Some("superseded" | "superceded" | "replaced") => RecordStatus::Superseded,
+            Some(_) if self.status.is_none() && text.split_whitespace().count() <= MAX_STATUS_WORDS => {
+                RecordStatus::Unknown(text.trim_end_matches('.').to_owned())
+            }
             _ => return,
-        };
+        });
     }
 }
 

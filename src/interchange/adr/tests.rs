@@ -48,6 +48,9 @@ fn a_madr_record_with_front_matter_takes_its_chosen_option() {
 #[case("Rejected, replaces nothing", RecordStatus::Rejected)]
 #[case("Supersedes ADR-0003", RecordStatus::Accepted)]
 #[case("", RecordStatus::Accepted)]
+#[case("On hold", RecordStatus::Unknown("On hold".into()))]
+#[case("On hold\n\nAccepted", RecordStatus::Accepted)]
+#[case("Accepted\n\nAsk Bob.", RecordStatus::Accepted)]
 fn the_standing_is_recognised_by_its_word(#[case] status: &str, #[case] expected: RecordStatus) {
     let text = format!("# T\n\n## Status\n\n{status}\n\n## Decision\n\nWe will do the thing.\n");
     assert_eq!(Record::parse("1-t.md", &text).unwrap().status, expected);

@@ -212,3 +212,61 @@ fn what_is_not_there_or_no_text_is_reported_with_its_name() {
         assert!(output.stderr.contains(word), "{output:?}");
     }
 }
+
+#[test]
+fn an_export_of_records_changes_nothing_in_its_own_project() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    copy(&home, "nygard");
+    home.run(["import", "adr", "nygard"]).ok();
+    let old = remember(&home, "Releases are cut on Mondays.", "People are there.");
+    home.run(["supersede", &old, "Releases are cut on Tuesdays.", "--reason", "Mondays are full."]).ok();
+    let counts = || (count(&home, "active"), count(&home, "superseded"), count(&home, "retracted"));
+    let before = counts();
+    home.run(["export", "adr", "out"]).ok();
+    let report = home.run(["import", "adr", "out"]).ok().stdout;
+    assert!(report.contains("0 stored, 7 already stored, 0 refused, 0 skipped."), "{report}");
+    assert_eq!(counts(), before);
+}
+
+#[test]
+fn an_amended_record_supersedes_what_was_imported_from_it_and_nothing_else() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    std::fs::create_dir(home.work().join("adr")).unwrap();
+    let import = |status: &str, context: &str, database: &str| {
+        let text = format!(
+            "# 1. Use a database\n\nDate: 2023-02-01\n\n## Status\n\n{status}\n\n## Context\n\n{context}\n\n\
+             ## Decision\n\nWe will use {database} as the database for orders.\n"
+        );
+        std::fs::write(home.work().join("adr/0001-use-a-database.md"), text).unwrap();
+        home.run(["import", "adr", "adr", "--json"]).ok().json()
+    };
+    import("Accepted", "We know it.", "MySQL");
+    let cited = ["remember", "Orders keep their number.", "--reason", "Audits.", "--source"];
+    home.run(cited.iter().chain(&["adr/0001-use-a-database.md:15"])).ok();
+    for (context, database) in [("We know it.", "MySQL 9"), ("It is fast.", "PostgreSQL"), ("We know it.", "MySQL 9")] {
+        let report = import("Accepted", context, database);
+        assert_eq!(report["stored"][0]["superseded"].as_array().map(Vec::len), Some(1), "{report}");
+        assert_eq!((report["refused"].clone(), count(&home, "active")), (serde_json::json!([]), 2), "{report}");
+    }
+    let report = import("On hold", "We know it.", "MySQL 9");
+    assert!(report["skipped"][0]["why"].as_str().unwrap().contains("unknown status “On hold”"), "{report}");
+    import("Deprecated", "We know it.", "MySQL 9");
+    assert_eq!(count(&home, "active"), 1);
+    std::fs::write(home.work().join("adr/README.md"), "# Records\n").unwrap();
+    let again = home.run(["import", "adr", "adr", "--details"]).ok().stdout;
+    assert!(again.contains("0 stored, 1 already stored"), "{again}");
+    assert!(again.contains("README.md)"), "the name as it is: {again}");
+}
+
+#[test]
+fn an_overlong_line_is_listed_in_short() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let long = |times: usize| format!("- Never use {}names.\n", "very ".repeat(times));
+    std::fs::write(home.work().join("AGENTS.md"), long(20_000) + &long(60_000)).unwrap();
+    let report = home.run(["import", "rules", "AGENTS.md", "--details"]).ok().stdout;
+    assert!(report.contains("2 skipped") && report.lines().all(|line| line.chars().count() < 400), "{report}");
+    assert_eq!(report.matches("too long: a claim may have at most 8 KiB").count(), 2, "{report}");
+}
