@@ -102,7 +102,7 @@ pub enum NoteFileState {
     InStep,
     /// The file has changed since it was read.
     ChangedHere,
-    /// Claims have changed since ergo wrote its section.
+    /// A claim of the file is no longer active, or claims have changed since ergo wrote its section.
     ChangedThere,
     /// The file contradicts a claim, and there is a card.
     Conflict,
@@ -135,7 +135,7 @@ pub struct NoteFileView {
     pub state: NoteFileState,
     /// The number of its fragments.
     pub fragments: usize,
-    /// The number of its lines that are stored as claims.
+    /// The number of its lines with an active claim.
     pub claims: usize,
     /// The open cards with contradictions between it and claims.
     pub cards: Vec<CardId>,

@@ -356,3 +356,111 @@ fn a_new_claim_of_the_organisation_makes_a_section_outdated() {
     home.run(audits).ok();
     assert_eq!(state(&home, 0), "changed_there");
 }
+
+/// Writes a decision record about the database for orders.
+fn record(home: &TestHome, number: u32, status: &str, database: &str) {
+    let text = format!(
+        "# {number}. Use {database}\n\nDate: 202{number}-02-01\n\n## Status\n\n{status}\n\n## Context\n\nWe know \
+         {database}.\n\n## Decision\n\nWe will use {database} as the database for orders.\n"
+    );
+    write(home, &format!("docs/adr/000{number}.md"), &text);
+}
+
+/// The claims of the folder's project with this status: their ids and statements.
+fn claims(home: &TestHome, status: &str) -> Vec<(String, String)> {
+    let page = home.run(["claims", "--status", status, "--json"]).ok().json();
+    let text = |claim: &serde_json::Value, field: &str| claim[field].as_str().unwrap().to_owned();
+    page["items"].as_array().unwrap().iter().map(|claim| (text(claim, "id"), text(claim, "statement"))).collect()
+}
+
+#[rstest::rstest]
+#[case::a_first_scan("")]
+#[case::after_an_import("import adr docs/adr")]
+#[case::after_a_scan("notes add .; notes scan")]
+#[case::after_both("notes add .; notes scan; import adr docs/adr")]
+fn a_superseded_record_becomes_history_by_scans_and_imports_alike(#[case] before: &str) {
+    let home = home();
+    git(&home.work(), &["init", "-q"]);
+    let _daemon = home.daemon();
+    record(&home, 1, "Accepted", "MySQL");
+    for command in before.split(';').filter(|command| !command.is_empty()) {
+        home.run(command.split_whitespace()).ok();
+    }
+    record(&home, 1, "Superseded by [2](0002.md)", "MySQL");
+    record(&home, 2, "Accepted\n\nSupersedes [1](0001.md)", "PostgreSQL");
+    record(&home, 3, "Rejected", "Oracle");
+    home.run(["notes", "add", "."]).ok();
+    let run = scan(&home);
+    let is_as_recorded = || {
+        let (active, superseded) = (claims(&home, "active"), claims(&home, "superseded"));
+        let statements: Vec<&str> = active.iter().map(|(_, statement)| statement.as_str()).collect();
+        assert_eq!(
+            statements,
+            ["Rejected: Use Oracle.", "We will use PostgreSQL as the database for orders."],
+            "{run}"
+        );
+        let [(old, statement)] = superseded.as_slice() else { panic!("{superseded:?}") };
+        assert_eq!(statement, "We will use MySQL as the database for orders.");
+        let history = home.run(["history", old, "--json"]).ok().json();
+        assert_eq!(history["claim"]["replaced_by"][0], active[1].0);
+        assert_eq!(home.run(["conflicts", "--json"]).ok().json()["total"], 0);
+        assert_eq!(home.run(["notes", "check"]).code, Some(0));
+    };
+    is_as_recorded();
+    let import = home.run(["import", "adr", "docs/adr", "--json"]).ok().json();
+    assert_eq!((import["stored"].clone(), import["refused"].clone()), (serde_json::json!([]), serde_json::json!([])));
+    is_as_recorded();
+    let run = scan(&home);
+    assert_eq!((number(&run, "stored"), number(&run, "superseded"), number(&run, "retracted")), (0, 0, 0), "{run}");
+    assert_eq!((state(&home, 0), state(&home, 1)), ("in_step".to_owned(), "in_step".to_owned()));
+}
+
+#[test]
+fn a_record_whose_successor_was_stored_before_it_becomes_history() {
+    for by_scan in [true, false] {
+        let home = home();
+        git(&home.work(), &["init", "-q"]);
+        let _daemon = home.daemon();
+        record(&home, 1, "Superseded by [2](0002.md)", "MySQL");
+        record(&home, 2, "Accepted", "PostgreSQL");
+        home.run(["import", "adr", "docs/adr/0002.md"]).ok();
+        if by_scan {
+            home.run(["notes", "add", "."]).ok();
+            scan(&home);
+        } else {
+            home.run(["import", "adr", "docs/adr"]).ok();
+        }
+        assert_eq!((claims(&home, "active").len(), claims(&home, "superseded").len()), (1, 1), "by a scan: {by_scan}");
+        assert_eq!(home.run(["conflicts", "--json"]).ok().json()["total"], 0);
+    }
+}
+
+#[test]
+fn a_record_that_is_in_force_again_is_stored_again() {
+    let home = home();
+    git(&home.work(), &["init", "-q"]);
+    let _daemon = home.daemon();
+    home.run(["notes", "add", &write(&home, "docs/adr/0001.md", "# 1. None\n")]).ok();
+    for (status, active) in [("Accepted", 1), ("Deprecated", 0), ("Accepted", 1), ("On hold", 0), ("Accepted", 1)] {
+        record(&home, 1, status, "MySQL");
+        scan(&home);
+        assert_eq!(claims(&home, "active").len(), active, "{status}");
+    }
+}
+
+#[test]
+fn a_file_whose_claim_was_closed_is_not_up_to_date() {
+    let home = home();
+    git(&home.work(), &["init", "-q"]);
+    let _daemon = home.daemon();
+    let path = write(&home, "CLAUDE.md", RULES);
+    home.run(["notes", "add", &path]).ok();
+    scan(&home);
+    let status = || home.run(["notes", "status", "--json"]).ok().json()["files"][0].clone();
+    assert_eq!((status()["state"].clone(), status()["claims"].clone()), ("in_step".into(), 2.into()));
+    home.run(["retract", &claims(&home, "active")[0].0, "--reason", "It was wrong."]).ok();
+    assert_eq!((status()["state"].clone(), status()["claims"].clone()), ("changed_there".into(), 1.into()));
+    home.run(["remember", "Tests must use a fixed port.", "--reason", "firewalls"]);
+    fs::write(&path, format!("{RULES}\nMore.\n")).unwrap();
+    assert_eq!(status()["state"], "changed_here", "a card does not hide that the file changed");
+}

@@ -52,7 +52,7 @@ fn check_file(
         .map_err(|error| ApiError::new(ErrorCode::BadRequest, error.to_string()))?;
     answer.files += 1;
     let claims: HashMap<&str, _> = file.rules.iter().map(|rule| (rule.statement.as_str(), rule)).collect();
-    for rule in now.rules {
+    for rule in now.rules.into_iter().filter(|rule| rule.in_force) {
         answer.rules += 1;
         let conflict = NoteConflict {
             path: path.display().to_string(),

@@ -5,6 +5,7 @@ use std::{io, os::unix::fs::MetadataExt, path::Path};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    api::RememberRequest,
     domain::{
         ClaimKind, Qualifiers,
         marked_section::{self, SectionError},
@@ -21,7 +22,7 @@ use crate::{
 pub(super) const MAX_NOTE: u64 = 4 * 1024 * 1024;
 
 /// The version of the reader. Raise it when the same text gives other rules, so that all files are read again.
-pub(super) const READER: u32 = 2;
+pub(super) const READER: u32 = 3;
 
 /// The metadata by which a change of a file is detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,8 @@ pub(super) struct NoteRule {
     /// The same qualifiers as in an import by `ergo import`, so that a scan and an import find each other's claims.
     pub(super) qualifiers: Qualifiers,
     pub(super) line: usize,
+    /// Whether it is in force: not the decision of a record that is deprecated or superseded.
+    pub(super) in_force: bool,
 }
 
 /// A parsed file.
@@ -47,6 +50,8 @@ pub(super) struct NoteText {
     /// The hash of the text without ergo's section.
     pub(super) hash: String,
     pub(super) rules: Vec<NoteRule>,
+    /// The decision record, whose claim is the only rule.
+    pub(super) record: Option<Record>,
     pub(super) fragments: Vec<Fragment>,
 }
 
@@ -71,13 +76,13 @@ pub(super) fn text(path: &Path) -> io::Result<String> {
 /// rules, or rules below it were left out.
 pub(super) fn parse(shown: &str, text: &str) -> Result<NoteText, SectionError> {
     marked_section::check(text)?;
-    let own = section::without(text);
-    let own = own.strip_prefix('\u{feff}').unwrap_or(&own);
+    let own = own_text(text);
     let name = shown.rsplit('/').next().unwrap_or(shown);
+    let record = if is_record(shown) { record(shown, text) } else { None };
     let rules = if is_record(shown) {
-        record(shown, own)
+        record.iter().map(rule_of_record).collect()
     } else {
-        let found = rules::parse(name, own).rules.into_iter();
+        let found = rules::parse(name, &own).rules.into_iter();
         found
             .map(|rule| NoteRule {
                 statement: rule.statement,
@@ -85,10 +90,17 @@ pub(super) fn parse(shown: &str, text: &str) -> Result<NoteText, SectionError> {
                 reason: rule.reason,
                 qualifiers: Qualifiers::default(),
                 line: rule.line,
+                in_force: true,
             })
             .collect()
     };
-    Ok(NoteText { hash: section::hash_without(text), rules, fragments: fragments(shown, own) })
+    Ok(NoteText { hash: section::hash_without(text), rules, record, fragments: fragments(shown, &own) })
+}
+
+/// Returns the text without ergo's section.
+fn own_text(text: &str) -> String {
+    let own = section::without(text);
+    own.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(own)
 }
 
 /// Whether a file is in or below a folder of decision records, and is not a rule file.
@@ -97,18 +109,20 @@ pub(super) fn is_record(shown: &str) -> bool {
     !rule_files::is_rule_file(name) && folder.split('/').any(|part| matches!(part, "adr" | "decisions"))
 }
 
-/// Returns the decision of a record, if the record is accepted.
-fn record(shown: &str, text: &str) -> Vec<NoteRule> {
+/// Parses a decision record; `None` if the file is none, or the decision was not made yet.
+pub(super) fn record(shown: &str, text: &str) -> Option<Record> {
     if rule_files::is_beside_records(shown.rsplit('/').next().unwrap_or(shown)) {
-        return Vec::new();
+        return None;
     }
-    let Ok(record) = Record::parse(shown, text) else { return Vec::new() };
-    if !matches!(record.status, adr::RecordStatus::Accepted) {
-        return Vec::new();
-    }
-    let (kind, qualifiers) = (record.kind(), record.qualifiers());
-    let Record { statement, reason, line, .. } = record;
-    vec![NoteRule { statement, kind, reason, qualifiers, line }]
+    let record = Record::parse(shown, &own_text(text)).ok()?;
+    let is_open = matches!(record.status, adr::RecordStatus::Proposed | adr::RecordStatus::Unknown(_));
+    (!is_open).then_some(record)
+}
+
+fn rule_of_record(record: &Record) -> NoteRule {
+    let RememberRequest { statement, reason, qualifiers, .. } = record.claim();
+    let (kind, reason) = (record.kind(), reason.unwrap_or_default());
+    NoteRule { statement, kind, reason, qualifiers, line: record.line, in_force: record.is_in_force() }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod discover;
 mod file_reader;
 mod own_claims;
 mod read_changes;
+mod records;
 mod section_writer;
 mod watch_list;
 mod watcher;
@@ -22,12 +23,12 @@ pub(super) use watcher::NotesWatcher;
 
 use crate::{
     api::{
-        ApiError, Caller, DomainThreshold, NoteFileState, NoteFileView, NotesAddRequest, NotesAdded,
+        ApiError, Caller, DomainThreshold, ErrorCode, NoteFileState, NoteFileView, NotesAddRequest, NotesAdded,
         NotesCalibrateRequest, NotesCalibrated, NotesCheck, NotesCheckRequest, NotesRun, NotesScanRequest, NotesStatus,
         NotesWriteRequest, NotesWritten,
     },
     config::{Config, NotesSettings, Paths},
-    domain::{CardId, Scope},
+    domain::{CardId, ClaimId, Scope, Status},
     engine::{Engine, ReconcileBudget},
     files::rule_files::{self, FoundRuleFiles},
     notes::sameness::SameThresholds,
@@ -184,6 +185,16 @@ impl NotesKeeper {
         for (path, file) in &files {
             let mut view = view(path, file);
             view.cards = self.open_cards(file)?;
+            let (mut active, mut is_closed) = (0, false);
+            for rule in &file.rules {
+                let Some(claim) = rule.claim else { continue };
+                if self.is_active(claim)? {
+                    active += 1;
+                } else {
+                    is_closed |= !rule.closed;
+                }
+            }
+            view.claims = active;
             // The section of a file also contains claims of the organisation's level.
             let is_of_file = |scope: &Scope, file: &Scope| {
                 scope == file || scope.org_id == file.org_id && !scope.level().is_project()
@@ -193,8 +204,9 @@ impl NotesKeeper {
             view.state = match file_reader::stat(path) {
                 Err(_) => NoteFileState::Missing,
                 Ok(_) if file.scanned_at.is_none() => NoteFileState::New,
-                Ok(_) if !view.cards.is_empty() => NoteFileState::Conflict,
                 Ok(stat) if stat != file.stat => NoteFileState::ChangedHere,
+                Ok(_) if !view.cards.is_empty() => NoteFileState::Conflict,
+                Ok(_) if is_closed => NoteFileState::ChangedThere,
                 Ok(_) if file.written_at.is_some_and(|at| latest.is_some_and(|latest| latest > at)) => {
                     NoteFileState::ChangedThere
                 }
@@ -207,9 +219,17 @@ impl NotesKeeper {
 
     /// Returns the open cards of a file's rules.
     fn open_cards(&self, file: &WatchedFile) -> Result<Vec<CardId>, ApiError> {
-        let claims: Vec<_> = file.rules.iter().filter_map(|rule| rule.claim).collect();
         let refused: Vec<_> = file.rules.iter().filter_map(|rule| rule.card).collect();
-        self.engine.open_cards_of(&claims, &refused)
+        self.engine.open_cards_of(&file.claims(), &refused)
+    }
+
+    /// Whether a claim is stored and active.
+    fn is_active(&self, claim: ClaimId) -> Result<bool, ApiError> {
+        match self.engine.claim(&claim.to_hex()) {
+            Ok(claim) => Ok(claim.status == Status::Active),
+            Err(error) if error.code == ErrorCode::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the scope of a file, with the name that the store has for its project, and the project's identity.

@@ -3,70 +3,100 @@
 
 use std::collections::HashMap;
 
-use super::{
-    NotesKeeper,
-    file_reader::{NoteRule, is_record},
-    watch_list::WatchedFile,
-};
+use super::{NotesKeeper, file_reader::NoteRule, watch_list::WatchedFile};
 use crate::{
     api::{ApiError, ClaimView, ClaimsQuery, MAX_PAGE},
     domain::{ClaimId, ClaimKind, EventId, Qualifiers, Scope, judgement::words_hash},
-    interchange::rules::{is_from, is_from_commit},
+    interchange::{
+        adr::{Record, StoredClaims},
+        rules::{is_from, is_from_commit},
+    },
 };
 
-/// The active claims of a file by the hash of their words, without the day from which they hold: `ergo import rules
-/// --history` gives each rule the day of its commit.
-pub(super) struct OwnClaims(HashMap<EventId, ClaimId>);
+/// The claims of a file.
+pub(super) struct OwnClaims {
+    /// By the hash of their words, without the day from which they hold: `ergo import rules --history` gives each rule
+    /// the day of its commit.
+    by_words: HashMap<EventId, ClaimId>,
+    /// The active claims with earlier words of a record.
+    pub(super) outdated: Vec<ClaimId>,
+}
 
 impl OwnClaims {
-    /// Reads the claims whose source is a line of this file and whose reason is that of an import or a scan. Claims
-    /// with conditions are left out, since rules of a file have none.
+    /// Reads the claims whose source is a line of this file and whose reason is that of an import or a scan: the active
+    /// ones of a rule file, without those with conditions, since rules of a file have none; of a record, also closed
+    /// ones.
     pub(super) fn read(
         keeper: &NotesKeeper,
         scope: &Scope,
         file: &WatchedFile,
-        rules: &[NoteRule],
+        record: Option<&Record>,
     ) -> Result<Self, ApiError> {
-        let mut query = ClaimsQuery {
-            org_id: Some(scope.org_id.clone()),
-            project: Some(scope.project.clone()),
-            source: Some(file.shown.clone()),
-            limit: Some(MAX_PAGE),
-            ..ClaimsQuery::default()
-        };
-        let mut own = HashMap::new();
-        loop {
-            let page = keeper.engine.claims(&query)?;
-            let mine = page.items.iter().filter(|claim| is_own(&file.shown, rules, claim));
-            own.extend(mine.map(|claim| (without_days(claim.kind, &claim.statement), claim.id)));
-            if page.next.is_none() {
-                return Ok(Self(own));
-            }
-            query.cursor = page.next;
+        if let Some(record) = record {
+            let StoredClaims { same, outdated } = of_record(keeper, scope, record)?;
+            let words = without_days(record.kind(), &record.claim().statement);
+            return Ok(Self { by_words: same.into_iter().map(|same| (words, same.id)).collect(), outdated });
         }
+        let claims = claims_from(keeper, scope, &file.shown, None)?;
+        let own = claims.iter().filter(|claim| is_own(&file.shown, claim));
+        let by_words = own.map(|claim| (without_days(claim.kind, &claim.statement), claim.id)).collect();
+        Ok(Self { by_words, outdated: Vec::new() })
     }
 
     /// Whether a claim is one of these.
     pub(super) fn has(&self, claim: Option<ClaimId>) -> bool {
-        claim.is_some_and(|claim| self.0.values().any(|own| *own == claim))
+        claim.is_some_and(|claim| self.by_words.values().chain(&self.outdated).any(|own| *own == claim))
     }
 
     /// Returns the claim that says the same as a rule.
     pub(super) fn of(&self, rule: &NoteRule) -> Option<ClaimId> {
-        self.0.get(&without_days(rule.kind, &rule.statement)).copied()
+        self.by_words.get(&without_days(rule.kind, &rule.statement)).copied()
     }
 }
 
-fn is_own(shown: &str, rules: &[NoteRule], claim: &ClaimView) -> bool {
+/// Returns the claims that were stored from a record.
+pub(super) fn of_record(keeper: &NotesKeeper, scope: &Scope, record: &Record) -> Result<StoredClaims, ApiError> {
+    let mut claims = claims_from(keeper, scope, &record.file, Some("all".to_owned()))?;
+    if let Some(exported) = &record.exported {
+        let claim = keeper.engine.claim(&exported.id.to_hex());
+        claims.extend(claim.ok().filter(|claim| claim.scope == *scope));
+    }
+    Ok(record.stored_claims(claims))
+}
+
+/// Returns the claims whose source contains the path of a file.
+fn claims_from(
+    keeper: &NotesKeeper,
+    scope: &Scope,
+    shown: &str,
+    status: Option<String>,
+) -> Result<Vec<ClaimView>, ApiError> {
+    let mut query = ClaimsQuery {
+        org_id: Some(scope.org_id.clone()),
+        project: Some(scope.project.clone()),
+        source: Some(shown.to_owned()),
+        status,
+        limit: Some(MAX_PAGE),
+        ..ClaimsQuery::default()
+    };
+    let mut claims = Vec::new();
+    loop {
+        let page = keeper.engine.claims(&query)?;
+        claims.extend(page.items);
+        if page.next.is_none() {
+            return Ok(claims);
+        }
+        query.cursor = page.next;
+    }
+}
+
+fn is_own(shown: &str, claim: &ClaimView) -> bool {
     let source = claim.source.as_deref().and_then(|source| source.strip_prefix(shown)?.strip_prefix(':'));
     if source.is_none_or(|line| line.parse::<usize>().is_err()) || claim.qualifiers.conditions().is_some() {
         return false;
     }
-    let reason = claim.reason.as_deref().unwrap_or_default();
-    // An import of records adds the date to the reason.
-    let of_record = |rule: &NoteRule| is_record(shown) && reason.starts_with(&rule.reason);
     let name = shown.rsplit('/').next().unwrap_or(shown);
-    is_from(name, reason) || is_from_commit(claim) || rules.iter().any(of_record)
+    is_from(name, claim.reason.as_deref().unwrap_or_default()) || is_from_commit(claim)
 }
 
 fn without_days(kind: ClaimKind, statement: &str) -> EventId {

@@ -9,13 +9,17 @@ use std::{
 
 use super::{
     NotesKeeper, concerns_rule, discover, file_reader, lock,
-    own_claims::OwnClaims,
+    own_claims::{self, OwnClaims},
+    records::{self, RecordLinks},
     watch_list::{LastComparison, WatchedFile, WatchedFragment, WatchedRule},
 };
 use crate::{
     api::{ActRequest, ApiError, Caller, ErrorCode, NotesRun, RememberRequest, SupersedeRequest, WriteOutcome},
-    domain::{ClaimId, Status, judgement::SCAN_JUDGE},
-    interchange::line_diff::{LineChange, RuleLine, compare},
+    domain::{ClaimId, judgement::SCAN_JUDGE},
+    interchange::{
+        line_diff::{LineChange, RuleLine, compare},
+        no_longer_in,
+    },
     notes::rank::DAY,
 };
 
@@ -83,9 +87,12 @@ fn read_files(
     run: &mut NotesRun,
 ) -> Result<Changed, ApiError> {
     let _working = lock(&keeper.working);
-    // If `only` is a followed file, the folders need not be searched for new files.
-    let is_followed = only.is_some_and(|only| lock(&keeper.list).files.contains_key(only));
-    let mut files_changed = !is_followed && discover_new(keeper);
+    // If `only` is a followed file, the folders need not be searched for new files. But a changed record may name a new
+    // one in its folder.
+    let is_record = only.is_some_and(|only| lock(&keeper.list).is_record(only));
+    let within = only.filter(|_| is_record).and_then(Path::parent);
+    let is_rule_file = !is_record && only.is_some_and(|only| lock(&keeper.list).files.contains_key(only));
+    let mut files_changed = !is_rule_file && discover_new(keeper, within);
     let paths: Vec<PathBuf> = {
         let list = lock(&keeper.list);
         list.files.keys().filter(|path| only.is_none_or(|only| path.starts_with(only))).cloned().collect()
@@ -95,11 +102,12 @@ fn read_files(
             .hint("follow it first: `ergo notes add PATH`"));
     }
     let mut orgs: BTreeSet<String> = BTreeSet::new();
-    for path in &paths {
+    let ordered = records::in_order(&lock(&keeper.list), paths);
+    for (path, links) in &ordered {
         run.files += 1;
         let Some(before) = lock(&keeper.list).files.get(path).cloned() else { continue };
         let mut file = before.clone();
-        if let Err(error) = scan_file(keeper, caller, path, &mut file, run) {
+        if let Err(error) = scan_file(keeper, caller, path, links.as_ref(), &mut file, run) {
             run.problems.push(format!("{}: {}", path.display(), error.message));
             // Keep the earlier state, so that the next scan repeats the whole file. Claims that are already stored are
             // then found by their words.
@@ -157,13 +165,14 @@ fn outdated(keeper: &NotesKeeper) -> Result<BTreeSet<String>, ApiError> {
     Ok(orgs)
 }
 
-/// Follows new files in the followed folders. Returns whether there were any.
-fn discover_new(keeper: &NotesKeeper) -> bool {
+/// Follows new files in the followed folders, or only in one folder within them. Returns whether there were any.
+fn discover_new(keeper: &NotesKeeper, within: Option<&Path>) -> bool {
     let roots: Vec<(PathBuf, String)> =
         lock(&keeper.list).roots.iter().map(|(path, org)| (path.clone(), org.clone())).collect();
     let mut any = false;
     for (root, org) in roots.iter().filter(|(root, _)| root.is_dir()) {
-        for path in discover::files_under(root) {
+        let folder = within.map_or(Some(root.as_path()), |within| within.starts_with(root).then_some(within));
+        for path in folder.into_iter().flat_map(discover::files_under) {
             let mut list = lock(&keeper.list);
             if list.should_follow(&path) {
                 any = true;
@@ -179,26 +188,30 @@ fn scan_file(
     keeper: &NotesKeeper,
     caller: &Caller,
     path: &Path,
+    links: Option<&RecordLinks>,
     file: &mut WatchedFile,
     run: &mut NotesRun,
 ) -> Result<(), ApiError> {
     let unreadable = |error: std::io::Error| ApiError::new(ErrorCode::BadRequest, format!("cannot be read: {error}"));
     let stat = file_reader::stat(path).map_err(unreadable)?;
     file.problem = None;
-    let current = file.scanned_at.is_some() && file.reader == file_reader::READER;
-    if current && stat == file.stat {
+    let current = file.is_current();
+    if current && stat == file.stat && links.is_none() {
         return observe_unchanged(keeper, caller, file, run);
     }
     let text = file_reader::text(path).map_err(unreadable)?;
     let now = file_reader::parse(&file.shown, &text)
         .map_err(|error| ApiError::new(ErrorCode::BadRequest, error.to_string()))?;
     if current && now.hash == file.hash {
-        // Only the modification time or ergo's section has changed.
-        file.stat = stat;
-        return observe_unchanged(keeper, caller, file, run);
+        // Only the modification time, ergo's section or another record has changed.
+        if links.is_none() {
+            file.stat = stat;
+            return observe_unchanged(keeper, caller, file, run);
+        }
+    } else {
+        run.changed_files += 1;
+        run.fragments += now.fragments.len();
     }
-    run.changed_files += 1;
-    run.fragments += now.fragments.len();
     let (scope, identity) = keeper.scope_of(file, caller)?;
     let here = Caller {
         org_id: scope.org_id.clone(),
@@ -213,14 +226,31 @@ fn scan_file(
     let current: Vec<RuleLine> = now.rules.iter().map(|rule| line(&rule.statement, rule.line)).collect();
     let difference = compare(&earlier, &current);
     let mut old = std::mem::take(&mut file.rules);
-    let own = OwnClaims::read(keeper, &scope, file, &now.rules)?;
+    let own = OwnClaims::read(keeper, &scope, file, now.record.as_ref())?;
+    // What a record replaces: its own earlier words, and the claims of other records.
+    let mut replaced = own.outdated.clone();
+    for old in links.iter().flat_map(|links| &links.replaces) {
+        let claims: Vec<ClaimId> = lock(&keeper.list).files.get(old).map(WatchedFile::claims).unwrap_or_default();
+        for claim in claims {
+            if keeper.is_active(claim)? {
+                replaced.push(claim);
+            }
+        }
+    }
+    // The guard would refuse a record if the claim of its successor is stored already.
+    let mut successor = None;
+    for new in links.iter().flat_map(|links| &links.replaced_by) {
+        if successor.is_none() {
+            successor = own_claims::of_record(keeper, &scope, new)?.active();
+        }
+    }
     for rule in &mut old {
         rule.was_stored = rule.was_stored && !own.has(rule.claim);
     }
     file.scope = Some(scope);
     // Handle removed lines first, so that a new line does not contradict the claim of a removed one.
     for rule in difference.gone.iter().filter_map(|at| old.get(*at)) {
-        retract_claim(keeper, &here, path, file, rule, run)?;
+        retract_claim(keeper, &here, path, file, rule, no_longer_in(&file.shown), run)?;
     }
     let mut seen = Vec::new();
     for (rule, change) in now.rules.iter().zip(&difference.now) {
@@ -234,12 +264,17 @@ fn scan_file(
             source,
             ..RememberRequest::default()
         };
+        let supersede = |targets: &[ClaimId], claim: RememberRequest| {
+            let targets = targets.iter().map(|id| id.to_hex()).collect();
+            keeper.engine.supersede(SupersedeRequest { targets, successor: None, expect_rev: None, claim })
+        };
         let mut kept = WatchedRule {
             statement: rule.statement.clone(),
             kind: rule.kind,
             line: rule.line,
             claim: None,
             was_stored: false,
+            closed: !rule.in_force,
             card: None,
         };
         let before = match change {
@@ -247,23 +282,40 @@ fn scan_file(
             LineChange::New => None,
         };
         match (change, before) {
-            (LineChange::Same(_) | LineChange::Moved(_), Some(before)) if before.claim.is_some() => {
+            // The claim of a record that is in force again is stored again.
+            (LineChange::Same(_) | LineChange::Moved(_), Some(before))
+                if before.claim.is_some() && (kept.closed || !before.closed) =>
+            {
                 run.known += 1;
                 (kept.claim, kept.was_stored) = (before.claim, before.was_stored);
                 seen.extend(before.claim);
             }
-            (LineChange::Changed(_), Some(before)) if !before.was_stored && is_active(keeper, before.claim)? => {
-                let targets = before.claim.iter().map(|id| id.to_hex()).collect();
-                let request = SupersedeRequest { targets, successor: None, expect_rev: None, claim: request };
-                record_outcome(keeper.engine.supersede(request), path, &mut kept, run, true)?;
+            (LineChange::Changed(_), Some(before))
+                if !before.was_stored && before.claim.map_or(Ok(false), |claim| keeper.is_active(claim))? =>
+            {
+                let targets: Vec<ClaimId> = before.claim.into_iter().chain(replaced.iter().copied()).collect();
+                record_outcome(supersede(&targets, request), path, &mut kept, run, true)?;
             }
-            _ => match own.of(rule) {
-                Some(claim) => {
+            _ => match (own.of(rule), now.record.as_ref().zip(successor)) {
+                (Some(claim), _) => {
                     run.known += 1;
                     kept.claim = Some(claim);
                 }
-                None => record_outcome(keeper.engine.remember_by_rules(&request), path, &mut kept, run, false)?,
+                (None, None) if !replaced.is_empty() => {
+                    record_outcome(supersede(&replaced, request), path, &mut kept, run, true)?;
+                }
+                (None, beside) => {
+                    let beside = beside.map(|(record, successor)| record.claim_before(successor));
+                    let request = RememberRequest { caller: here.clone(), ..beside.unwrap_or(request) };
+                    record_outcome(keeper.engine.remember_by_rules(&request), path, &mut kept, run, false)?;
+                }
             },
+        }
+        if let Some(claim) = kept.claim.filter(|_| now.record.is_some()) {
+            records::replace_by(keeper, &here, claim, &replaced, &rule.reason, run)?;
+            if let Some(reason) = links.and_then(|links| links.retract.clone()) {
+                retract_claim(keeper, &here, path, file, &kept, reason, run)?;
+            }
         }
         let claim = kept.claim;
         let owns_claim = |rule: &WatchedRule| rule.claim == claim && !rule.was_stored;
@@ -302,8 +354,7 @@ fn observe_unchanged(
         return Ok(());
     };
     let here = Caller { org_id: scope.org_id, project: scope.project, op_id: None, identity: None, ..caller.clone() };
-    let claims: Vec<ClaimId> = file.rules.iter().filter_map(|rule| rule.claim).collect();
-    run.observed += keeper.engine.observe(&here, &claims)?;
+    run.observed += keeper.engine.observe(&here, &file.claims())?;
     file.observed_at = now;
     Ok(())
 }
@@ -344,15 +395,6 @@ fn record_outcome(
     Ok(())
 }
 
-fn is_active(keeper: &NotesKeeper, claim: Option<ClaimId>) -> Result<bool, ApiError> {
-    let Some(id) = claim else { return Ok(false) };
-    match keeper.engine.claim(&id.to_hex()) {
-        Ok(claim) => Ok(claim.status == Status::Active),
-        Err(error) if error.code == ErrorCode::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
 /// Whether another file of the project has a matching line.
 fn another_has(keeper: &NotesKeeper, path: &Path, file: &WatchedFile, matches: impl Fn(&WatchedRule) -> bool) -> bool {
     lock(&keeper.list)
@@ -369,21 +411,17 @@ fn retract_claim(
     path: &Path,
     file: &WatchedFile,
     rule: &WatchedRule,
+    reason: String,
     run: &mut NotesRun,
 ) -> Result<(), ApiError> {
     let Some(claim) = rule.claim.filter(|_| !rule.was_stored) else { return Ok(()) };
-    if !is_active(keeper, Some(claim))? {
+    if !keeper.is_active(claim)? {
         return Ok(());
     }
     if another_has(keeper, path, file, |rule| rule.claim == Some(claim)) {
         return Ok(());
     }
-    let request = ActRequest {
-        caller: here.clone(),
-        target: claim.to_hex(),
-        reason: format!("No longer in {}.", file.shown),
-        ..ActRequest::default()
-    };
+    let request = ActRequest { caller: here.clone(), target: claim.to_hex(), reason, ..ActRequest::default() };
     match keeper.engine.retract(request)? {
         WriteOutcome::Done(_) => run.retracted += 1,
         WriteOutcome::Proposed(proposed) => run.problems.push(proposed.summary),

@@ -8,7 +8,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{discover, file_reader::FileStat};
+use super::{
+    discover,
+    file_reader::{FileStat, READER, is_record},
+};
 use crate::{
     api::{ApiError, ErrorCode, NotesRun},
     config::write_private,
@@ -35,6 +38,9 @@ pub(super) struct WatchedRule {
     /// file. Such a claim stays active when the line is removed.
     #[serde(default)]
     pub(super) was_stored: bool,
+    /// Whether the rule is that of a decision record that is no longer in force, so that its claim is not active.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) closed: bool,
     /// The card of the refused claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) card: Option<CardId>,
@@ -67,7 +73,7 @@ pub(super) struct WatchedFile {
     pub(super) stat: FileStat,
     /// The hash of the text without ergo's section.
     pub(super) hash: String,
-    /// The version of the reader that read the file (see [`file_reader::READER`](super::file_reader::READER)).
+    /// The version of the reader that read the file (see [`READER`]).
     pub(super) reader: u32,
     pub(super) rules: Vec<WatchedRule>,
     pub(super) fragments: Vec<WatchedFragment>,
@@ -79,6 +85,18 @@ pub(super) struct WatchedFile {
     pub(super) written_at: Option<u64>,
     /// Why the file could not be read or stored.
     pub(super) problem: Option<String>,
+}
+
+impl WatchedFile {
+    /// Whether the file was read by this version of the reader.
+    pub(super) fn is_current(&self) -> bool {
+        self.scanned_at.is_some() && self.reader == READER
+    }
+
+    /// Returns the claims of the rules.
+    pub(super) fn claims(&self) -> Vec<ClaimId> {
+        self.rules.iter().filter_map(|rule| rule.claim).collect()
+    }
 }
 
 /// The followed files and folders, and what is known of them.
@@ -149,6 +167,11 @@ impl WatchList {
             }
         }
         found
+    }
+
+    /// Whether a followed file is a decision record.
+    pub(super) fn is_record(&self, path: &Path) -> bool {
+        self.files.get(path).is_some_and(|file| is_record(&file.shown))
     }
 
     /// Returns the innermost followed folder that contains a file.

@@ -183,7 +183,7 @@ pub(in crate::tui) fn next_step(file: &NoteFileView) -> &'static str {
         }
         NoteFileState::ChangedHere => "The file has changed since it was read. {notes_scan} reads it again.",
         NoteFileState::ChangedThere => {
-            "Claims have changed since ergo's section was written. {notes_write} shows the difference."
+            "A claim of the file is no longer active, or ergo's section is outdated. {notes_write} shows the difference."
         }
         NoteFileState::Conflict => "The file contradicts a claim. {open} goes to the card.",
         NoteFileState::Missing => {
