@@ -30,6 +30,9 @@ const MAX_TITLE_WORDS: usize = 8;
 /// Why an open task is skipped.
 const TO_DO: &str = "a to-do";
 
+/// Why a sentence that asks for nothing is skipped.
+const NOT_A_RULE: &str = "not a rule";
+
 /// Why a rule that needs the previous sentence is skipped.
 const INCOMPLETE: &str = "incomplete without the previous sentence";
 
@@ -184,13 +187,17 @@ impl RuleReader<'_> {
                 for sentence in clear {
                     self.sentences(block, sentence, wording::is_imperative);
                 }
-                if let Some(first) = unclear.into_iter().find(|sentence| wording::is_imperative(sentence)) {
-                    self.unclear(block, first);
+                for sentence in unclear {
+                    if wording::is_imperative(sentence) {
+                        self.unclear(block, sentence);
+                    } else {
+                        self.skip(block, sentence, NOT_A_RULE);
+                    }
                 }
             }
             Stance::Neutral | Stance::Lead(_) => {
                 // A numbered paragraph is an item.
-                let asks = if plain.len() < text.len() { wording::is_rule_item } else { wording::is_imperative };
+                let asks = if plain.len() < text.len() { wording::is_rule_item } else { wording::is_rule_sentence };
                 self.sentences(block, plain, asks);
             }
         }
@@ -337,13 +344,17 @@ impl RuleReader<'_> {
     /// Adds the sentences that ask for something; others explain the previous one.
     fn sentences(&mut self, block: &Block, text: &str, asks: fn(&str) -> bool) {
         let mut open: Option<(String, &str, Vec<&str>)> = None;
-        let mut found = false;
-        let (mut last_subject, mut incomplete): (Option<String>, Option<&str>) = (None, None);
+        let mut last_subject: Option<String> = None;
+        // The sentences before the first rule.
+        let mut left: Vec<(&str, &str)> = Vec::new();
         for sentence in sentences(text) {
             let plain = clean::unnumbered(sentence);
             // Later sentences of an item must ask for something explicitly.
-            let asking =
-                if open.is_none() && last_subject.is_none() { asks(plain) } else { wording::is_imperative(plain) };
+            let asking = match (&open, &last_subject) {
+                (None, None) => asks(plain),
+                (None, Some(_)) => wording::is_rule_sentence(plain),
+                (Some(_), _) => wording::is_imperative(plain),
+            };
             let asking = asking && !clean::is_template(plain) && !plain_lines::is_reason(plain);
             let complete = if !asking {
                 None
@@ -357,10 +368,8 @@ impl RuleReader<'_> {
             };
             match (&mut open, complete) {
                 (_, Some(complete)) => {
-                    if let Some((rule, at, why)) = open.replace((complete, sentence, Vec::new())) {
-                        self.rule(block, &rule, &why.join(" "), at);
-                    }
-                    found = true;
+                    let before = open.replace((complete, sentence, Vec::new()));
+                    before.into_iter().for_each(|(rule, at, why)| self.rule(block, &rule, &why.join(" "), at));
                 }
                 (Some((_, _, why)), None) => {
                     why.push(sentence);
@@ -368,17 +377,17 @@ impl RuleReader<'_> {
                         self.skip(block, sentence, INCOMPLETE);
                     }
                 }
-                (None, None) if asking => incomplete = Some(sentence),
-                (None, None) => {}
+                (None, None) => left.push((sentence, if asking { INCOMPLETE } else { NOT_A_RULE })),
             }
             last_subject = anaphora::subject(plain).or(last_subject);
         }
         if let Some((rule, at, why)) = open {
             self.rule(block, &rule, &why.join(" "), at);
-        } else if let Some(sentence) = incomplete {
-            self.skip(block, sentence, INCOMPLETE);
-        } else if !found && !text.trim().is_empty() {
-            self.skip(block, text, "not a rule");
+        } else if !text.trim().is_empty() && left.iter().all(|(_, why)| *why == NOT_A_RULE) {
+            left = vec![(text, NOT_A_RULE)];
+        }
+        for (sentence, why) in left {
+            self.skip(block, sentence, why);
         }
     }
 
@@ -473,7 +482,7 @@ fn lowered(text: &str) -> String {
     let mut words = text.split_whitespace();
     let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let inner = first.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit());
-    let name = second.chars().next().is_some_and(char::is_uppercase);
+    let name = second.chars().next().is_some_and(char::is_uppercase) && !wording::is_instruction(text);
     if inner || name { text.to_owned() } else { uncapital(text) }
 }
 

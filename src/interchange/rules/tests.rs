@@ -105,6 +105,7 @@ fn why(text: &str) -> Vec<String> {
 #[case("## Don't\n\n- Add a global", "Do not add a global.")]
 #[case("## Don't\n\n- Don't add a global.", "Don't add a global.")]
 #[case("## Avoid\n\n- macros", "Avoid macros.")]
+#[case("## Never\n\n- Use Redis for caching.", "Never use Redis for caching.")]
 #[case("## Avoid\n\n- Add macros", "Do not add macros.")]
 #[case("## Anti-patterns\n\n- Logic in triggers. It hides.", "Avoid logic in triggers.")]
 #[case("## Bad\n\n- Div with an `onClick`", "Avoid div with an `onClick`.")]
@@ -266,6 +267,17 @@ fn a_rule_that_needs_the_previous_sentence_is_listed_if_it_becomes_a_reason() {
     let text = "- Use PostgreSQL for orders. Otherwise you must ask the team first.\n";
     assert_eq!(statements(text), ["Use PostgreSQL for orders."]);
     assert_eq!(why(text), [INCOMPLETE]);
+}
+
+#[test]
+fn each_sentence_of_a_paragraph_is_a_rule_a_reason_or_listed() {
+    let text = "Ops is run by Eve. We use PostgreSQL 16. Migrations must be reversible. Ops is run by Bob.\n";
+    assert_eq!(
+        reasons(text),
+        found(&[(1, "We use PostgreSQL 16.", ""), (1, "Migrations must be reversible.", "Ops is run by Bob.")])
+    );
+    let skipped: Vec<_> = parse("X.md", text).skipped.into_iter().map(|skip| (skip.text, skip.why)).collect();
+    assert_eq!(skipped, [("Ops is run by Eve.".to_owned(), NOT_A_RULE.to_owned())]);
 }
 
 #[test]

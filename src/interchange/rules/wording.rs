@@ -132,6 +132,11 @@ pub(super) fn is_imperative(sentence: &str) -> bool {
     universal || begins_with_verb(sentence) || strong.iter().any(|word| has(sentence, word))
 }
 
+/// Whether a sentence of running text is a rule: it asks for something, or says what is used: “We use PostgreSQL 16.”
+pub(super) fn is_rule_sentence(sentence: &str) -> bool {
+    is_imperative(sentence) || (sentence.starts_with("We use ") && is_rule_item(sentence))
+}
+
 /// Whether a list item is a rule: it asks for something, or is a short statement.
 pub(super) fn is_rule_item(item: &str) -> bool {
     let words = item.split_whitespace().count();
