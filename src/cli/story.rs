@@ -53,6 +53,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for mark in &story.marks {
         show(cx, mark, &story.claims);
     }
+    let unmarked = story.marks.is_empty() && drifted.is_empty();
     let more = drifted.len().saturating_sub(MAX_DRIFTED);
     for (claim, drift) in drifted.into_iter().take(MAX_DRIFTED) {
         let kind = cx.ui.paint(Style::Warn, "source");
@@ -65,7 +66,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     if story.claims.is_empty() {
         cx.ui.line(if narrowed { "No claim matches." } else { "No claims yet." });
-    } else if story.marks.is_empty() {
+    } else if unmarked {
         cx.ui.line(text!("\nNo reversals, ambiguities or stale claims in {}.", count(story.read, "claim", "claims")));
     }
     if story.in_sessions > 0 {

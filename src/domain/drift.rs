@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::text::REJECTED;
+
 /// How a source has changed since a claim was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drift {
@@ -42,7 +44,7 @@ pub fn named(source: &str) -> Option<(&str, Option<usize>)> {
 
 /// Compares a claim's statement with the text of its source, which named `line` (from 1).
 pub fn compare(statement: &str, text: &str, line: Option<usize>) -> Drift {
-    let wanted = words(statement);
+    let wanted = words(statement.strip_prefix(REJECTED).unwrap_or(statement));
     if wanted.is_empty() {
         return Drift::Same;
     }
@@ -130,6 +132,7 @@ mod tests {
         assert_eq!(compare("Use PostgreSQL 17 for every store", FILE, Some(3)), Drift::Changed);
         assert_eq!(compare(statement, "", Some(3)), Drift::Changed);
         assert_eq!(compare("", FILE, Some(3)), Drift::Same);
+        assert_eq!(compare("Rejected: Use GraphQL.", "# 3. Use GraphQL\n\nNo.\n", Some(3)), Drift::Same);
     }
 
     #[test]
