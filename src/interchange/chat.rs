@@ -63,9 +63,14 @@ fn proposals(message: &str) -> Vec<(ClaimKind, String, String)> {
 
 /// Returns the messages of a chat, in ChatGPT's or Claude's format.
 fn messages(chat: &Value) -> Vec<String> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     if let Some(list) = chat.get("chat_messages").and_then(Value::as_array) {
-        return list.iter().filter_map(|message| text(message.get("text")?)).collect();
+        let message = |message: &Value| {
+            let blocks = message.get("content").and_then(Value::as_array).into_iter().flatten();
+            let blocks: Vec<String> = blocks.filter_map(|block| text(block.get("text")?)).collect();
+            message.get("text").and_then(text).unwrap_or_else(|| blocks.join("\n"))
+        };
+        return list.iter().map(message).collect();
     }
     let nodes = chat.get("mapping").and_then(Value::as_object).into_iter().flatten();
     let parts = nodes.filter_map(|(_, node)| node.pointer("/message/content/parts")?.as_array());
@@ -127,7 +132,8 @@ mod tests {
     fn what_sounds_like_a_decision_is_proposed_from_both_forms() {
         let one = r#"[{"title": "Plan | x", "mapping": {"a": {"message": {"content": {"parts": ["- Never log request bodies, because they hold card numbers."]}}}, "b": {"message": null}}}]"#;
         let two = r#"[{"name": "Plan", "chat_messages": [{"sender": "human", "text": "Hello!"}, {"sender": "assistant", "text": "- Never log request bodies, because they hold card numbers.\n- Never log request bodies, because they hold card numbers."}]}]"#;
-        for text in [one, two] {
+        let three = r#"[{"name": "Plan", "chat_messages": [{"text": "", "content": [{"type": "text", "text": "- Never log request bodies, because they hold card numbers."}]}]}]"#;
+        for text in [one, two, three] {
             let found = read(text).unwrap();
             assert_eq!(found.len(), 1, "{found:?}");
             assert!(

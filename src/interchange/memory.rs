@@ -34,6 +34,8 @@ pub struct MemoryExport {
     /// Its memories, the oldest first if each says when it was written, else in their order.
     pub memories: Vec<ImportedMemory>,
     pub skipped: Vec<SkippedText>,
+    /// Whether the export is one JSON list, whose items are counted instead of its lines.
+    pub is_list: bool,
     /// Fields that claims do not have, each with its number of occurrences.
     pub dropped: BTreeMap<String, usize>,
 }
@@ -64,6 +66,7 @@ pub fn read(text: &str) -> Result<MemoryExport, String> {
         };
         // An object without a list may be the only line of the server's format.
         if let Some(list) = list {
+            out.is_list = true;
             list.iter().enumerate().for_each(|(at, item)| out.item(at + 1, item));
             // Some tools list the newest first, but the story keeps the order of import for claims of one day.
             if out.memories.iter().all(|memory| memory.written.is_some()) {

@@ -245,8 +245,8 @@ pub fn describe_judged(evidence: &mut Evidence, (ours, norms): Normed<'_>, (thei
 /// Returns in which way two claims exclude each other.
 pub fn conflict_kind(evidence: &Evidence) -> ConflictKind {
     let (one, other) = (&evidence.norm, &evidence.their_norm);
-    let conditional =
-        |norm: &Norm| norm.scope != NormScope::default() || norm.valid_from.is_some() || norm.valid_until.is_some();
+    // A first day is no condition: that of an imported rule or record is only its date.
+    let conditional = |norm: &Norm| norm.scope != NormScope::default() || norm.valid_until.is_some();
     if evidence.relation == Relation::Coexist || conditional(one) != conditional(other) {
         return ConflictKind::Contextual;
     }
@@ -292,6 +292,8 @@ mod tests {
     #[test]
     fn conflicts_are_direct_partial_or_contextual() {
         let mut evidence = Evidence { rule: RuleId::OpposingModality, ..Evidence::default() };
+        assert_eq!(conflict_kind(&evidence), ConflictKind::Direct);
+        evidence.norm.valid_from = Some("2024-01-01".into());
         assert_eq!(conflict_kind(&evidence), ConflictKind::Direct);
         evidence.their_norm.modality = Modality::Should;
         assert_eq!(conflict_kind(&evidence), ConflictKind::Partial);

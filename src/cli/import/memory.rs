@@ -34,8 +34,9 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         CliError::usage(format_args!("{path}: {error}")).hint("to import an export of ergo: `ergo import jsonl`")
     })?;
     let name = args.file.file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
+    let place = |at: usize| if found.is_list { format!("{path}, item {at}") } else { format!("{path}:{at}") };
     let row = |one: &memory::ImportedMemory| {
-        let source = format!("{path}:{}", one.line);
+        let source = place(one.line);
         let default = reason_of_import(&name);
         let reason = one.reason.clone().or_else(|| one.kind.is_guarded().then_some(default));
         let claim = RememberRequest {
@@ -60,11 +61,8 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         ImportRow { claim, targets: Vec::new(), file, source }
     };
     let rows: Vec<ImportRow> = found.memories.iter().map(row).collect();
-    let mut skipped: Vec<_> = found
-        .skipped
-        .into_iter()
-        .map(|skip| SkippedRow::new(format!("{path}:{}", skip.line), skip.text, skip.why))
-        .collect();
+    let mut skipped: Vec<_> =
+        found.skipped.iter().map(|skip| SkippedRow::new(place(skip.line), &skip.text, &skip.why)).collect();
     let dropped: Vec<String> = found.dropped.iter().map(|(field, many)| format!("{field} ({many})")).collect();
     // Without `--json`, the note below names the fields.
     if cx.ui.json {
