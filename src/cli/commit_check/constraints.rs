@@ -61,7 +61,8 @@ const MANIFESTS: [&str; 14] = [
     "pubspec.yaml",
 ];
 
-/// A number after the word “port”, which may be a part of a name such as `API_PORT` or `containerPort`.
+/// A number after the word “port”, which may be a part of a name such as `API_PORT` or `containerPort`. `owned_port` finds the rest of
+/// the name.
 static PORT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?:(?:^|[^\p{L}\p{N}])(?i:port)|\p{Ll}Port)(?:[sS]?[^\p{L}\p{N}\n][^0-9\n]{0,11})?([0-9]{2,5})\b").ok()
 });
@@ -126,10 +127,11 @@ impl<'a> ConstraintCheck<'a> {
             for prohibition in self.prohibitions.iter().filter(holds) {
                 self.check_file(prohibition, file, &mut found);
             }
-            let is_exempt = self.prohibitions.iter().any(|one| one.exempt.iter().any(|place| is_in(place, &file.path)));
+            let exempt: Vec<_> = self.prohibitions.iter().flat_map(|one| one.exempt.iter().copied()).collect();
+            let is_exempt = exempt.iter().any(|place| is_in(place, &file.path));
             for norm in self.ports.iter().filter(|_| !is_exempt) {
-                let ports =
-                    file.lines().filter_map(|(line, split)| Some((line, wrong_port(norm, &file.path, &split.code)?)));
+                let ports = lines_outside(file, &exempt)
+                    .filter_map(|(line, split)| Some((line, wrong_port(norm, &file.path, &split.code)?)));
                 found.extend(ports.map(|(line, port)| self.violation(file, Some(line), format!("wrong port {port}"))));
             }
         }
@@ -140,7 +142,7 @@ impl<'a> ConstraintCheck<'a> {
     }
 
     fn check_file(&self, prohibition: &Prohibition<'_>, file: &ChangedFile, found: &mut Vec<ConstraintViolation>) {
-        let Prohibition { code, packages, paths, .. } = prohibition;
+        let Prohibition { code, packages, paths, exempt, .. } = prohibition;
         let is_manifest = is_manifest(&file.path);
         for path in paths.iter().filter(|path| matches_path(path, &file.path)) {
             found.push(self.violation(file, None, format!("change to the protected path {path}")));
@@ -154,12 +156,13 @@ impl<'a> ConstraintCheck<'a> {
                     holds_word(&line.code, code) || begins_with_word(&line.comment, code)
                 }
             };
-            let lines = added_lines(file, names);
+            let lines = lines_outside(file, exempt).filter(|(_, split)| names(split)).map(|(line, _)| line);
             let why = || format!("forbidden word `{code}` in an added line");
             found.extend(lines.map(|line| self.violation(file, Some(line), why())));
         }
         for package in packages.iter().filter(|_| is_manifest) {
-            let lines = added_lines(file, |line| names_package(&line.code, package));
+            let names = |line: &SplitLine| names_package(&line.code, package);
+            let lines = lines_outside(file, exempt).filter(|(_, split)| names(split)).map(|(line, _)| line);
             found.extend(lines.map(|line| self.violation(file, Some(line), format!("forbidden package {package}"))));
         }
     }
@@ -223,9 +226,14 @@ fn is_manifest(path: &str) -> bool {
         || (name.starts_with("requirements") && Path::new(name).extension().is_some_and(|end| end == "txt"))
 }
 
-/// Returns the added lines whose code or comment fits.
-fn added_lines(file: &ChangedFile, fits: impl Fn(&SplitLine) -> bool) -> impl Iterator<Item = &(usize, String)> {
-    file.lines().filter(move |(_, split)| fits(split)).map(|(line, _)| line)
+/// Returns the added lines of a file that are not in a module with the name of one of these places.
+fn lines_outside<'f>(
+    file: &'f ChangedFile,
+    places: &'f [Place<'_>],
+) -> impl Iterator<Item = (&'f (usize, String), &'f SplitLine)> {
+    let is_outside = move |module: &str| !places.iter().any(|place| is_in(place, module));
+    let lines = file.lines().zip(&file.modules);
+    lines.filter(move |(_, module)| module.as_deref().is_none_or(is_outside)).map(|(line, _)| line)
 }
 
 /// Returns the characters before and after each occurrence of a word.
@@ -279,9 +287,23 @@ fn wrong_port(norm: &Norm, path: &str, text: &str) -> Option<String> {
     match norm.modality {
         Modality::MustNot => (seen == wanted).then(|| seen.to_owned()),
         // The line or its file must name the thing that listens.
-        Modality::Must => (seen != wanted && holds_word(&about, &subject)).then(|| seen.to_owned()),
+        Modality::Must if holds_word(&about, &subject) => (seen != wanted).then(|| seen.to_owned()),
+        Modality::Must => owned_port(text, &subject).filter(|port| *port != wanted).map(str::to_owned),
         _ => None,
     }
+}
+
+/// Returns the port in a line that is set under a name of the subject and “port” only: `API_PORT` or `apiPort` for “api”.
+/// `WEB_API_PORT` may be the port of something else.
+fn owned_port<'t>(text: &'t str, subject: &str) -> Option<&'t str> {
+    PORT.as_ref()?.captures_iter(text).find_map(|found| {
+        let (whole, port) = (found.get(0)?, found.get(1)?);
+        // The match begins with the character before the word “port”.
+        let before = text.get(..whole.start() + whole.as_str().chars().next()?.len_utf8())?.trim_end_matches('_');
+        let before = before.to_lowercase();
+        let outside = before.strip_suffix(subject)?.chars().next_back();
+        outside.is_none_or(|c| !c.is_alphanumeric() && c != '_').then_some(port.as_str())
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,13 @@
 //! Parses the output of `git diff`: the changed files and their added lines. Pure.
 
+use std::{borrow::Cow, sync::LazyLock};
+
+use regex::Regex;
+
 use super::comments::{self, SplitLine};
+
+/// What sets a colour in the output of `git diff --color=always`.
+static COLOR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\x1b\[[0-9;]*[mK]").ok());
 
 /// A file of a diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +18,8 @@ pub(super) struct ChangedFile {
     pub(super) added: Vec<(usize, String)>,
     /// The code and the comment of each added line.
     pub(super) split: Vec<SplitLine>,
+    /// The Rust module within the file in which each added line stands, as far as the diff shows it.
+    pub(super) modules: Vec<Option<String>>,
 }
 
 impl ChangedFile {
@@ -20,17 +29,21 @@ impl ChangedFile {
     }
 }
 
-/// The error of a hunk that is shorter than its header says.
+/// Why a part of a diff cannot be read. Lines are counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TruncatedHunk {
-    /// The line of the diff, from 1, at which more of the hunk was expected.
-    pub(super) line: usize,
+pub(super) enum InvalidDiff {
+    /// A hunk is shorter than its header says: at this line more of it was expected.
+    Truncated { line: usize },
+    /// The hunk that begins at this line compares with several commits, as `git show` does for a merge.
+    Combined { line: usize },
 }
 
-/// Parses a diff. Unknown lines are ignored, but a missing part of a hunk is an error.
-pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, TruncatedHunk> {
+/// Parses a diff, which may have colours. Unknown lines are ignored, but a hunk that cannot be read is an error.
+pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, InvalidDiff> {
+    let text = COLOR.as_ref().map_or(Cow::Borrowed(text), |color| color.replace_all(text, ""));
     let mut files: Vec<ChangedFile> = Vec::new();
     let (mut at, mut old, mut new) = (0, 0, 0);
+    let mut module = None;
     // Whether the last file comes from a header of git, which a `---` line of the same file may follow.
     let mut in_header = false;
     for (number, line) in text.lines().enumerate() {
@@ -38,8 +51,11 @@ pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, TruncatedHunk> {
         if old > 0 || new > 0 {
             match line.as_bytes().first() {
                 Some(b'+') => {
+                    let line = line.get(1..).unwrap_or_default();
+                    module = module_after(line, module);
                     if let Some(file) = files.last_mut() {
-                        file.added.push((at, line.get(1..).unwrap_or_default().to_owned()));
+                        file.added.push((at, line.to_owned()));
+                        file.modules.push(module.map(str::to_owned));
                     }
                     at += 1;
                     new -= usize::from(new > 0);
@@ -50,6 +66,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, TruncatedHunk> {
                     continue;
                 }
                 Some(b' ') | None => {
+                    module = module_after(line.get(1..).unwrap_or_default(), module);
                     at += 1;
                     old -= usize::from(old > 0);
                     new -= usize::from(new > 0);
@@ -57,7 +74,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, TruncatedHunk> {
                 }
                 // `\ No newline at end of file`
                 Some(b'\\') => continue,
-                _ => return Err(TruncatedHunk { line: number + 1 }),
+                _ => return Err(InvalidDiff::Truncated { line: number + 1 }),
             }
         }
         let new_file = |path: Option<String>| ChangedFile { path: path.unwrap_or_default(), ..ChangedFile::default() };
@@ -80,16 +97,30 @@ pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, TruncatedHunk> {
             }
         } else if let Some(hunk) = line.strip_prefix("@@ ") {
             (old, at, new) = numbers(hunk).unwrap_or_default();
+            // git repeats the last line before the hunk that begins at the left margin.
+            module = hunk.split_once(" @@ ").and_then(|(_, section)| module_after(section, None));
+        } else if line.starts_with("@@@ ") {
+            return Err(InvalidDiff::Combined { line: number + 1 });
         }
     }
     if old > 0 || new > 0 {
-        return Err(TruncatedHunk { line: text.lines().count() + 1 });
+        return Err(InvalidDiff::Truncated { line: text.lines().count() + 1 });
     }
     files.retain(|file| !file.path.is_empty());
     for file in &mut files {
         file.split = comments::split(&file.path, &file.added);
     }
     Ok(files)
+}
+
+/// Returns the Rust module in which the lines after this one stand, given that of the line. A line at the left margin is in none: it ends
+/// a module, or begins one.
+fn module_after<'t>(line: &'t str, module: Option<&'t str>) -> Option<&'t str> {
+    if line.is_empty() || line.starts_with(char::is_whitespace) {
+        return module;
+    }
+    let (name, rest) = line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?.split_once(' ')?;
+    (rest.trim_end() == "{").then_some(name)
 }
 
 /// Returns the path of a `---` or `+++` line; `None` for `/dev/null`.
@@ -244,16 +275,44 @@ rename to src/b.c
 
     #[test]
     fn what_is_no_change_adds_nothing() {
-        for text in ["", "hello", "@@ -0,0 +1 @@\n+x", "--- \n+++ \n", "@@ x @@\n+y"] {
+        for text in ["", "hello", "@@ -0,0 +1 @@\n+x", "--- \n+++ \n", "@@ x @@\n+y", " a.rs | 2 +-\n"] {
             assert_eq!(read(text), Ok(Vec::new()), "{text}");
         }
     }
 
     #[test]
+    fn colours_are_ignored() {
+        let text = "\x1b[1mdiff --git a/a b/a\x1b[m\n\x1b[1m--- a/a\x1b[m\n\x1b[1m+++ b/a\x1b[m\n\
+            \x1b[36m@@ -0,0 +1 @@\x1b[m\n\x1b[32m+\x1b[m\x1b[32mx\x1b[m\n";
+        let files = read(text).unwrap();
+        assert_eq!((files[0].path.as_str(), files[0].added[0].1.as_str()), ("a", "x"));
+    }
+
+    #[test]
+    fn a_line_is_in_the_module_that_the_hunk_shows() {
+        let of = |hunk: &str| {
+            let files = read(&format!("--- a/a.rs\n+++ b/a.rs\n{hunk}\n")).unwrap();
+            files[0].modules.last().unwrap().clone()
+        };
+        assert_eq!(of("@@ -8,0 +9 @@ mod tests {\n+    x"), Some("tests".to_owned()));
+        assert_eq!(of("@@ -8,0 +9,2 @@ mod tests {\n+}\n+fn f() {"), None, "the module has ended");
+        assert_eq!(of("@@ -8,2 +8,3 @@ mod tests {\n }\n \n+    x"), None);
+        assert_eq!(of("@@ -8 +8,3 @@ fn f() {\n #[cfg(test)]\n+mod tests {\n+    x"), Some("tests".to_owned()));
+        assert_eq!(of("@@ -8 +8,2 @@ fn f() {\n-mod tests {\n+mod tests;\n+    x"), None);
+        assert_eq!(of("@@ -8,0 +9 @@ mod tests;\n+    x"), None, "that one is another file");
+    }
+
+    #[test]
+    fn a_combined_diff_is_reported() {
+        let text = "diff --cc a\n--- a/a\n+++ b/a\n@@@ -1,1 -1,1 +1,1 @@@\n++x\n";
+        assert_eq!(read(text), Err(InvalidDiff::Combined { line: 4 }));
+    }
+
+    #[test]
     fn a_hunk_that_lacks_its_rest_is_reported() {
         let head = "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n-x\n";
-        assert_eq!(read(head), Err(TruncatedHunk { line: 5 }));
-        assert_eq!(read(&format!("{head}-y\n+z\ndiff --git a/b b/b\n")), Err(TruncatedHunk { line: 7 }));
+        assert_eq!(read(head), Err(InvalidDiff::Truncated { line: 5 }));
+        assert_eq!(read(&format!("{head}-y\n+z\ndiff --git a/b b/b\n")), Err(InvalidDiff::Truncated { line: 7 }));
         assert!(read(&format!("{head}-y\n+z\n+w\n")).is_ok());
     }
 }

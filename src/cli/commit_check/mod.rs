@@ -25,6 +25,7 @@ use crate::{
     files,
 };
 use constraints::{ConstraintCheck, ConstraintViolation, NotChecked};
+use git_diff::InvalidDiff;
 
 /// The maximum size of a diff, in bytes: a larger one was not written by hand.
 const MAX_DIFF: u64 = 32 * 1024 * 1024;
@@ -45,7 +46,7 @@ In CI:
 It finds: a forbidden package in a manifest; a forbidden word in `backquotes` in a line of code; a change to
 a protected path; a wrong port. In comments it finds only a forbidden word that begins one, such as `@ts-ignore`;
 strings count as code. If a constraint names places (“outside tests”, “in src/daemon/”), it is checked
-only there. What violates a constraint that has an exception is reported as allowed. Constraints that cannot be
+only there: by the path, and by the name of a Rust module that the diff shows around the line. What violates a constraint that has an exception is reported as allowed. Constraints that cannot be
 checked are counted; --json names them.
 The exit code is 1 if something was found, or 0 with --warn-only.")]
 pub(crate) struct Args {
@@ -96,10 +97,21 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         // The organisation's constraints hold in each project that has not narrowed them.
         constraints.extend(self::constraints(&client, &scope.organisation(), Some(&scope.project)).await?);
     }
-    let files = git_diff::read(&text).map_err(|git_diff::TruncatedHunk { line }| {
-        CliError::usage(format_args!("the diff is truncated: line {line} should continue a hunk"))
-            .hint("nothing was checked: create the diff again with `git diff`")
+    let files = git_diff::read(&text).map_err(|error| match error {
+        InvalidDiff::Truncated { line } => {
+            CliError::usage(format_args!("the diff is truncated: line {line} should continue a hunk"))
+                .hint("nothing was checked: create the diff again with `git diff`")
+        }
+        InvalidDiff::Combined { line } => {
+            CliError::usage(format_args!("line {line} begins a combined diff, which compares with several commits"))
+                .hint("nothing was checked: compare with one commit, such as `git diff HEAD^1 HEAD`")
+        }
     })?;
+    if args.diff.is_some() && files.is_empty() && !text.trim().is_empty() {
+        return Err(CliError::usage("the input is not a diff: it names no changed file").hint(
+            "nothing was checked: pass what `git diff` prints without --stat or --name-only, which begins with `diff --git` or `---`",
+        ));
+    }
     let today = day(Context::now());
     let mut found =
         CheckResult { conflicts, broken: Vec::new(), allowed: Vec::new(), checked: 0, not_checked: Vec::new() };

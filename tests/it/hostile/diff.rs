@@ -71,6 +71,21 @@ fn only_git_runs(ran: &Path, work: &Path, args: &[&str]) {
 }
 
 #[test]
+fn what_is_not_a_diff_is_refused_and_colours_are_read() {
+    let home = home_with_a_constraint();
+    let check = |input: &str| run_with(home.command(["commit-check", "--diff", "-"]), input.as_bytes());
+    for input in ["hello\n", " package.json | 1 +\n 1 file changed, 1 insertion(+)\n", "package.json\n"] {
+        refused(&check(input), &["not a diff", "nothing was checked", "`diff --git`"]);
+    }
+    let combined = "diff --cc a\n--- a/a\n+++ b/a\n@@@ -0,0 -0,0 +1,1 @@@\n++x\n";
+    refused(&check(combined), &["combined diff", "nothing was checked"]);
+    let coloured: String = BREACH.lines().map(|line| format!("\x1b[32m{line}\x1b[m\n")).collect();
+    let output = check(&coloured);
+    assert!(output.code == Some(1) && output.stdout.contains("package.json:1: forbidden package"), "{output:?}");
+    check("").ok();
+}
+
+#[test]
 fn a_repository_of_someone_else_runs_nothing_and_hides_nothing() {
     let home = home_with_a_constraint();
     let work = home.work();

@@ -121,6 +121,17 @@ fn code_that_must_not_be_written(
 }
 
 #[rstest::rstest]
+#[case("Do not use `unwrap` outside tests.", "mod tests {", false)]
+#[case("Do not use `unwrap` outside tests.", "mod attestation {", true)]
+#[case("Do not use `unwrap` outside tests.", "fn tests() {", true)]
+#[case("Do not use `unwrap` outside `benches/`.", "mod tests {", true)]
+fn a_module_within_a_file_is_a_place(#[case] statement: &str, #[case] section: &str, #[case] broken: bool) {
+    let diff = format!("--- a/src/a.rs\n+++ b/src/a.rs\n@@ -6,0 +7 @@ {section}\n+    x.unwrap();\n");
+    let found = violations(&forbids(statement), &git_diff::read(&diff).unwrap());
+    assert_eq!(!found.is_empty(), broken, "{found:?}");
+}
+
+#[rstest::rstest]
 #[case("Never edit files under vendor/.", "vendor/a/b.c", true)]
 #[case("Never edit files under vendor/.", "src/vendor.rs", false)]
 #[case("Files under `gen/` must never be edited by hand.", "gen/a.rs", true)]
@@ -177,7 +188,15 @@ fn a_word_names_a_place_if_a_changed_file_is_in_it() {
 
 #[rstest::rstest]
 #[case("must", "8080", "api.yaml", "port: 9090", true)]
-#[case("must", "8080", "compose.yaml", "API_PORT=9090", false)]
+#[case("must", "8080", "compose.yaml", "API_PORT=9090", true)]
+#[case("must", "8080", "compose.yaml", "api_port: 9090", true)]
+#[case("must", "8080", "main.ts", "const apiPort = 9090;", true)]
+#[case("must", "8080", "compose.yaml", "API_PORT=8080", false)]
+#[case("must", "8080", "compose.yaml", "-e DB_PORT=5432 -e API_PORT=9090", true)]
+#[case("must", "8080", "compose.yaml", "-e DB_PORT=5432 -e API_PORT=8080", false)]
+#[case("must", "8080", "compose.yaml", "WEB_API_PORT=9090", false)]
+#[case("must", "8080", "compose.yaml", "GRAPI_PORT=9090", false)]
+#[case("must", "8080", "compose.yaml", "PORT=9090", false)]
 #[case("must", "8080", "compose.yaml", "api: --port 9090", true)]
 #[case("must", "8080", "api.yaml", "containerPort: 9090", true)]
 #[case("must", "8080", "api.yaml", "ports: [9090]", true)]
