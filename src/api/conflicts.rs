@@ -246,6 +246,17 @@ pub struct CardView {
 const QUOTE_LENGTH: usize = 60;
 
 impl CardView {
+    /// Says that the card is settled, by whom and how, so that an act on it does nothing; `None` if it is not settled.
+    pub fn settled_message(&self) -> Option<String> {
+        let settled = self.settled.as_ref()?;
+        // Without an act, nobody settled it.
+        let how = match settled.op_id {
+            Some(_) => format!("was settled by {} ({})", settled.who, settled.outcome()),
+            None => format!("is settled ({})", settled.outcome()),
+        };
+        Some(format!("card {} {how}; nothing was done", self.summary.id.short()))
+    }
+
     /// Returns the number of sides that can be acted on.
     pub fn open_sides(&self) -> usize {
         self.sides.iter().filter(|side| side.takes_acts()).count()

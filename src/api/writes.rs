@@ -391,3 +391,10 @@ pub struct Stale {
     #[serde(default)]
     pub can_reinstate: bool,
 }
+
+impl Stale {
+    /// Returns the answer to an act on a card that is settled or has changed.
+    pub fn of_card(message: String, card: super::conflicts::CardView) -> Self {
+        Self { message, claim: None, heads: Vec::new(), card: Some(Box::new(card)), can_reinstate: false }
+    }
+}

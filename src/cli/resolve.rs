@@ -7,7 +7,7 @@ use super::{
     write::QualifierArgs,
 };
 use crate::{
-    api::{CardAct, CardView, ConflictsQuery, Keep, ResolveRequest},
+    api::{CardAct, CardView, ConflictsQuery, Keep, ResolveRequest, Stale, WriteOutcome},
     client::Client,
 };
 
@@ -143,6 +143,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         Some(card) => client.card(card).await?,
         None => only_card(cx, &client).await?,
     };
+    if let Some(message) = card.settled_message() {
+        return Ok(show::outcome::show(cx, &WriteOutcome::Stale(Stale::of_card(message, card)), None));
+    }
     let Some(mut request) = request(&args.act, &card)? else {
         return Err(CliError::usage("no action given")
             .hint(format_args!("`ergo resolve {} --interactive` shows both sides and asks", card.summary.id.short()))

@@ -138,9 +138,13 @@ pub(crate) async fn cards(
     let settled = |item: &InboxItem| matches!(item, InboxItem::Card(card) if card.status == CardStatus::Settled);
     let mut asker = if read_only || cards.iter().all(settled) { None } else { Asker::new() };
     let open = cards.iter().filter(|item| !settled(item)).count();
-    cx.ui.line(text!("{} to settle.", count(open, "conflict", "conflicts")));
+    if open > 0 {
+        cx.ui.line(text!("{} to settle.", count(open, "conflict", "conflicts")));
+    }
     for (at, card) in cards.iter().enumerate() {
-        cx.ui.line(text!("\n{} of {}", at + 1, cards.len()));
+        if open > 0 {
+            cx.ui.line(text!("\n{} of {}", at + 1, cards.len()));
+        }
         if !review(cx, client, card, asker.as_mut()).await? {
             break;
         }

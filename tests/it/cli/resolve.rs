@@ -81,6 +81,22 @@ fn what_is_missing_is_asked_for() {
 }
 
 #[test]
+fn a_settled_card_says_by_whom_and_how_before_anything_else() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let card = refused(&home);
+    home.run(["resolve", &card, "--dismiss", "--reason", "Two canaries."]).ok();
+    for flags in [&["--narrow", "1", "--env", "staging"][..], &["--narrow", "1"], &["--keep", "7"], &["--no"], &[]] {
+        let output = home.run(["resolve", &card].iter().chain(flags));
+        let says = format!("card {} was settled by ", &card[..10]);
+        assert!(output.code == Some(5) && output.stdout.contains(&says), "{flags:?}: {output:?}");
+        assert!(output.stdout.contains("(dismissed as no contradiction); nothing was done"), "{flags:?}: {output:?}");
+    }
+    let review = home.run(["resolve", &card, "--interactive"]).ok().stdout;
+    assert!(review.contains("settled") && !review.contains("to settle.") && !review.contains("1 of 1"), "{review}");
+}
+
+#[test]
 fn what_an_act_would_ignore_is_refused() {
     let home = TestHome::new();
     let _daemon = home.daemon();

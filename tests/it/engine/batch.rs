@@ -129,7 +129,7 @@ fn a_card_that_changed_or_has_no_reason_is_left_and_the_others_are_settled() {
     let answer = settle(&fixture, &ResolveManyRequest { reason: "another matter".into(), ..request });
     let settled: Vec<bool> = answer.items.iter().map(|item| item.settled).collect();
     assert_eq!((settled, answer.summary.as_str()), (vec![true, false, true], "Settled 2 of 3 cards"));
-    assert!(answer.items[1].summary.contains("was settled by ada"), "{answer:?}");
+    assert!(answer.items[1].summary.contains("was settled by ada (the new claim was discarded)"), "{answer:?}");
     assert_eq!(fixture.card(cards[0]).summary.status, CardStatus::Settled);
 }
 

@@ -268,24 +268,14 @@ impl Resolution {
 
 /// Returns the answer if the card is settled, or has changed since it was shown.
 fn stale(context: &ActContext<'_>, card: &CardRow, expect_rev: Option<u64>) -> Result<Option<WriteOutcome>, ApiError> {
-    let short = card.id.short();
-    let message = if !card.open {
-        match &card.settled {
-            Some(by) => format!("card {short} was settled by {} ({}); nothing was done", by.who, by.act),
-            None => format!("card {short} is settled: its claims are no longer both active"),
-        }
-    } else if expect_rev.is_some_and(|rev| rev != card.rev) {
-        format!("card {short} changed since it was shown; nothing was done")
-    } else {
+    if card.open && expect_rev.is_none_or(|rev| rev == card.rev) {
         return Ok(None);
-    };
-    Ok(Some(WriteOutcome::Stale(Stale {
-        message,
-        claim: None,
-        heads: Vec::new(),
-        card: Some(Box::new(context.card_view(&card.id)?)),
-        can_reinstate: false,
-    })))
+    }
+    let view = context.card_view(&card.id)?;
+    let message = view
+        .settled_message()
+        .unwrap_or_else(|| format!("card {} changed since it was shown; nothing was done", card.id.short()));
+    Ok(Some(WriteOutcome::Stale(Stale::of_card(message, view))))
 }
 
 fn must_be_enabled(context: &ActContext<'_>, card: &CardRow, act: CardAct) -> Result<(), ApiError> {
