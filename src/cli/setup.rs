@@ -46,10 +46,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let plan = SetupPlan::new(chosen_agents(&args, &place)?, &place, &cx.paths()?.state, args.remove)?;
     let outcome = carry_out(cx, &plan, args.dry_run, args.yes)?;
     if cx.ui.json {
-        let files: Vec<_> = plan.files().collect();
-        cx.ui.value(&json!({
-            "result": outcome, "files": files, "diff": plan.diff(), "in_repositories": plan.in_repositories(),
-        }));
+        cx.ui.value(&answer(outcome, &plan));
     } else if !plan.in_repositories().is_empty() {
         cx.ui.line(
             "These files of repositories still name ergo. In each repository: `ergo setup --remove --all --project`.",
@@ -59,6 +56,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         }
     }
     Ok(if outcome == SetupOutcome::Declined { Exit::Refused } else { Exit::Ok })
+}
+
+/// Returns the answer in JSON.
+pub(super) fn answer(outcome: SetupOutcome, plan: &SetupPlan) -> serde_json::Value {
+    let files: Vec<_> = plan.files().collect();
+    json!({ "result": outcome, "files": files, "diff": plan.diff(), "in_repositories": plan.in_repositories() })
 }
 
 /// The result of a plan.

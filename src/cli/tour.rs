@@ -9,6 +9,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::{
     CliError, Context, Exit,
@@ -72,14 +73,25 @@ struct Tour {
     dry_run: bool,
     /// The number of the current step; a dry run skips some steps.
     steps: usize,
+    /// Whether it did something that `ergo tour --undo` undoes.
+    has_acted: bool,
 }
+
+/// A step of the tour.
+type Step = fn(&mut Tour, &mut Context) -> Result<(), CliError>;
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let here = std::env::current_dir().map_err(CliError::usage)?;
     let top = top_of(&here);
     if args.undo {
-        return undo_tours(cx, &top);
+        cx.ui.gather();
+        let exit = undo_tours(cx, &top);
+        let imports = cx.ui.gathered();
+        if cx.ui.json && exit.is_ok() {
+            cx.ui.value(&json!({ "imports": imports }));
+        }
+        return exit;
     }
     if !args.yes && !args.dry_run && (!cx.ui.terminal || !std::io::stdin().is_terminal() || cx.ui.json) {
         return Err(CliError::usage("the tour asks before each step, and stdin is not a terminal")
@@ -87,29 +99,53 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     }
     // Fails early if the record is damaged, since the tour could not add to it.
     record(&record_path(cx)?)?;
-    let mut tour = Tour { top, yes: args.yes, dry_run: args.dry_run, steps: 0 };
-    tour.import(cx)?;
-    if !tour.dry_run {
-        tour.doubts(cx)?;
-        tour.why(cx)?;
+    let mut tour = Tour { top, yes: args.yes, dry_run: args.dry_run, steps: 0, has_acted: false };
+    let (answers, done) = tour.take_steps(cx);
+    if cx.ui.json {
+        // What the steps before an error did is reported, too.
+        cx.ui.value(&json!({ "dry_run": tour.dry_run, "steps": answers }));
     }
-    tour.agents(cx)?;
+    done?;
     heading(cx, "The tour is done.");
     if tour.dry_run {
         say(cx, "Nothing was stored or written. To run the tour: ergo tour");
         return Ok(Exit::Ok);
     }
     if !cx.ui.json {
-        cx.ui.commands(&[
+        let mut commands = vec![
             ("ergo remember '…' --reason '…'".to_owned(), "store the next decision".to_owned()),
             ("ergo tui".to_owned(), "review everything".to_owned()),
-            ("ergo tour --undo".to_owned(), "undo what this tour did".to_owned()),
-        ]);
+        ];
+        if tour.has_acted {
+            commands.push(("ergo tour --undo".to_owned(), "undo what this tour did".to_owned()));
+        }
+        cx.ui.commands(&commands);
     }
     Ok(Exit::Ok)
 }
 
 impl Tour {
+    /// Takes all steps until one fails. With `--json`, returns the answers of each.
+    fn take_steps(&mut self, cx: &mut Context) -> (serde_json::Map<String, Value>, Result<(), CliError>) {
+        let steps: [(&str, bool, Step); 4] = [
+            ("import", true, Self::import),
+            ("contradictions", false, Self::doubts),
+            ("why", false, Self::why),
+            ("agents", true, Self::agents),
+        ];
+        let dry_run = self.dry_run;
+        let mut answers = serde_json::Map::new();
+        for (name, _, step) in steps.into_iter().filter(|(_, in_dry_run, _)| *in_dry_run || !dry_run) {
+            cx.ui.gather();
+            let done = step(self, cx);
+            answers.insert(name.to_owned(), cx.ui.gathered().into());
+            if done.is_err() {
+                return (answers, done);
+            }
+        }
+        (answers, Ok(()))
+    }
+
     /// Prints the heading of the next step.
     fn begin(&mut self, cx: &mut Context, title: &str) {
         self.steps += 1;
@@ -148,7 +184,7 @@ impl Tour {
             say(cx, text!("\n{}", words));
             let number = cx.block_on(async |cx| preview_and_import(cx, source, self.dry_run, self.yes).await)?;
             if let Some(number) = number {
-                update_record(cx, &self.top, |acts| acts.imports.push(number))?;
+                self.record_act(cx, |acts| acts.imports.push(number))?;
             }
         }
         Ok(())
@@ -211,10 +247,23 @@ impl Tour {
             }
         }
         let plan = SetupPlan::new(agents, &place, &cx.paths()?.state, false)?;
-        if setup::carry_out(cx, &plan, self.dry_run, self.yes)? == setup::SetupOutcome::Written {
-            update_record(cx, &self.top, |acts| acts.agents.extend(names))?;
+        let outcome = setup::carry_out(cx, &plan, self.dry_run, self.yes)?;
+        if cx.ui.json {
+            cx.ui.value(&setup::answer(outcome, &plan));
+        }
+        if outcome == setup::SetupOutcome::Written {
+            self.record_act(cx, |acts| acts.agents.extend(names))?;
         }
         Ok(())
+    }
+
+    /// Records immediately what a step did, so that an interrupted tour can be undone.
+    fn record_act(&mut self, cx: &Context, change: impl FnOnce(&mut TourActs)) -> Result<(), CliError> {
+        self.has_acted = true;
+        let path = record_path(cx)?;
+        let mut record = record(&path)?;
+        change(record.tours.entry(self.top.clone()).or_default());
+        save(&path, &record)
     }
 }
 
@@ -280,14 +329,6 @@ fn record(path: &Path) -> Result<TourRecord, CliError> {
 fn save(path: &Path, record: &TourRecord) -> Result<(), CliError> {
     let text = serde_json::to_vec_pretty(record).map_err(CliError::internal)?;
     Ok(write_private(path, &text)?)
-}
-
-/// Records immediately what a step did, so that an interrupted tour can be undone.
-fn update_record(cx: &Context, top: &Path, change: impl FnOnce(&mut TourActs)) -> Result<(), CliError> {
-    let path = record_path(cx)?;
-    let mut record = record(&path)?;
-    change(record.tours.entry(top.to_owned()).or_default());
-    save(&path, &record)
 }
 
 /// Undoes the acts of the tours in a repository.

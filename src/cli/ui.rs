@@ -68,6 +68,8 @@ pub(crate) struct Ui {
     pub(crate) json: bool,
     /// Whether informational output is suppressed.
     pub(crate) quiet: bool,
+    /// The values that are gathered instead of written.
+    gathered: Option<Vec<serde_json::Value>>,
     /// The first write error.
     failure: Option<io::Error>,
 }
@@ -96,6 +98,7 @@ impl Ui {
             quiet: globals.quiet,
             out: Box::new(io::BufWriter::new(stdout)),
             err: Box::new(stderr),
+            gathered: None,
             failure: None,
         }
     }
@@ -130,11 +133,28 @@ impl Ui {
 
     /// Writes a value to stdout as JSON, indented on a terminal and on one line in a pipe. Control characters are escaped.
     pub(crate) fn value<T: Serialize>(&mut self, value: &T) {
+        if let Some(gathered) = &mut self.gathered {
+            match serde_json::to_value(value) {
+                Ok(value) => gathered.push(value),
+                Err(error) => self.failure = Some(io::Error::other(error)),
+            }
+            return;
+        }
         let text = if self.terminal { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
         match text {
             Ok(text) => self.write(format_args!("{}\n", escape_json(&text))),
             Err(error) => self.failure = Some(io::Error::other(error)),
         }
+    }
+
+    /// Gathers values from now on instead of writing them, so that a command of several steps writes one document.
+    pub(crate) fn gather(&mut self) {
+        self.gathered = Some(Vec::new());
+    }
+
+    /// Returns the gathered values. Later ones are written again.
+    pub(crate) fn gathered(&mut self) -> Vec<serde_json::Value> {
+        self.gathered.take().unwrap_or_default()
     }
 
     /// Writes an informational line to stderr, unless `--quiet` or `--json` was given.
@@ -302,6 +322,7 @@ pub(crate) mod captured {
             width,
             json: false,
             quiet: false,
+            gathered: None,
             failure: None,
         };
         (ui, out, err)

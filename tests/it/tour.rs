@@ -95,6 +95,35 @@ fn without_a_terminal_it_does_nothing_unasked() {
 }
 
 #[test]
+fn a_tour_on_which_everything_is_declined_leaves_nothing_to_undo() {
+    let home = repository();
+    let mut app = App::command(&home, &["tour"]);
+    for asked in 1..=2 {
+        app.until(|screen| screen.full_text().matches("Import 1 claim? [y/N]").count() == asked);
+        app.keys("n");
+        app.enter();
+    }
+    app.until(|screen| screen.contains("files? [y/N]"));
+    app.keys("n");
+    app.enter();
+    let screen = app.sees("review everything");
+    assert!(!screen.full_text().contains("ergo tour --undo"), "{}", screen.full_text());
+    assert!(app.ends().0);
+}
+
+#[test]
+fn in_json_a_tour_is_one_document() {
+    let home = repository();
+    let steps = home.run(["tour", "--dry-run", "--json"]).ok().json()["steps"].clone();
+    assert_eq!(steps["import"].as_array().unwrap().len(), 2, "the records and the rules: {steps}");
+    assert_eq!(steps["agents"][0]["result"], "dry_run", "{steps}");
+    let steps = home.run(["tour", "--yes", "--json"]).ok().json()["steps"].clone();
+    assert!(steps["why"][0].is_object() && steps["contradictions"][0].is_object(), "{steps}");
+    let undone = home.run(["tour", "--undo", "--json"]).ok().json();
+    assert_eq!(undone["imports"].as_array().unwrap().len(), 2, "{undone}");
+}
+
+#[test]
 fn an_agent_that_was_connected_before_the_tour_stays_connected() {
     let home = repository();
     home.run(["setup", "--yes", "claude-code"]).ok();
