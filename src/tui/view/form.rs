@@ -26,6 +26,9 @@ const LABEL_WIDTH: u16 = 14;
 
 const MAX_TEXT_ROWS: usize = 6;
 
+/// The most rows of keys.
+const MAX_KEY_ROWS: usize = 2;
+
 /// Draws the form: its effect, the fields, the error, and the keys.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
     let theme = paint.theme;
@@ -36,10 +39,20 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
         .as_ref()
         .map(|(_, message)| text::wrap(&format!("{} {message}", theme.glyphs.alert), columns, theme.bad));
     let error_rows = error.as_ref().map_or(0, Vec::len);
+    let mut keys = hints(form);
+    // The key that closes the form is not left out before these.
+    for spare in [Action::Editor, Action::NewLine] {
+        if key_rows(paint, &keys, columns).len() > 1 {
+            keys.retain(|(id, _)| *id != spare);
+        }
+    }
+    let mut keys = key_rows(paint, &keys, columns);
     // An empty line after the effect, the keys with an empty line before, and the border.
-    let fixed = error_rows + 5;
-    // In a low window the effect gives way to the fields.
+    let fixed = error_rows + 4;
+    // In a low window the effect and all but the first keys give way to the fields.
     let least: usize = heights_within(form, columns, 1).iter().sum();
+    keys.truncate(usize::from(area.height).saturating_sub(fixed + least).clamp(1, MAX_KEY_ROWS));
+    let fixed = fixed + keys.len();
     let spare = usize::from(area.height).saturating_sub(fixed + least);
     let effect = text::wrap_at_most(&form.effect, columns, spare, theme.dim);
     let fixed = fixed + effect.len();
@@ -71,20 +84,15 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
         paint.line(inner, y, &line);
         y += 1;
     }
-    let last = rows(inner, usize::from(inner.height.saturating_sub(1)), 1);
+    let first = usize::from(inner.height).saturating_sub(keys.len());
+    let last = rows(inner, first, keys.len());
     paint.clear(last);
     if form.sending {
         return paint.line(last, 0, &Line::from(span("Sending…", theme.warn)));
     }
-    let mut keys = hints(form);
-    // The key that closes the form is not left out before these.
-    for spare in [Action::Editor, Action::NewLine] {
-        if keys.iter().map(|(id, words)| key_width(paint, *id, words) + 2).sum::<usize>() > usize::from(last.width) + 2
-        {
-            keys.retain(|(id, _)| *id != spare);
-        }
+    for (at, keys) in keys.iter().enumerate() {
+        draw_keys(paint, rows(inner, first + at, 1), keys);
     }
-    draw_keys(paint, last, &keys);
 }
 
 /// Returns the keys that work in the field that has the focus.
@@ -113,7 +121,25 @@ fn key_width(paint: &Paint<'_>, id: Action, words: &str) -> usize {
     text::width(&paint.state.keys.first(id)) + 1 + text::width(words)
 }
 
-/// Draws the keys of a form, each with what it does; they can be clicked.
+/// Distributes keys over rows of this width.
+fn key_rows(paint: &Paint<'_>, keys: &[(Action, &'static str)], columns: usize) -> Vec<Vec<(Action, &'static str)>> {
+    let mut out = vec![Vec::new()];
+    let mut used = 0;
+    for key in keys {
+        let width = key_width(paint, key.0, key.1);
+        if used > 0 && used + 2 + width > columns {
+            out.push(Vec::new());
+            used = 0;
+        }
+        used += width + if used > 0 { 2 } else { 0 };
+        if let Some(row) = out.last_mut() {
+            row.push(*key);
+        }
+    }
+    out
+}
+
+/// Draws the keys of a row, each with what it does; they can be clicked.
 fn draw_keys(paint: &mut Paint<'_>, area: Rect, keys: &[(Action, &str)]) {
     let mut x = area.x;
     for (id, words) in keys {
