@@ -1,9 +1,10 @@
 //! The arguments of the program: the global options and the list of verbs.
 
-use std::sync::LazyLock;
+use std::{ffi::OsString, sync::LazyLock};
 
 use clap::{ArgMatches, Args, CommandFactory, Parser, Subcommand, ValueEnum, parser::ValueSource};
 
+use super::CliError;
 use crate::store::SCHEMA;
 
 /// Memory for coding agents: keeps decisions with their reasons, and refuses what contradicts them.
@@ -33,8 +34,8 @@ A claim is a stored statement: a decision, a rule or a fact, with its source and
 every new decision or rule: it refuses one that contradicts an active claim, and opens a conflict card for a person to settle.
 
 Exit codes: 0 done; 1 refused by the guard or declined by you, or a person must decide; 2 invalid usage, or not found; 3 the daemon or another
-server cannot be reached, or the daemon must be stopped first; 4 a bug or a disk error; 5 the claim or card changed after it
-was read.
+server cannot be reached, or the daemon must be stopped first; 4 a bug, a disk error, or a problem that `ergo doctor` found; 5 the
+claim or card changed after it was read.
 
 Environment: ERGO_HOME puts all files into one folder; ERGO_API_URL and ERGO_API_TOKEN select another daemon;
 ERGO_AGENT names the agent that acts for you; NO_COLOR turns colour off.";
@@ -143,6 +144,37 @@ pub(super) enum Command {
     Worker(super::worker::Args),
 }
 
+/// Verbs that people expect from other programs, and the commands that do this here.
+const FOREIGN_VERBS: [(&[&str], &str); 7] = [
+    (
+        &["find", "query", "search"],
+        "`ergo recall '…'` searches claims; `ergo claims WORDS` lists those with these words",
+    ),
+    (&["list", "ls"], "`ergo claims` lists claims, `ergo conflicts` open conflicts, `ergo log` changes"),
+    (
+        &["get", "show", "view"],
+        "`ergo history ID` shows a claim, `ergo conflicts CARD` a card; `ergo claims` lists claims",
+    ),
+    (&["edit", "replace", "update"], "`ergo supersede ID '…' --reason '…'` replaces a claim"),
+    (
+        &["delete", "forget", "remove", "rm"],
+        "`ergo retract ID --reason '…'` withdraws a claim; `ergo redact ID` deletes its text",
+    ),
+    (&["redo"], "to redo a change, undo the undo: `ergo log` lists the ids for `ergo undo ID`"),
+    (
+        &["restore"],
+        "to restore a backup: `ergo daemon stop`, copy it over ergo.db, `ergo daemon start`; `ergo backup --help` says more",
+    ),
+];
+
+/// Returns the error for arguments that begin with a verb of other programs.
+pub(super) fn foreign_verb<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Option<CliError> {
+    let matches = Cli::command().allow_external_subcommands(true).try_get_matches_from(args).ok()?;
+    let verb = matches.subcommand_name()?;
+    let (_, hint) = FOREIGN_VERBS.iter().find(|(verbs, _)| verbs.contains(&verb))?;
+    Some(CliError::usage(format_args!("unknown command “{verb}”")).hint(*hint))
+}
+
 /// Joins the lines of each paragraph below the options of every verb: clap wraps them to the terminal.
 pub(super) fn with_joined_help(mut command: clap::Command) -> clap::Command {
     if let Some(text) = command.get_after_help().map(ToString::to_string) {
@@ -208,6 +240,28 @@ mod tests {
     fn paragraphs_of_help_are_one_line_each_and_examples_stay() {
         let text = "One sentence that\ngoes on.\n\nExamples:\n  ergo a\n  ergo b\n\nThe\nend.";
         assert_eq!(joined_paragraphs(text), "One sentence that goes on.\n\nExamples:\n  ergo a\n  ergo b\n\nThe end.");
+    }
+
+    #[rstest::rstest]
+    #[case(&["search", "the port", "--limit", "3"], Some("`ergo recall"))]
+    #[case(&["--scope", "a/b", "list", "--json"], Some("`ergo claims`"))]
+    #[case(&["show", "abcd"], Some("`ergo history ID`"))]
+    #[case(&["restore", "x.db"], Some("copy it over ergo.db"))]
+    #[case(&["frobnicate"], None)]
+    #[case(&["notes", "list"], None)]
+    #[case(&["claims", "search"], None)]
+    fn a_verb_of_other_programs_is_answered_with_the_command(#[case] args: &[&str], #[case] hint: Option<&str>) {
+        let error = foreign_verb([&["ergo"], args].concat());
+        assert_eq!(error.is_some(), hint.is_some(), "{error:?}");
+        assert!(error.is_none_or(|error| error.hints[0].contains(hint.unwrap())));
+    }
+
+    /// Such a verb would never be answered.
+    #[test]
+    fn no_verb_of_other_programs_is_a_command() {
+        let root = Cli::command();
+        let mut verbs = FOREIGN_VERBS.iter().flat_map(|(verbs, _)| *verbs);
+        assert_eq!(verbs.find(|verb| root.find_subcommand(verb).is_some()), None);
     }
 
     #[rstest::rstest]

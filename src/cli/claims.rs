@@ -113,7 +113,12 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for claim in &page.items {
         cx.ui.claim_row(claim, now);
     }
-    if page.items.is_empty() && (narrowed || !matches!(args.status.as_str(), "active" | "all")) {
+    // Claims that are no longer active are not a beginning.
+    let has_inactive = page.items.is_empty() && args.status == "active" && !narrowed && {
+        let any = ClaimsQuery { status: Some("all".to_owned()), limit: Some(1), cursor: None, ..query };
+        client.claims(&any).await?.total > 0
+    };
+    if page.items.is_empty() && (narrowed || has_inactive || !matches!(args.status.as_str(), "active" | "all")) {
         nothing_matches(cx, &args, narrowed, &place);
     } else {
         show_rest(cx, &page, &place, as_of.is_some());

@@ -35,7 +35,7 @@ const REPORTED_CLOCK_DIFFERENCE: u64 = 600;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Checks SQLite's integrity, every signature, whether claims and cards match their events, and the quarantine of each team, and
-lists every network address that ergo has contacted. If the daemon is running, it performs the checks.")]
+lists every network address that ergo has contacted. If the daemon is running, it performs the checks. The exit code is 4 if it finds a problem.")]
 pub(crate) struct Args {
     /// Rebuild claims, cards and indexes from the events; the daemon must be stopped.
     #[arg(long)]

@@ -164,7 +164,10 @@ fn usage(error: &clap::Error) -> ExitCode {
     // Parsing failed, so the flag is looked up in the raw arguments.
     let json = std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json");
     let mut ui = Ui::new(&Globals { json, ..Globals::default() });
-    if json {
+    let foreign = Some(error.kind()).filter(|kind| *kind == ErrorKind::InvalidSubcommand);
+    if let Some(error) = foreign.and_then(|_| args::foreign_verb(std::env::args_os())) {
+        ui.error(&error);
+    } else if json {
         let text = error.render().to_string();
         ui.error(&CliError::usage(text.trim_end().trim_start_matches("error: ")));
     } else {

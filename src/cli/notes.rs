@@ -148,7 +148,7 @@ async fn follow(cx: &mut Context, paths: Vec<PathBuf>, remove: bool) -> Result<E
     let answer = client.notes_add(&NotesAddRequest { caller, paths, remove }).await?;
     if cx.ui.json {
         cx.ui.value(&answer);
-    } else {
+    } else if !cx.ui.quiet || answer.files.is_empty() {
         for file in &answer.files {
             cx.ui.line(text!("{}", sanitize_line(&file.path)));
         }

@@ -54,8 +54,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.value(&outcome);
     } else if !cx.ui.quiet {
         cx.ui.prose(0, None, &outcome.summary);
-        let redo = format!("ergo undo {}", outcome.op_id.short());
-        cx.ui.commands(&[(redo, "redo it".to_owned())]);
+        let again = format!("ergo undo {}", outcome.op_id.short());
+        let what = if outcome.redo { "undo it again" } else { "redo it" };
+        cx.ui.commands(&[(again, what.to_owned())]);
     }
     Ok(Exit::Ok)
 }

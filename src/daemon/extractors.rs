@@ -43,6 +43,9 @@ const LIMITS: BodyLimits = BodyLimits {
     text_hint: "shorten it; to make a long text searchable, ingest its file with `ergo ingest`",
 };
 
+/// The fields that contain a question, which has no file.
+const QUESTIONS: [&str; 2] = ["query", "question"];
+
 const LARGE_LIMITS: BodyLimits = BodyLimits {
     body: MAX_INGEST_BODY,
     body_hint: "a file may have at most 2 MiB; split a larger one, and ingest its parts",
@@ -200,7 +203,7 @@ fn check_text(field: &str, value: &Value, limits: &BodyLimits) -> Result<(), Api
         Value::String(text) if text.len() > limits.text => {
             let message = format!("`{field}` has {} bytes; at most {} are accepted", text.len(), limits.text);
             let error = ApiError { field: Some(field.to_owned()), ..ApiError::new(ErrorCode::TooLarge, message) };
-            Err(error.hint(limits.text_hint))
+            Err(error.hint(if QUESTIONS.contains(&field) { "ask a shorter question" } else { limits.text_hint }))
         }
         Value::Array(items) => items.iter().try_for_each(|item| check_text(field, item, limits)),
         Value::Object(items) => items.values().try_for_each(|item| check_text(field, item, limits)),
@@ -336,6 +339,9 @@ mod tests {
         assert_eq!(error.field.as_deref(), Some("depends_on"));
         let error = refused::<RememberRequest>(&json!({"statement": "x".repeat(MAX_TEXT + 1)}).to_string());
         assert_eq!((error.code, error.field.as_deref()), (ErrorCode::TooLarge, Some("statement")));
+        assert!(error.hint.unwrap().contains("ingest its file"));
+        let error = refused::<RecallRequest>(&json!({"query": "x".repeat(MAX_TEXT + 1)}).to_string());
+        assert_eq!(error.hint.as_deref(), Some("ask a shorter question"));
     }
 
     #[tokio::test]

@@ -202,6 +202,7 @@ fn a_nested_file_is_of_the_project_above_it_outside_of_git() {
     let sources: Vec<&str> =
         claims["items"].as_array().unwrap().iter().filter_map(|claim| claim["source"].as_str()).collect();
     assert!(sources.contains(&"packages/web/CLAUDE.md:1"), "{sources:?}");
+    assert_eq!(home.run(["notes", "add", "src", "--quiet"]).ok().stdout, "");
     let missing = home.run(["notes", "add", "nowhere"]);
     assert!(missing.code == Some(2) && missing.stderr.contains("does not exist"), "{missing:?}");
 }

@@ -20,6 +20,23 @@ fn an_empty_memory_names_the_next_step() {
 }
 
 #[test]
+fn a_memory_without_active_claims_names_the_others() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    remember(&home, "Deploys run at noon.", "Everyone is there.");
+    let undo = |args: &[&str]| home.run([&["undo"], args].concat()).ok().stdout;
+    let id = |text: &str| text.rsplit("ergo undo ").next().unwrap()[..10].to_owned();
+    let first = undo(&[]);
+    assert!(first.starts_with("Undid") && first.contains("# redo it"), "{first}");
+    let redone = undo(&[&id(&first)]);
+    assert!(redone.starts_with("Redid") && redone.contains("# undo it again"), "{redone}");
+    undo(&[&id(&redone)]);
+    let claims = home.run(["claims"]).ok().stdout;
+    assert!(claims.contains("No active claims in") && claims.contains("--status all"), "{claims}");
+    assert!(!claims.contains("first decision"), "{claims}");
+}
+
+#[test]
 fn a_decision_is_stored_and_answers_why() {
     let home = TestHome::new();
     let _daemon = home.daemon();
