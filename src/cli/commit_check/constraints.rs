@@ -61,8 +61,7 @@ const MANIFESTS: [&str; 14] = [
     "pubspec.yaml",
 ];
 
-/// A number after the word “port”, which may be a part of a name such as `API_PORT` or `containerPort`. `owned_port` finds the rest of
-/// the name.
+/// A number after the word “port”, which may be a part of a name such as `API_PORT` or `containerPort`.
 static PORT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?:(?:^|[^\p{L}\p{N}])(?i:port)|\p{Ll}Port)(?:[sS]?[^\p{L}\p{N}\n][^0-9\n]{0,11})?([0-9]{2,5})\b").ok()
 });

@@ -113,8 +113,8 @@ pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, InvalidDiff> {
     Ok(files)
 }
 
-/// Returns the Rust module in which the lines after this one stand, given that of the line. A line at the left margin is in none: it ends
-/// a module, or begins one.
+/// Returns the Rust module in which the lines after this one stand, given that of the line. A line at the left margin
+/// is in none: it ends a module, or begins one.
 fn module_after<'t>(line: &'t str, module: Option<&'t str>) -> Option<&'t str> {
     if line.is_empty() || line.starts_with(char::is_whitespace) {
         return module;
