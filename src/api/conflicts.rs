@@ -185,7 +185,7 @@ pub struct ActOption {
 /// How a card was settled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CardSettlement {
-    /// The act, or `moot` if its claims were no longer both active.
+    /// The act; `moot` if its claims were no longer both active, `undone` if the write on it was undone.
     pub act: String,
     /// The person.
     pub who: String,
@@ -213,6 +213,7 @@ impl CardSettlement {
             "dismiss" => "dismissed as no contradiction",
             "discard" => "the new claim was discarded",
             "moot" => "they no longer contradict",
+            "undone" => "the write was undone",
             "yes" => "answered with yes",
             "no" => "answered with no",
             act => act,
@@ -376,6 +377,10 @@ request! {
         /// The conditions under which the narrowed claim (`narrow`) or the merged one (`supersede`) holds.
         #[serde(default)]
         pub qualifiers: Qualifiers,
+        /// Whether a merged claim has only these conditions. By default it also keeps those that all sides have in common,
+        /// except a first day that has passed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub drop_conditions: bool,
         /// When to show the card again (`snooze`), in milliseconds since the Unix epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub until: Option<u64>,

@@ -62,6 +62,7 @@ struct ClaimFields {
     targets: Vec<String>,
     successor: Option<String>,
     expect_rev: Option<u64>,
+    drop_conditions: bool,
     org_id: String,
     project: String,
     who: String,
@@ -94,6 +95,7 @@ impl<'de> Deserialize<'de> for SupersedeRequest {
             targets: fields.targets,
             successor: fields.successor,
             expect_rev: fields.expect_rev,
+            drop_conditions: fields.drop_conditions,
             claim: RememberRequest {
                 caller: Caller { org_id, project, who, agent, op_id, identity },
                 statement: fields.statement,
@@ -114,11 +116,13 @@ impl<'de> Deserialize<'de> for SupersedeRequest {
 
 impl<'de> Deserialize<'de> for RememberRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let SupersedeRequest { targets, successor, expect_rev, claim } = SupersedeRequest::deserialize(deserializer)?;
+        let request = SupersedeRequest::deserialize(deserializer)?;
+        let SupersedeRequest { targets, successor, expect_rev, drop_conditions, claim } = request;
         let others = [
             ("targets", !targets.is_empty()),
             ("successor", successor.is_some()),
             ("expect_rev", expect_rev.is_some()),
+            ("drop_conditions", drop_conditions),
         ];
         match others.into_iter().find(|(_, given)| *given) {
             Some((field, _)) => {

@@ -90,6 +90,10 @@ pub struct SupersedeRequest {
     /// The `rev` of the first target as it was shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_rev: Option<u64>,
+    /// Whether the new claim has only the conditions named here. By default it also keeps those that all targets have in
+    /// common, except a first day that has passed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub drop_conditions: bool,
     /// The new claim, as for `remember`.
     #[serde(flatten)]
     pub claim: RememberRequest,
@@ -201,7 +205,7 @@ pub struct AuditOutcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Warning {
     /// The code: `softer_conflict`, `ungated`, `scope_renamed`, `nli_unavailable`, `exception`, `still_in_force`,
-    /// `several_claims`, `question`, `expired`, …
+    /// `several_claims`, `question`, `expired`, `conditions_kept`, …
     pub code: String,
     /// The warning, in one sentence.
     pub message: String,
@@ -222,6 +226,9 @@ impl Warning {
 
     /// The `code` if a claim was replaced, but others about the same thing stay in force.
     pub const STILL_IN_FORCE: &str = "still_in_force";
+
+    /// The `code` if a claim keeps conditions of the claims that it replaces.
+    pub const CONDITIONS_KEPT: &str = "conditions_kept";
 
     /// The `code` if the last day of a claim had passed when it was stored.
     pub const EXPIRED: &str = "expired";

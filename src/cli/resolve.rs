@@ -44,6 +44,9 @@ pub(crate) struct Args {
     /// Review the open conflicts of this project one by one.
     #[arg(short, long, conflicts_with_all = ["dry_run", "reason", "statement", "CardActArgs", "QualifierArgs"])]
     interactive: bool,
+    /// With --merge: do not keep the conditions that all sides have in common, such as --env prod.
+    #[arg(long, requires = "merge")]
+    drop_conditions: bool,
     #[command(flatten)]
     act: CardActArgs,
     #[command(flatten)]
@@ -157,6 +160,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         request.statement = args.statement;
     }
     request.qualifiers = args.qualifiers.into();
+    request.drop_conditions = args.drop_conditions;
     if request.act == CardAct::Narrow && request.qualifiers.is_empty() {
         return Err(CliError::usage("--narrow needs a condition")
             .hint("use one or more of --env, --team, --tenant, --from, --until"));
@@ -230,6 +234,7 @@ pub(crate) fn blank(card: &CardView, act: CardAct) -> ResolveRequest {
         target: None,
         statement: None,
         qualifiers: crate::domain::Qualifiers::default(),
+        drop_conditions: false,
         until: None,
         expect_rev: Some(card.summary.rev),
     }

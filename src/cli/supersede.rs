@@ -19,6 +19,8 @@ const NEW_CLAIM_ARGS: [&str; 8] =
 Examples:
   ergo supersede 3f2a91bc04 'Deploy on any day but Friday.' --reason 'Two Fridays ended in a rollback.'
   ergo supersede 3f2a91bc04 --by 91bc04aa7d --reason 'The newer one covers it.'
+The new claim keeps the conditions of the replaced one: where and when it holds. Other values, such as --env staging,
+replace them, and --drop-conditions drops them.
 To withdraw a claim that was never right, use `ergo retract`.")]
 pub(crate) struct Args {
     /// The id of the claim to replace.
@@ -36,6 +38,9 @@ pub(crate) struct Args {
     /// The source of the new claim: path:line, a document, a URL.
     #[arg(short, long, value_name = "WHERE")]
     source: Option<String>,
+    /// Keep no conditions of the replaced claims [default: keep those that all of them have, such as --env prod].
+    #[arg(long, conflicts_with = "by")]
+    drop_conditions: bool,
     #[command(flatten)]
     claim: NewClaimArgs,
 }
@@ -48,7 +53,13 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     // An existing successor was compared with other claims when it was stored.
     let claim = if args.by.is_none() { doubts::ask_if_interactive(cx, claim) } else { claim };
     let targets = std::iter::once(args.target).chain(args.also).collect();
-    let request = SupersedeRequest { targets, successor: args.by, expect_rev: None, claim };
+    let request = SupersedeRequest {
+        targets,
+        successor: args.by,
+        drop_conditions: args.drop_conditions,
+        expect_rev: None,
+        claim,
+    };
     let outcome = client.supersede(&request).await?;
     let Some(outcome) = doubts::answer_questions(cx, &client, &request.claim, outcome).await? else {
         return Ok(Exit::Refused);

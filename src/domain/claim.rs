@@ -224,6 +224,29 @@ impl Qualifiers {
         start.map_or(written, |start| start.min(written))
     }
 
+    /// Returns the conditions that both have.
+    pub fn shared(&self, other: &Self) -> Self {
+        let both = |ours: &Option<String>, theirs: &Option<String>| ours.clone().filter(|_| ours == theirs);
+        Self {
+            env: both(&self.env, &other.env),
+            team: both(&self.team, &other.team),
+            tenant: both(&self.tenant, &other.tenant),
+            valid_from: both(&self.valid_from, &other.valid_from),
+            valid_until: both(&self.valid_until, &other.valid_until),
+        }
+    }
+
+    /// Returns these conditions, and those of `base` for the fields that are not set.
+    pub fn or(self, base: &Self) -> Self {
+        Self {
+            env: self.env.or_else(|| base.env.clone()),
+            team: self.team.or_else(|| base.team.clone()),
+            tenant: self.tenant.or_else(|| base.tenant.clone()),
+            valid_from: self.valid_from.or_else(|| base.valid_from.clone()),
+            valid_until: self.valid_until.or_else(|| base.valid_until.clone()),
+        }
+    }
+
     /// Returns whether no field is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

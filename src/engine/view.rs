@@ -125,17 +125,16 @@ pub(super) fn settlement(row: &CardRow) -> Option<CardSettlement> {
             stored_as: None,
         },
         None => CardSettlement {
-            act: "moot".into(),
+            act: if row.new_claim.is_some() { "undone" } else { "moot" }.into(),
             who: row.who.clone(),
             agent: row.agent.clone(),
             at: row.clock.wall,
-            reason: Some(
-                match row.kind {
-                    derive::CardKind::Proposed => "the claim is no longer active",
-                    _ => "the claims that contradicted each other are no longer both active",
-                }
-                .into(),
-            ),
+            reason: match row.kind {
+                // The card of a write stays open until it is settled, or until the write is undone.
+                _ if row.new_claim.is_some() => None,
+                derive::CardKind::Proposed => Some("the claim is no longer active".into()),
+                _ => Some("the claims that contradicted each other are no longer both active".into()),
+            },
             op_id: None,
             stored_as: None,
         },

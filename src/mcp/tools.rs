@@ -156,8 +156,9 @@ impl McpTool {
             Self::Supersede => (
                 json!({"targets": {"type": "array", "items": {"type": "string"}, "description": "claim ids"},
                     "statement": text, "reason": text, "kind": kind, "source": text, "env": text, "team": text, "tenant": text,
-                    "valid_from": text, "valid_until": text, "force_exception": text, "exception_to": texts,
-                    "scope": scope}),
+                    "valid_from": text, "valid_until": text, "drop_conditions": {"type": "boolean", "description":
+                        "default: env, team, tenant and dates that the targets share stay"},
+                    "force_exception": text, "exception_to": texts, "scope": scope}),
                 &["targets", "statement", "reason"],
             ),
             Self::Judge => (
@@ -192,7 +193,7 @@ impl McpTool {
                         exception: id of the claim that is the exception"},
                     "statement": {"type": "string", "description": "supersede: merged text; narrow: reworded text"},
                     "env": {"type": "string", "description": "narrow: environment in which the target holds"},
-                    "team": text, "tenant": text, "valid_from": text, "valid_until": text,
+                    "team": text, "tenant": text, "valid_from": text, "valid_until": text, "drop_conditions": {"type": "boolean"},
                     "until": {"type": "string", "description": "snooze: when to show the card again, such as 3d or 2026-12-01"}}),
                 &["card", "act"],
             ),

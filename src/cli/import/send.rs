@@ -285,6 +285,7 @@ impl Sender {
             target: target.map(ClaimId::to_hex),
             statement: None,
             qualifiers: Qualifiers::default(),
+            drop_conditions: false,
             until: None,
             expect_rev: None,
         };
@@ -394,8 +395,8 @@ impl Sender {
         let request = SupersedeRequest {
             targets: vec![claim.to_hex()],
             successor: Some(by.to_hex()),
-            expect_rev: None,
             claim: RememberRequest { caller, reason: Some(reason.to_owned()), ..RememberRequest::default() },
+            ..SupersedeRequest::default()
         };
         match self.client.supersede(&request).await.map_err(CliError::from) {
             Ok(WriteOutcome::Stored(Stored { replayed, .. }) | WriteOutcome::Done(Done { replayed, .. })) => {
@@ -437,7 +438,9 @@ impl Sender {
         if row.targets.is_empty() {
             return self.client.remember(&claim).await;
         }
-        let request = SupersedeRequest { targets: row.target_ids(), successor: None, expect_rev: None, claim };
+        // A row has all conditions of its claim.
+        let targets = row.target_ids();
+        let request = SupersedeRequest { targets, drop_conditions: true, claim, ..SupersedeRequest::default() };
         self.client.supersede(&request).await
     }
 

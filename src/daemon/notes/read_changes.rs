@@ -266,7 +266,9 @@ fn scan_file(
         };
         let supersede = |targets: &[ClaimId], claim: RememberRequest| {
             let targets = targets.iter().map(|id| id.to_hex()).collect();
-            keeper.engine.supersede(SupersedeRequest { targets, successor: None, expect_rev: None, claim })
+            // The file says in full where its rules hold.
+            let request = SupersedeRequest { targets, drop_conditions: true, claim, ..SupersedeRequest::default() };
+            keeper.engine.supersede(request)
         };
         let mut kept = WatchedRule {
             statement: rule.statement.clone(),

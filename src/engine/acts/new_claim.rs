@@ -202,6 +202,7 @@ impl ActContext<'_> {
         let mut warnings: Vec<Warning> = write_scope.warning().into_iter().chain(judged.warnings.clone()).collect();
         warnings.extend(self.exception_warning(claim, &judged, &rules)?);
         warnings.extend(advice::on_statement(&claim.draft.statement));
+        warnings.extend(self.kept_conditions_warning(claim));
         warnings.extend(self.expired_warning(&claim.draft.qualifiers));
         if dry_run {
             return Ok(WriteOutcome::Stored(Stored {

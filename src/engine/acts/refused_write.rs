@@ -100,7 +100,7 @@ impl ActContext<'_> {
             return Err(ApiError::field("statement", format!("the text of {} was redacted", row.id.short()))
                 .hint("give a new `statement` in its place, or discard the card"));
         }
-        let qualifiers = overlay(&row.qualifiers, text.qualifiers);
+        let qualifiers = text.qualifiers.or(&row.qualifiers);
         let same = statement == row.statement && qualifiers == row.qualifiers && !row.norms.is_empty();
         let normalised = if same {
             NormalisedStatement {
@@ -145,24 +145,13 @@ pub(super) struct Rewording {
     pub(super) qualifiers: Qualifiers,
 }
 
-/// Returns `base` with the values of `over` where they are set.
-fn overlay(base: &Qualifiers, over: Qualifiers) -> Qualifiers {
-    Qualifiers {
-        env: over.env.or_else(|| base.env.clone()),
-        team: over.team.or_else(|| base.team.clone()),
-        tenant: over.tenant.or_else(|| base.tenant.clone()),
-        valid_from: over.valid_from.or_else(|| base.valid_from.clone()),
-        valid_until: over.valid_until.or_else(|| base.valid_until.clone()),
-    }
-}
-
 /// Checks that narrowing changes the statement or the qualifiers of `row`.
 pub(super) fn must_narrow(row: &ClaimRow, text: &Rewording) -> Result<(), ApiError> {
     let reworded = text.statement.as_ref().is_some_and(|statement| *statement != row.statement);
-    let qualified = overlay(&row.qualifiers, text.qualifiers.clone()) != row.qualifiers;
+    let qualifiers = text.qualifiers.clone().or(&row.qualifiers);
     // The combined validity period must be valid too.
-    validate::qualifiers(&overlay(&row.qualifiers, text.qualifiers.clone()))?;
-    if reworded || qualified {
+    validate::qualifiers(&qualifiers)?;
+    if reworded || qualifiers != row.qualifiers {
         return Ok(());
     }
     Err(ApiError::field(

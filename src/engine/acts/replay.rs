@@ -154,8 +154,17 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
             None => "recorded a claim's premises".into(),
         },
         (EventKind::Promote, _) => wording::summary("recorded projects that say the same as", &targets),
-        (EventKind::Resolve(ResolveAct::Reviewed), _) => wording::summary("reviewed", &targets),
-        (EventKind::Resolve(act), _) => wording::summary(&format!("settled as {}:", act.as_str()), &targets),
+        (EventKind::Resolve(act), _) => {
+            let verb = match act {
+                ResolveAct::Supersede => "kept or merged one of",
+                ResolveAct::Retract => "retracted one of",
+                ResolveAct::Narrow => "narrowed one, so that both hold:",
+                ResolveAct::Exception => "kept both as an exception:",
+                ResolveAct::Dismiss => "dismissed the contradiction between",
+                ResolveAct::Reviewed => "reviewed",
+            };
+            wording::summary(verb, &targets)
+        }
         (EventKind::Undo, _) => "an undo".into(),
         (EventKind::Local(kind), _) if kind == "undo" => "an undo".into(),
         (EventKind::Redact, _) => "redacted a text".into(),

@@ -7,8 +7,8 @@ use super::{
     replay,
 };
 use crate::{
-    api::{ApiError, Stored, SupersedeRequest, WriteOutcome},
-    domain::{ClaimId, EventKind},
+    api::{ApiError, Stored, SupersedeRequest, Warning, WriteOutcome},
+    domain::{ClaimId, EventKind, Qualifiers},
     engine::{
         Engine,
         act_context::{ActContext, WriteScope},
@@ -34,11 +34,18 @@ pub(in crate::engine) fn supersede(engine: &Engine, request: &SupersedeRequest) 
 
 fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> Result<WriteOutcome, ApiError> {
     // The kind is that of the first target unless the request names one. It decides which fields are required.
-    let kind = {
+    let (kind, kept) = {
         let reader = engine.readers.lend();
-        find::claim(&reader, "targets", &targets[0])?.kind
+        let first = find::claim(&reader, "targets", &targets[0])?;
+        // An error in another target occurs again under the lock, and is reported there.
+        let others = targets[1..].iter().filter_map(|target| find::claim(&reader, "targets", target).ok());
+        let rows: Vec<ClaimRow> = std::iter::once(first).chain(others).collect();
+        (rows[0].kind, kept_conditions(&rows, &guard_calls::day((engine.config.clock)())))
     };
-    let draft = validate::draft(&request.claim, kind)?;
+    let mut draft = validate::draft(&request.claim, kind)?;
+    if !request.drop_conditions {
+        draft.qualifiers = validate::qualifiers(&draft.qualifiers.or(&kept))?;
+    }
     let premises = validate::ids("depends_on", &request.claim.depends_on)?;
     let rules = validate::ids("exception_to", &request.claim.exception_to)?;
     let mut normalised = guard_calls::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
@@ -135,6 +142,13 @@ fn by_claim(
     })
 }
 
+/// Returns the conditions that a new text keeps from the claims which it replaces: those that all of them have. A first
+/// day that has passed is not kept, because it says when the old claims were decided.
+pub(in crate::engine) fn kept_conditions<'a>(rows: impl IntoIterator<Item = &'a ClaimRow>, today: &str) -> Qualifiers {
+    let of_all = rows.into_iter().map(|row| row.qualifiers.clone()).reduce(|a, b| a.shared(&b)).unwrap_or_default();
+    Qualifiers { valid_from: of_all.valid_from.filter(|day| day.as_str() > today), ..of_all }
+}
+
 /// Returns the event by which an existing claim replaces others.
 pub(in crate::engine) fn replaced_by(replaces: &[ClaimRow], successor: ClaimId, reason: String) -> EventDraft {
     let mut draft = EventDraft::new(EventKind::Supersede, replaces.iter().map(|row| Ref::Id(row.id)));
@@ -173,6 +187,16 @@ pub(in crate::engine) enum Targets {
 }
 
 impl ActContext<'_> {
+    /// Tells the writer which conditions a new text has in common with the claims that it replaces.
+    pub(in crate::engine) fn kept_conditions_warning(&self, claim: &NewClaim) -> Option<Warning> {
+        let kept = kept_conditions(&claim.replaces, &self.today).shared(&claim.draft.qualifiers).holds()?;
+        let of = if claim.replaces.len() == 1 { "the claim" } else { "the claims" };
+        Some(Warning::new(
+            Warning::CONDITIONS_KEPT,
+            format!("it keeps the conditions of {of} that it replaces: {kept}"),
+        ))
+    }
+
     /// Looks up the claims to replace. `expect_rev` is the expected revision of the first one.
     pub(in crate::engine) fn targets(
         &self,

@@ -49,6 +49,7 @@ pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteReq
                 target: target.map(ClaimId::to_hex),
                 statement: merged.then_some(statement),
                 qualifiers,
+                drop_conditions: false,
                 until: (act == CardAct::Snooze).then(|| now + snoozed(form)),
                 expect_rev: form.rev,
             };
@@ -99,9 +100,9 @@ pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteReq
                     };
                     WriteRequest::Supersede(SupersedeRequest {
                         targets: vec![id.to_hex()],
-                        successor: None,
                         expect_rev: form.rev,
                         claim,
+                        ..SupersedeRequest::default()
                     })
                 }
             })

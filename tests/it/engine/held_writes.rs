@@ -52,6 +52,20 @@ fn a_held_write_keeps_the_reason_premises_and_targets_that_were_given_last() {
 }
 
 #[test]
+fn the_card_of_a_held_write_that_was_undone_says_so() {
+    let fixture = Fixture::new().reopen_with(doubting());
+    fixture.remember("The weekly report goes to the finance team first", "they plan by it");
+    let question = considered(fixture.engine.remember(asking("they asked for it")).unwrap());
+    let undo = UndoRequest { caller: agent(), target_op: Some(question.op_id), ..UndoRequest::default() };
+    fixture.engine.undo(undo).unwrap();
+    let settled = fixture.card(question.card_id).settled.unwrap();
+    assert_eq!((settled.act.as_str(), settled.outcome()), ("undone", "the write was undone"));
+    assert_eq!(settled.reason, None);
+    let answer = stale(fixture.resolve(question.card_id, order(CardAct::Discard, "late")));
+    assert!(answer.message.ends_with("is settled: its write was undone"), "{}", answer.message);
+}
+
+#[test]
 fn a_held_write_whose_target_was_replaced_meanwhile_stands_on_a_card_with_the_new_claim() {
     for answered in [true, false] {
         let fixture = Fixture::new().reopen_with(doubting());

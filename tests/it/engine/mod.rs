@@ -8,6 +8,7 @@ mod bundles;
 mod cached_prefixes;
 mod calibrate;
 mod cards;
+mod conditions;
 mod doubt_queue;
 mod doubts;
 mod exceptions;
@@ -250,6 +251,7 @@ pub(crate) fn order(act: CardAct, reason: &str) -> ResolveRequest {
         target: None,
         statement: None,
         qualifiers: Qualifiers::default(),
+        drop_conditions: false,
         until: None,
         expect_rev: None,
     }

@@ -258,6 +258,7 @@ fn supersede_by_an_existing_claim() {
         targets: vec![target.to_hex()],
         successor: Some(successor.to_hex()),
         expect_rev: None,
+        drop_conditions: false,
         claim: RememberRequest { caller: caller(), reason: Some("one rule".into()), ..RememberRequest::default() },
     };
     let outcome = stored(fixture.engine.supersede(by(a, b)).unwrap());

@@ -332,6 +332,7 @@ fn a_refused_undo_of_an_import_shows_the_claim_without_its_escapes() {
         targets: vec![claim],
         successor: None,
         expect_rev: None,
+        drop_conditions: false,
         claim: poisoned("The tunnel must be grey."),
     };
     block_on(home.client().supersede(&claim)).unwrap();

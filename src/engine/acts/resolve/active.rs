@@ -22,7 +22,7 @@ use crate::{
             retract,
             supersede::{must_not_replace_guarded, replaced_by, summary},
         },
-        find, wording,
+        find, validate, wording,
     },
     store::{CardRow, ClaimRow, EventDraft, Ref},
 };
@@ -44,7 +44,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
     let mut exception = None;
     let mut narrows = None;
     let (mut drafts, summary) = match resolution.act {
-        CardAct::Supersede if resolution.text.statement.is_some() => {
+        CardAct::Supersede if resolution.merges() => {
             must_be_of_scope(card, "statement", &sides)?;
             match merge(context, &write_scope, &sides, resolution)? {
                 StoreResult::Drafts(drafts, summary, found) => {
@@ -234,12 +234,19 @@ fn merge(
     let model = sides.iter().find(|row| row.kind.is_guarded()).or(sides.first());
     let model = model.ok_or_else(|| ApiError::field("act", "no claim on this card is active any more"))?;
     let premises = context.kept_premises(&write_scope.scope, sides.iter().flat_map(|side| &side.premises), sides)?;
-    let mut claim = context.reword(&unqualified(model), sides.to_vec(), premises, resolution.text.clone())?;
+    let model = resolution.merged_like(model, sides, &context.today);
+    let mut claim = context.reword(&model, sides.to_vec(), premises, resolution.text.clone())?;
+    validate::qualifiers(&claim.draft.qualifiers)?;
     claim.draft.source = None;
     let aside = claim.replaced();
     let old: Vec<&str> = claim.replaces.iter().map(|row| row.statement.as_str()).collect();
     let summary = format!("{} into {}", wording::summary("Merged", &old), wording::quote(&claim.draft.statement));
-    store(context, write_scope, claim, &aside, summary)
+    let kept = context.kept_conditions_warning(&claim);
+    let mut result = store(context, write_scope, claim, &aside, summary)?;
+    if let StoreResult::Drafts(_, _, warnings) = &mut result {
+        warnings.extend(kept);
+    }
+    Ok(result)
 }
 
 fn narrow(
@@ -305,9 +312,4 @@ fn answer(card: &CardRow, mut refused: Refused) -> Plan {
     refused.card_id = Some(card.id);
     refused.unsettled = true;
     Plan::Answer(Box::new(WriteOutcome::Conflict(refused)))
-}
-
-/// Removes the qualifiers: a merged text itself says where it holds.
-fn unqualified(row: &ClaimRow) -> ClaimRow {
-    ClaimRow { qualifiers: crate::domain::Qualifiers::default(), ..row.clone() }
 }

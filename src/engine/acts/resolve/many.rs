@@ -88,6 +88,7 @@ fn resolution(request: &ResolveManyRequest, card: &CardView) -> Result<Resolutio
         target: None,
         statement: None,
         qualifiers: Qualifiers::default(),
+        drop_conditions: false,
         until: request.until,
         expect_rev: None,
     })

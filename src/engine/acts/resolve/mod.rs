@@ -10,7 +10,7 @@ mod yes_no;
 pub(in crate::engine) use many::resolve_many;
 pub(in crate::engine) use yes_no::{StorySide, story_question};
 
-use super::refused_write::Rewording;
+use super::{refused_write::Rewording, supersede::kept_conditions};
 use crate::{
     api::{ApiError, Caller, CardAct, CardKind, Done, ErrorCode, ResolveRequest, Stale, Warning, WriteOutcome},
     domain::{ClaimId, ClaimKind, EventKind, Qualifiers, Status},
@@ -113,7 +113,7 @@ fn ask_models(
     card: &str,
     resolution: &Resolution,
 ) -> Result<Vec<ModelResults>, ApiError> {
-    let (scope, members, texts) = {
+    let (scope, members, texts, qualifiers) = {
         let reader = engine.readers.lend();
         if caller.op_id.is_some_and(|op| reader.op(&op).is_ok_and(|events| !events.is_empty())) {
             return Ok(Vec::new());
@@ -126,6 +126,13 @@ fn ask_models(
         let mut rows = Vec::new();
         for member in card.members.iter().filter(|member| Some(**member) != card.new_claim) {
             rows.push(find::row(&reader, member)?);
+        }
+        // The models see a merged text with the conditions that it keeps.
+        let today = guard_calls::day((engine.config.clock)());
+        let mut qualifiers = resolution.text.qualifiers.clone();
+        if resolution.merges() && !resolution.drops_conditions {
+            let sides = rows.iter().filter(|row| row.status == Status::Active).chain(&new_claim);
+            qualifiers = qualifiers.or(&kept_conditions(sides, &today));
         }
         let mut texts: Vec<(ClaimKind, String)> = Vec::new();
         let model = new_claim.as_ref().or_else(|| rows.iter().find(|row| row.kind.is_guarded()));
@@ -156,14 +163,14 @@ fn ask_models(
         {
             texts.push((turn.kind, turn.statement.clone()));
         }
-        (card.scope, card.members, texts)
+        (card.scope, card.members, texts, qualifiers)
     };
     let mut model_results: Vec<ModelResults> = Vec::new();
     for (kind, statement) in texts.iter().filter(|(_, text)| !text.is_empty()) {
         if model_results.iter().any(|known| known.is_of(statement)) {
             continue;
         }
-        let normalised = guard_calls::normalise(&engine.guard, *kind, statement, &resolution.text.qualifiers);
+        let normalised = guard_calls::normalise(&engine.guard, *kind, statement, &qualifiers);
         model_results.push(engine.ask_models(&IncomingClaim {
             scope: &scope,
             kind: *kind,
@@ -185,6 +192,8 @@ pub(super) struct Resolution {
     winner: Option<String>,
     target: Option<String>,
     text: Rewording,
+    /// Whether a merged text keeps no conditions of the sides.
+    drops_conditions: bool,
     until: Option<u64>,
 }
 
@@ -215,16 +224,22 @@ impl Resolution {
                 qualifiers: validate::qualifiers(&request.qualifiers)?,
             },
             reason,
+            drops_conditions: request.drop_conditions,
             until: request.until,
         };
         resolution.must_use_all_fields()?;
         Ok(resolution)
     }
 
+    /// Whether the act replaces all sides by a new text.
+    fn merges(&self) -> bool {
+        self.act == CardAct::Supersede && self.text.statement.is_some()
+    }
+
     /// Refuses a field that the act would ignore: the caller would believe that it took effect.
     fn must_use_all_fields(&self) -> Result<(), ApiError> {
         let act = self.act;
-        let merges = act == CardAct::Supersede && self.text.statement.is_some();
+        let merges = self.merges();
         let narrows = act == CardAct::Narrow;
         let names_target = matches!(act, CardAct::Retract | CardAct::Narrow | CardAct::Exception);
         let Qualifiers { env, team, tenant, valid_from, valid_until } = &self.text.qualifiers;
@@ -235,6 +250,7 @@ impl Resolution {
             text("winner", &self.winner, act == CardAct::Supersede && !merges, "`supersede` without a `statement`"),
             text("target", &self.target, names_target, "`retract`, `narrow` and `exception`"),
             text("statement", &self.text.statement, merges || narrows, "`supersede` and `narrow`"),
+            ("drop_conditions", self.drops_conditions, merges, "`supersede` with a `statement`"),
             qualifier("env", env),
             qualifier("team", team),
             qualifier("tenant", tenant),
@@ -249,6 +265,12 @@ impl Resolution {
             }
             None => Ok(()),
         }
+    }
+
+    /// Returns `row` as the model of a text that merges `sides`, with the conditions that the text keeps.
+    fn merged_like<'a>(&self, row: &ClaimRow, sides: impl IntoIterator<Item = &'a ClaimRow>, today: &str) -> ClaimRow {
+        let qualifiers = if self.drops_conditions { Qualifiers::default() } else { kept_conditions(sides, today) };
+        ClaimRow { qualifiers, ..row.clone() }
     }
 
     /// Returns the rewording of a claim that is narrowed: it keeps its own reason, and the resolution's reason explains

@@ -2,7 +2,7 @@
 
 use super::{Plan, Resolution, Settling, local, pick};
 use crate::{
-    api::{ApiError, CardAct, ErrorCode, Refused, WriteOutcome},
+    api::{ApiError, CardAct, ErrorCode, Refused, Warning, WriteOutcome},
     domain::{ClaimId, EventKind, ResolveAct},
     engine::{
         act_context::{ActContext, WriteScope, of_the_organisation},
@@ -15,7 +15,7 @@ use crate::{
             retract,
         },
         guard_result::GuardResult,
-        wording,
+        validate, wording,
     },
     store::{CardRow, ClaimRow, EventDraft, Ref},
 };
@@ -23,7 +23,7 @@ use crate::{
 pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {
     let refused_write = context.refused_write(card)?;
     match resolution.act {
-        CardAct::Supersede if resolution.text.statement.is_some() => merge(context, card, resolution, &refused_write),
+        CardAct::Supersede if resolution.merges() => merge(context, card, resolution, &refused_write),
         CardAct::Supersede => supersede(context, card, resolution, &refused_write),
         CardAct::Retract => retract_side(context, card, resolution, &refused_write),
         CardAct::Narrow => narrow(context, card, resolution, &refused_write),
@@ -91,13 +91,15 @@ fn merge(
     refused_write: &RefusedWrite,
 ) -> Result<Plan, ApiError> {
     must_be_of_scope(card, "statement", &refused_write.opposed)?;
-    let mut model = refused_write.row.clone();
-    model.qualifiers = crate::domain::Qualifiers::default();
+    let sides = refused_write.opposed.iter().chain([&refused_write.row]);
+    let model = resolution.merged_like(&refused_write.row, sides, &context.today);
     let replaces = refused_write.opposed.clone();
     let premises = refused_write.proposal.depends_on.iter().chain(replaces.iter().flat_map(|row| &row.premises));
     let premises = context.kept_premises(&card.scope, premises, &replaces)?;
     let claim = context.reword(&model, replaces, premises, resolution.text.clone())?;
-    store(context, card, resolution, claim, Extra::default())
+    validate::qualifiers(&claim.draft.qualifiers)?;
+    let extra = Extra { warning: context.kept_conditions_warning(&claim), ..Extra::default() };
+    store(context, card, resolution, claim, extra)
 }
 
 /// Returns the side that the request names as its target: one of the opposed claims, or the new one.
@@ -241,6 +243,7 @@ struct Extra {
     aside: Vec<ClaimId>,
     /// A sentence about the other side, put before the one about the new claim.
     other_side: Option<String>,
+    warning: Option<Warning>,
     /// The whole summary, if it already says that the new claim is stored.
     full_summary: Option<String>,
 }
@@ -276,7 +279,8 @@ fn store(
     let summary = extra.full_summary.unwrap_or_else(|| summary(resolution.act, &claim, extra.other_side));
     let new = claim.draft.statement.clone();
     let change = Some((claim.replaces, new));
-    Ok(Plan::Commit(Settling { drafts, summary, warnings: judged.warnings, change, reinstates: None }))
+    let warnings = judged.warnings.into_iter().chain(extra.warning).collect();
+    Ok(Plan::Commit(Settling { drafts, summary, warnings, change, reinstates: None }))
 }
 
 fn summary(act: CardAct, claim: &NewClaim, other_side: Option<String>) -> String {
