@@ -325,7 +325,7 @@ mod tests {
         let [large, rest] = shares(100);
         fill_in(&mut store, &store::scope(), large, &model, &|n| synth::vector(n, 0)).unwrap();
         fill_small_scopes(&mut store, 4, rest, &model, &|n| synth::vector(n, 0)).unwrap();
-        let mut sizes: Vec<_> = store.reader().scopes().unwrap().iter().map(|row| row.active).collect();
+        let mut sizes: Vec<_> = store.reader().scopes(0).unwrap().iter().map(|row| row.active).collect();
         sizes.sort_unstable();
         assert_eq!(sizes, [10, 22, 22, 23, 23]);
     }

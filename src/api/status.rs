@@ -53,7 +53,7 @@ pub struct Diagnose {
     pub claims: usize,
     /// Active claims.
     pub active: usize,
-    /// Open cards.
+    /// Open cards that are not snoozed.
     pub open_cards: usize,
     /// Claims that need review.
     pub needs_review: usize,
@@ -252,7 +252,7 @@ pub struct ScopeView {
     pub active: usize,
     /// All claims.
     pub total: usize,
-    /// Open cards.
+    /// Open cards that are not snoozed.
     pub open_cards: usize,
     /// Claims that need review.
     pub needs_review: usize,

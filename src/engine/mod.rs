@@ -437,7 +437,9 @@ impl Engine {
     /// Returns sizes and counts for `GET /diagnose`.
     pub fn counts(&self) -> Result<EngineCounts, ApiError> {
         let reader = self.readers.lend();
-        let counts = reader.counts_since(&mut self.event_tally.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let mut tally = self.event_tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = reader.counts_since(&mut tally, (self.config.clock)())?;
+        drop(tally);
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Ok(EngineCounts {
             schema: reader.schema()?,

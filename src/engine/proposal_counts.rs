@@ -149,7 +149,7 @@ impl Engine {
             return Ok(0);
         }
         let mut projects: BTreeMap<String, usize> = BTreeMap::new();
-        for row in reader.scopes()?.into_iter().filter(|row| row.scope.level().is_project()) {
+        for row in reader.scopes((self.config.clock)())?.into_iter().filter(|row| row.scope.level().is_project()) {
             *projects.entry(row.scope.org_id).or_default() += 1;
         }
         projects.retain(|org, count| *count >= promote_at && scope.is_none_or(|scope| scope.org_id == *org));

@@ -78,7 +78,7 @@ impl Engine {
     pub(super) fn thresholds(&self, reader: &Reader) -> Result<Vec<ScopeThreshold>, ApiError> {
         let usual = self.guard.weights().thresholds.block;
         let mut moved = Vec::new();
-        for row in reader.scopes()? {
+        for row in reader.scopes((self.config.clock)())? {
             let shift = self.threshold_shift(reader, &row.scope)?;
             if shift != 0.0 {
                 moved.push(ScopeThreshold { scope: row.scope, block: usual + shift, usual });

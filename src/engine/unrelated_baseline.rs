@@ -75,7 +75,7 @@ impl Engine {
         let Some(model) = reader.vector_model()? else { return Ok(Vec::new()) };
         let model = model.to_string();
         let mut outgrown = Vec::new();
-        for row in reader.scopes()?.into_iter().filter(|row| row.active >= MIN_SAMPLE) {
+        for row in reader.scopes((self.config.clock)())?.into_iter().filter(|row| row.active >= MIN_SAMPLE) {
             let known = self.unrelated_baseline(&reader, &row.scope)?;
             if known.is_none_or(|known| known.is_outdated(&model, row.active)) {
                 outgrown.push(row.scope);

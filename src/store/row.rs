@@ -152,7 +152,7 @@ pub struct ScopeRow {
     pub active: usize,
     /// Claims of any status.
     pub total: usize,
-    /// Open cards, snoozed ones included.
+    /// Open cards that are not snoozed.
     pub open_cards: usize,
     /// Active claims that need review.
     pub needs_review: usize,
@@ -168,7 +168,7 @@ pub struct StoreCounts {
     pub claims: usize,
     /// Active claims.
     pub active: usize,
-    /// Open cards, snoozed ones included.
+    /// Open cards that are not snoozed.
     pub open_cards: usize,
     /// Active claims that need review.
     pub needs_review: usize,

@@ -58,17 +58,17 @@ impl Reader {
         scope_for(&self.db, scope, identity)
     }
 
-    /// Returns all scopes except those of rosters, by name.
-    pub fn scopes(&self) -> Result<Vec<ScopeRow>> {
+    /// Returns all scopes except those of rosters, by name. `now` decides which cards are snoozed.
+    pub fn scopes(&self, now: u64) -> Result<Vec<ScopeRow>> {
         let mut read = self.db.prepare_cached(
             "SELECT s.org, s.project, s.identity, s.latest,
                 (SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = s.n AND status = 0),
                 (SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = s.n),
-                (SELECT count(*) FROM cards WHERE scope = s.n AND open = 1),
+                (SELECT count(*) FROM cards WHERE scope = s.n AND open = 1 AND coalesce(snoozed, 0) <= ?1),
                 (SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = s.n AND status = 0 AND review = 1)
              FROM scopes s WHERE s.org <> '@team' ORDER BY s.org, s.project",
         )?;
-        let rows = read.query_map([], |row| {
+        let rows = read.query_map([log::wall(now)], |row| {
             Ok(ScopeRow {
                 scope: Scope { org_id: row.get(0)?, project: row.get(1)? },
                 identity: row.get(2)?,
@@ -88,16 +88,16 @@ impl Reader {
         Ok(read.query_row([&scope.org_id, &scope.project], |row| row.get(0)).optional()?.flatten())
     }
 
-    /// Returns counts over the whole store, without rosters.
-    pub fn counts(&self) -> Result<super::StoreCounts> {
-        self.counts_since(&mut EventTally::default())
+    /// Returns counts over the whole store, without rosters. `now` decides which cards are snoozed.
+    pub fn counts(&self, now: u64) -> Result<super::StoreCounts> {
+        self.counts_since(&mut EventTally::default(), now)
     }
 
     /// Returns [`Reader::counts`], counting only the events since the tally.
-    pub fn counts_since(&self, tally: &mut EventTally) -> Result<super::StoreCounts> {
+    pub fn counts_since(&self, tally: &mut EventTally, now: u64) -> Result<super::StoreCounts> {
         self.snapshot(|reader| {
             reader.count_events(tally)?;
-            reader.counts_with(tally.events)
+            reader.counts_with(tally.events, now)
         })
     }
 
@@ -112,15 +112,15 @@ impl Reader {
         Ok(())
     }
 
-    fn counts_with(&self, events: usize) -> Result<super::StoreCounts> {
+    fn counts_with(&self, events: usize, now: u64) -> Result<super::StoreCounts> {
         let mut read = self.db.prepare_cached(
             "SELECT (SELECT coalesce(sum(events), 0) FROM team_scopes WHERE roster = 1),
                 (SELECT coalesce(sum(claims), 0) FROM lanes),
                 (SELECT coalesce(sum(claims), 0) FROM lanes WHERE status = 0),
-                (SELECT count(*) FROM cards WHERE open = 1),
+                (SELECT count(*) FROM cards WHERE open = 1 AND coalesce(snoozed, 0) <= ?1),
                 (SELECT coalesce(sum(claims), 0) FROM lanes WHERE status = 0 AND review = 1)",
         )?;
-        Ok(read.query_row([], |row| {
+        Ok(read.query_row([log::wall(now)], |row| {
             Ok(super::StoreCounts {
                 events: events.saturating_sub(row.get(0)?),
                 claims: row.get(1)?,

@@ -84,7 +84,7 @@ pub struct TeamStatus {
     pub peers: Vec<PeerView>,
     /// The number of events in quarantine.
     pub quarantined: usize,
-    /// The number of open conflict cards in its scopes.
+    /// The number of open conflict cards in its scopes, without snoozed ones.
     pub open_cards: usize,
     /// The number of forks: places where a device signed two different events because its store was copied or its key stolen.
     #[serde(default)]
@@ -174,7 +174,7 @@ pub struct ScopeStatus {
     pub digest: String,
     /// The number of its events in quarantine.
     pub quarantined: usize,
-    /// The number of its open conflict cards.
+    /// The number of its open conflict cards, without snoozed ones.
     pub open_cards: usize,
 }
 

@@ -230,8 +230,11 @@ fn snooze_puts_a_card_off_and_it_comes_back() {
     assert_eq!(fixture.card(card).snoozed_until, Some(until));
     let snoozed = ConflictsQuery { status: Some("snoozed".into()), ..ConflictsQuery::default() };
     assert_eq!(fixture.engine.conflicts(&snoozed).unwrap().total, 1);
+    let counted =
+        || (fixture.engine.counts().unwrap().open_cards, fixture.engine.scopes().unwrap().items[0].open_cards);
+    assert_eq!(counted(), (0, 0), "no count of open cards has it");
     fixture.clock.store(until + 1, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(fixture.open_cards(), 1);
+    assert_eq!((fixture.open_cards(), counted()), (1, (1, 1)));
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn events_that_were_counted_once_are_counted_right_after_more_and_after_fewer() 
     let mut tally = EventTally::default();
     let mut counted = |fixture: &Fixture| {
         let reader = fixture.store.reader();
-        let [kept, anew] = [reader.counts_since(&mut tally), reader.counts()].map(|counts| counts.unwrap().events);
+        let [kept, anew] = [reader.counts_since(&mut tally, 0), reader.counts(0)].map(|counts| counts.unwrap().events);
         assert_eq!(kept, anew);
         assert_eq!(kept, fixture.events().len());
         kept

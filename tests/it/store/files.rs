@@ -32,7 +32,7 @@ fn act(op: u8, drafts: Vec<EventDraft>) -> Act {
 fn an_act_that_fails_leaves_nothing() {
     let mut f = Fixture::new();
     f.add(decision("port", "80"));
-    let before = (f.store.reader().projection().unwrap(), f.store.reader().counts().unwrap());
+    let before = (f.store.reader().projection().unwrap(), f.store.reader().counts(0).unwrap());
     let mut beyond = decision("host", "ada");
     beyond.targets = vec![Ref::Draft(7)];
     let mut huge = decision("cache", "on");
@@ -46,7 +46,7 @@ fn an_act_that_fails_leaves_nothing() {
     for (n, bad) in bad.into_iter().enumerate() {
         let drafts = vec![decision("other", "1"), bad];
         assert!(f.store.commit(act(200 + n as u8, drafts)).is_err());
-        assert_eq!((f.store.reader().projection().unwrap(), f.store.reader().counts().unwrap()), before);
+        assert_eq!((f.store.reader().projection().unwrap(), f.store.reader().counts(0).unwrap()), before);
     }
 }
 
@@ -232,7 +232,7 @@ fn forged_and_foreign_events_are_refused_as_a_whole() {
     forged.signature[3] ^= 1;
     events.push(forged);
     assert!(matches!(other.store.import(&events, 1), Err(StoreError::Event(_))));
-    assert_eq!(other.store.reader().counts().unwrap().events, 0);
+    assert_eq!(other.store.reader().counts(0).unwrap().events, 0);
     let mut f2 = Fixture::new();
     let a = f2.add(decision("port", "80"));
     f2.act(vec![on(local_kind(local::SNOOZE), &[a], "")]);
@@ -325,7 +325,7 @@ fn a_rebuild_of_many_events_changes_nothing() {
         let op = f.store.reader().event(&other).unwrap().unwrap().op;
         (heads, before) = ([Some(set), Some(port)], Some((other, op)));
     }
-    assert!(f.store.reader().counts().unwrap().events > 1_500, "more than one part");
+    assert!(f.store.reader().counts(0).unwrap().events > 1_500, "more than one part");
     let known = f.store.reader().projection().unwrap();
     f.store.rebuild().unwrap();
     assert!(f.store.reader().projection().unwrap() == known);

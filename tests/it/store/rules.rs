@@ -152,7 +152,7 @@ fn a_broken_premise_asks_for_review_of_all_that_rests_on_it_until_someone_looked
     let row = f.store.reader().claim(&c).unwrap().unwrap();
     assert!(row.flags.needs_review);
     assert_eq!(row.causes, [gone.events[0]]);
-    assert_eq!(f.store.reader().scopes().unwrap()[0].needs_review, 2);
+    assert_eq!(f.store.reader().scopes(0).unwrap()[0].needs_review, 2);
     let mut looked = on(EventKind::Resolve(ResolveAct::Reviewed), &[b], "still true");
     looked.seen = row.causes;
     f.act(vec![looked]);
@@ -342,7 +342,7 @@ fn an_act_is_answered_once_and_repeated_never() {
     let second = f.store.commit(act).unwrap();
     assert!(second.replayed && !first.replayed);
     assert_eq!((second.created, second.events), (first.created, first.events));
-    assert_eq!(f.store.reader().counts().unwrap().events, 1);
+    assert_eq!(f.store.reader().counts(0).unwrap().events, 1);
 }
 
 #[test]

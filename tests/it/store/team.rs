@@ -156,8 +156,8 @@ fn history_is_adopted_and_later_events_name_the_team() {
 fn the_roster_is_in_no_list_and_no_count() {
     let (a, _, team) = pair();
     let reader = a.store.reader();
-    assert_eq!(reader.scopes().unwrap().iter().map(|row| row.scope.clone()).collect::<Vec<_>>(), [scope("api")]);
-    assert_eq!(reader.counts().unwrap().events, 1);
+    assert_eq!(reader.scopes(0).unwrap().iter().map(|row| row.scope.clone()).collect::<Vec<_>>(), [scope("api")]);
+    assert_eq!(reader.counts(0).unwrap().events, 1);
     assert_eq!(reader.log(&ergo::store::LogFilter::default(), 50, None).unwrap().items.len(), 1);
     assert_eq!(
         reader.last_op("ada", None, None).unwrap(),

@@ -202,5 +202,5 @@ fn seen(f: &Fixture) -> impl PartialEq + std::fmt::Debug + use<> {
     };
     let words: Vec<_> = ["s0", "s1", "s2", "s3"].into_iter().map(found).collect();
     let ids: Vec<_> = list.items.iter().map(|row| (row.id, row.status, row.flags, row.replaced_by.clone())).collect();
-    (reader.projection().unwrap(), ids, list.total, words, reader.scopes().unwrap())
+    (reader.projection().unwrap(), ids, list.total, words, reader.scopes(0).unwrap())
 }

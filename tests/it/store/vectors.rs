@@ -263,12 +263,12 @@ fn a_vector_comes_with_the_act_that_makes_its_claim_or_neither_does() {
     let done = f.store.commit_with_vectors(first.clone(), &model(4), &[(Ref::Draft(0), vec![1.0; 4])]).unwrap();
     assert_eq!(near(&f, &query("api", vec![1.0; 4], 9)), done.created);
     assert!(f.store.commit_with_vectors(first, &model(4), &[(Ref::Draft(0), vec![1.0; 4])]).unwrap().replayed);
-    let before = f.store.reader().counts().unwrap();
+    let before = f.store.reader().counts(0).unwrap();
     let second = act(&mut f, "host");
     assert!(f.store.commit_with_vectors(second, &model(5), &[(Ref::Draft(0), vec![1.0; 5])]).is_err());
     let third = act(&mut f, "cache");
     assert!(f.store.commit_with_vectors(third, &model(4), &[(Ref::Draft(1), vec![1.0; 4])]).is_err());
-    assert_eq!(f.store.reader().counts().unwrap(), before);
+    assert_eq!(f.store.reader().counts(0).unwrap(), before);
 }
 
 #[test]
