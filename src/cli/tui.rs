@@ -68,9 +68,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     if !to_file && (args.plain || cx.ui.json || !interactive()) {
         return review_lines(args, cx);
     }
-    if let Some(card) = &args.conflict {
-        cx.block_on(async |cx| linked_card(cx, card).await)?;
-    }
+    cx.block_on(async |cx| check_link(cx, &args).await)?;
     let here = cx.here()?;
     let linked = args.conflict.is_some() || args.claim.is_some();
     let set = cx.config()?.tui.clone();
@@ -111,14 +109,22 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     tui::run(options, client, start).map(|()| Exit::Ok).map_err(failed)
 }
 
-/// Checks that the card exists, since the app would open on another one. If the daemon cannot be reached, the app itself reports
-/// it.
-async fn linked_card(cx: &Context, card: &str) -> Result<(), CliError> {
-    let Ok(client) = cx.connect()?.client().await else { return Ok(()) };
-    if let Err(ClientError::Api(error)) = client.card(card).await {
-        return Err(error.into());
+/// Checks that the linked card or claim exists, since the app would open on another one. If the daemon cannot be reached, the app
+/// itself reports it.
+async fn check_link(cx: &Context, args: &Args) -> Result<(), CliError> {
+    if args.conflict.is_none() && args.claim.is_none() {
+        return Ok(());
     }
-    Ok(())
+    let Ok(client) = cx.connect()?.client().await else { return Ok(()) };
+    let found = match (&args.conflict, &args.claim) {
+        (Some(card), _) => client.card(card).await.map(drop),
+        (None, Some(claim)) => client.claim(claim).await.map(drop),
+        (None, None) => Ok(()),
+    };
+    match found {
+        Err(ClientError::Api(error)) => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Runs the line-based review.

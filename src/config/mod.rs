@@ -105,7 +105,11 @@ impl ConfigError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoHome => None,
-            Self::Invalid { .. } => Some("`ergo manual settings` lists all settings".to_owned()),
+            Self::Invalid { path, .. } => Some(match path.file_name().and_then(|name| name.to_str()) {
+                Some("keys.toml") => "`ergo manual keys` lists all keys and their actions".to_owned(),
+                Some("theme.toml") => "`ergo manual theme` lists all colours".to_owned(),
+                _ => "`ergo manual settings` lists all settings".to_owned(),
+            }),
             Self::Io { .. } => Some("check the folder's owner and permissions, and the free space".to_owned()),
             Self::NotPrivate { remedy, .. } => Some(remedy.clone()),
             Self::Owned { .. } => Some(
@@ -117,5 +121,19 @@ impl ConfigError {
             )),
             Self::StoreThere(_) => Some("move it away first, or use it: ergo daemon start".to_owned()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("config.toml", "settings")]
+    #[case("keys.toml", "keys")]
+    #[case("theme.toml", "theme")]
+    fn a_mistake_in_a_file_hints_at_the_manual_of_this_file(#[case] file: &str, #[case] topic: &str) {
+        let error = ConfigError::Invalid { path: file.into(), line: 1, message: "unknown".into() };
+        assert!(error.hint().unwrap().contains(&format!("`ergo manual {topic}`")));
     }
 }

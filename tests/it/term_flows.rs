@@ -81,13 +81,19 @@ fn a_link_opens_its_card_and_its_claim() {
 }
 
 #[test]
-fn a_link_to_no_card_is_an_error_and_opens_nothing() {
+fn a_link_to_no_card_or_claim_is_an_error_and_opens_nothing() {
     let (home, _daemon) = home();
-    for (card, error) in [("nope", "invalid id"), ("ffffffff", "no card")] {
-        let mut app = App::command(&home, &["tui", "--conflict", card]);
+    let links = [
+        ("--conflict", "nope", "invalid id"),
+        ("--conflict", "ffffffff", "no card"),
+        ("--claim", "nope", "invalid id"),
+        ("--claim", "ffffffff", "no claim"),
+    ];
+    for (option, id, error) in links {
+        let mut app = App::command(&home, &["tui", option, id]);
         app.sees(error);
         let (well, _) = app.ends();
-        assert!(!well, "{card}");
+        assert!(!well, "{option} {id}");
     }
 }
 
@@ -125,6 +131,7 @@ fn a_card_settled_elsewhere_says_so_and_by_whom() {
         target: None,
         statement: None,
         qualifiers: Qualifiers::default(),
+        drop_conditions: false,
         until: None,
         expect_rev: None,
     };

@@ -41,6 +41,14 @@ impl CardContext<'_> {
         self.claims.iter().copied().filter(|claim| claim.status == Status::Active)
     }
 
+    /// Returns the active claim of the organisation's level that opposes a claim of a project: the card of the project
+    /// cannot replace or retract it.
+    fn of_organisation(&self) -> Option<&ClaimView> {
+        let is_project = |claim: &&ClaimView| claim.scope.level().is_project();
+        let mut sides = self.new_claim.into_iter().chain(self.active());
+        sides.any(|claim| is_project(&claim)).then(|| self.active().find(|claim| !is_project(claim))).flatten()
+    }
+
     /// Returns the newer side, whose reason explains the change.
     fn newer(&self) -> Option<&ClaimView> {
         self.new_claim.or_else(|| self.claims.first().copied())
@@ -136,17 +144,27 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
         }
         CardKind::Refused => {
             let asked = if facts.proposed.is_some() { "The agent asks for an exception. " } else { "" };
+            if let Some(advice) = advice_on_organisation(facts) {
+                return format!("{asked}{advice} If the new claim is a mistake, discard it.");
+            }
             format!(
                 "{asked}If the decision changed, keep the new claim. If both hold, but in different environments or periods, \
                  limit one (narrow). If the new claim is a mistake, discard it."
             )
+        }
+        CardKind::Held if facts.of_organisation().is_some() => {
+            "Its writer was asked and has not answered. Dismiss to store it beside the others; make it an exception if it \
+             contradicts them; discard it if they already say the same."
+                .into()
         }
         CardKind::Held => {
             "Its writer was asked and has not answered. Dismiss to store it beside the others; keep the new claim if it replaces \
              them; discard it if they already say the same."
                 .into()
         }
-        CardKind::Contradiction | CardKind::Found => advice_between_projects(facts).unwrap_or_else(|| {
+        CardKind::Contradiction | CardKind::Found => advice_between_projects(facts)
+            .or_else(|| Some(format!("{} If the project's claim is wrong, retract it.", advice_on_organisation(facts)?)))
+            .unwrap_or_else(|| {
             "Keep the one that still holds, and retract one that was never right. If both hold, but in different environments or \
                 periods, limit one (narrow)."
                 .into()
@@ -164,6 +182,15 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
         CardKind::Contested => "Keep one of them, or merge both into one text.".into(),
         CardKind::Story => "Answer yes or no. If the claims are about different things, dismiss the card.".into(),
     }
+}
+
+/// Says how a project can settle a contradiction with a claim of its organisation, if that is what the card is about.
+fn advice_on_organisation(facts: &CardContext<'_>) -> Option<String> {
+    let scope = &facts.of_organisation()?.scope;
+    Some(format!(
+        "One claim is of {scope} and holds in all its projects. If this project may differ, make an exception, or \
+         limit one of the claims (narrow). If the decision changed for all, supersede the claim in {scope}."
+    ))
 }
 
 /// Says how to settle a contradiction between claims of two projects, according to its kind.

@@ -216,6 +216,9 @@ fn a_rule_of_the_organisation_refuses_nothing_of_its_projects_and_gives_cards() 
         assert!(card.summary.members.contains(&claim) && card.summary.members.contains(&outcome.claim_id));
     }
     assert_eq!(open_card(&fixture, "*"), []);
+    let advice = fixture.card(open_card(&fixture, "api")[0]).advice;
+    assert!(advice.contains("is of acme/* and holds in all its projects"), "{advice}");
+    assert!(!advice.contains("Keep the one"), "a project cannot replace it: {advice}");
     // Each project decides for itself.
     fixture.resolve(open_card(&fixture, "api")[0], order(CardAct::Exception, "the API releases nothing"));
     let narrow = ergo::api::ResolveRequest {
