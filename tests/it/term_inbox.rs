@@ -104,7 +104,7 @@ fn the_timeline_tells_what_happened_since_the_person_was_last_here() {
     app.keys("6");
     app.sees("Models and daemon");
     app.keys("5");
-    app.sees("The same on the command line");
+    app.sees("undoes this change");
 }
 
 #[test]

@@ -307,7 +307,7 @@ macro_rules! for_each_action {
             if story_row_selected => |state, _, _| story::to_card(state);
         CopyCommand: None in Timeline by ["c"], "Copy the command line" "copy command";
             "Copy the command that does the same as the change under the cursor.";
-            if act_selected => |state, _, out| acts::copy_command(state, out);
+            if act_has_command => |state, _, out| acts::copy_command(state, out);
 
         // Models
         Reembed: None in Models by ["e"], "Recompute the vectors" "recompute vectors", also ["embeddings", "reindex"];

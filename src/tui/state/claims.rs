@@ -1,8 +1,10 @@
 //! The Claims screen: the scope tree, the list of claims, and one claim in full.
 
+use jiff::tz::TimeZone;
+
 use super::{
     related::{RelatedClaims, RelatedQuery},
-    search_line::{self, SearchLine, VerdictChoice},
+    search_line::{SearchLine, Since, VerdictChoice},
     windowed::Windowed,
 };
 use crate::{
@@ -115,7 +117,12 @@ impl StatusFilter {
 impl ClaimsState {
     /// Returns the query for one page of the list; `None` if the filters exclude every kind, so that no claim can match.
     /// A filter in the search line takes precedence over the same filter set by a key.
-    pub fn query(&self, scope: Option<&Scope>, now: u64, cursor: Option<String>) -> Option<ClaimsQuery> {
+    pub fn query(
+        &self,
+        scope: Option<&Scope>,
+        (now, zone): (u64, &TimeZone),
+        cursor: Option<String>,
+    ) -> Option<ClaimsQuery> {
         let line = SearchLine::parse(&self.search);
         let kinds = self.kinds(&line);
         if kinds.as_ref().is_some_and(Vec::is_empty) {
@@ -133,7 +140,7 @@ impl ClaimsState {
             q: Some(line.words.trim_start().to_owned()).filter(|words| !words.trim().is_empty()),
             who: line.who.or_else(|| self.who.clone()),
             source: line.source.or_else(|| self.source.clone()),
-            since: line.days.or(self.days).map(|days| search_line::since(days, now)),
+            since: line.since.or(self.days.map(Since::Days)).map(|since| since.begin(now, zone)),
             without: Some(line.without).filter(|words| !words.is_empty()),
             not_who: line.not_who,
             not_source: line.not_source,
@@ -164,13 +171,13 @@ impl ClaimsState {
     }
 
     /// Returns the query that recall is asked in these scopes in addition to the list; `None` for none.
-    pub fn related_query(&self, scopes: &[Scope], now: u64) -> Option<RelatedQuery> {
+    pub fn related_query(&self, scopes: &[Scope], now: (u64, &TimeZone)) -> Option<RelatedQuery> {
         let line = SearchLine::parse(&self.search);
         RelatedQuery::of(&line, &self.query(None, now, None)?, &self.kinds(&line).unwrap_or_default(), scopes)
     }
 
     /// Updates the claims below the list after the list or the related claims have changed.
-    pub fn update_related(&mut self, now: u64) {
+    pub fn update_related(&mut self, now: (u64, &TimeZone)) {
         if let Some(query) = self.query(None, now, None) {
             self.related.update_below_list(&self.list, &query);
         }

@@ -76,6 +76,15 @@ fn act_selected(state: &AppState) -> Availability {
     act.map(|_| ()).ok_or_else(|| "no change is under the cursor".to_owned())
 }
 
+/// One command does the same as the change under the cursor.
+fn act_has_command(state: &AppState) -> Availability {
+    act_selected(state)?;
+    let command = state.acts().and_then(|acts| acts.list.current()).and_then(crate::tui::update::command_of);
+    command
+        .map(drop)
+        .ok_or_else(|| "the log does not keep enough of this change for a command that repeats it".to_owned())
+}
+
 /// A row of the story is under the cursor.
 fn story_row_selected(state: &AppState) -> Availability {
     match state.story().and_then(super::story::StoryState::current) {
@@ -218,6 +227,9 @@ fn source_selected(state: &AppState) -> Availability {
         return Ok(());
     }
     text_selected(state)?;
+    if state.selected_claims().iter().all(|claim| claim.source.is_none()) {
+        return Err("it names no source".to_owned());
+    }
     Err(format!("its source is not a file of {}, where the app was opened", state.home.0))
 }
 

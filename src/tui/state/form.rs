@@ -200,6 +200,8 @@ pub struct ActForm {
     pub focus: usize,
     /// The error message, and the field to which it belongs.
     pub error: Option<(Option<FieldId>, String)>,
+    /// Whether something was typed or chosen in it.
+    pub edited: bool,
     /// Whether the form was sent and has no answer yet.
     pub sending: bool,
     /// The request that was sent last and may have been executed, with its `op_id`. The same request is sent again
@@ -223,6 +225,7 @@ impl ActForm {
     /// Restores the texts and choices of a draft of the same form. The options are those of this form: a choice is
     /// restored by what it stood for. If that is no longer offered, the default choice stays.
     pub fn restore(&mut self, draft: Self) {
+        self.edited |= draft.edited;
         let restored: Vec<Option<FieldInput>> =
             self.fields.iter().map(|field| self.restored(field, draft.same_field(field)?, &draft)).collect();
         for (field, input) in self.fields.iter_mut().zip(restored) {

@@ -159,6 +159,8 @@ pub struct AppState {
     pub overlay: Option<Overlay>,
     /// Forms that were closed without being sent, by subject.
     pub drafts: HashMap<form::FormSubject, ActForm>,
+    /// Whether the person was told that quitting discards the drafts.
+    pub asked_about_drafts: bool,
     /// The pairs of a judging dialog that was closed before all its verdicts were sent.
     pub closed_pairs: Option<Box<judging::JudgingState>>,
     /// The short messages on the screen, the newest last.
@@ -216,6 +218,7 @@ impl AppState {
             theme: ThemeBase::default(),
             keys: Keymap::default(),
             drafts: HashMap::new(),
+            asked_about_drafts: false,
             closed_pairs: None,
             toasts: Vec::new(),
             log: VecDeque::new(),

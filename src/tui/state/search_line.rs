@@ -1,6 +1,8 @@
 //! Filters of the list of claims, and the search line in which they can be typed: `canary by:max since:7d
 //! source:docs/adr`. A `!` before a word, name, source or kind excludes it: `!canary !by:max`.
 
+use jiff::{civil::Date, tz::TimeZone};
+
 use crate::domain::{ClaimKind, Status};
 
 pub(super) const DAY_MS: u64 = 86_400_000;
@@ -33,6 +35,28 @@ impl VerdictChoice {
 /// The ages in days through which the age filter cycles.
 pub const AGES: [u64; 3] = [1, 7, 30];
 
+/// The beginning of a period, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// So many days ago.
+    Days(u64),
+    /// At the start of this day.
+    Date(Date),
+}
+
+impl Since {
+    /// Returns the time in milliseconds since the Unix epoch.
+    pub fn begin(self, now: u64, zone: &TimeZone) -> u64 {
+        match self {
+            Self::Days(days) => since(days, now),
+            Self::Date(date) => {
+                let begin = date.to_zoned(zone.clone()).map_or(0, |begin| begin.timestamp().as_millisecond());
+                u64::try_from(begin).unwrap_or_default()
+            }
+        }
+    }
+}
+
 /// A parsed search line: words and filters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchLine {
@@ -42,8 +66,8 @@ pub struct SearchLine {
     pub who: Option<String>,
     /// Only claims with this text in their source.
     pub source: Option<String>,
-    /// Only claims of this number of last days.
-    pub days: Option<u64>,
+    /// Only claims written since then.
+    pub since: Option<Since>,
     /// Only claims of this kind.
     pub kind: Option<ClaimKind>,
     /// Only claims of this status; `Some(None)` for all, `None` if the line does not say.
@@ -58,6 +82,8 @@ pub struct SearchLine {
     pub not_source: Option<String>,
     /// No claims of these kinds.
     pub not_kinds: Vec<ClaimKind>,
+    /// The first filter without a valid value, which is a word to search for, and what its values are.
+    pub invalid: Option<String>,
 }
 
 impl SearchLine {
@@ -71,9 +97,17 @@ impl SearchLine {
                 // The part is still being typed.
                 Some("") => {}
                 Some(rest) if line.take_excluding(rest) => {}
-                Some(rest) if rest.contains(char::is_alphanumeric) => without.push(rest),
+                Some(rest) if rest.contains(char::is_alphanumeric) => {
+                    if rest.starts_with("kind:") {
+                        line.report_invalid(rest);
+                    }
+                    without.push(rest);
+                }
                 _ if line.take_filter(part) => {}
-                _ => words.push(part),
+                _ => {
+                    line.report_invalid(part);
+                    words.push(part);
+                }
             }
         }
         line.words = words.join(" ");
@@ -83,6 +117,21 @@ impl SearchLine {
             line.words.push(' ');
         }
         line
+    }
+
+    /// Records that a part has the name of a filter, but no valid value.
+    fn report_invalid(&mut self, part: &str) {
+        let Some((name, _)) = part.split_once(':') else { return };
+        let values = match name {
+            "kind" => "decision, constraint, rejection, convention or fact",
+            "since" => "days (7d), weeks (2w) or a date (2026-11-22)",
+            "status" => "active, superseded, retracted or all",
+            "guard" => "disputed, warned or clean",
+            _ => return,
+        };
+        self.invalid.get_or_insert_with(|| {
+            format!("Invalid filter “{part}”, so it is searched for as a word: {name} takes {values}.")
+        });
     }
 
     /// Returns the kinds that the line leaves, which may be none; `None` if it says nothing about kinds.
@@ -119,8 +168,8 @@ impl SearchLine {
         match name {
             "by" => self.who = Some(value.to_owned()),
             "source" => self.source = Some(value.to_owned()),
-            "since" => match days(value) {
-                Some(days) => self.days = Some(days),
+            "since" => match days(value).map(Since::Days).or_else(|| value.parse().ok().map(Since::Date)) {
+                Some(since) => self.since = Some(since),
                 None => return false,
             },
             "kind" => match value.parse() {
@@ -177,7 +226,8 @@ mod tests {
         let line =
             SearchLine::parse("canary by:max colour since:2w source:docs/adr guard:warned kind:decision status:all");
         assert_eq!(line.words, "canary colour");
-        assert_eq!((line.who.as_deref(), line.source.as_deref(), line.days), (Some("max"), Some("docs/adr"), Some(14)));
+        assert_eq!((line.who.as_deref(), line.source.as_deref()), (Some("max"), Some("docs/adr")));
+        assert_eq!((line.since, line.invalid.as_deref()), (Some(Since::Days(14)), None));
         assert_eq!((line.verdict, line.kinds()), (Some(VerdictChoice::Warned), Some(vec![ClaimKind::Decision])));
         assert_eq!(line.status, Some(None));
     }
@@ -219,6 +269,26 @@ mod tests {
     #[case("!kind:fact !kind:decision !kind:constraint !kind:rejection !kind:convention", Some(vec![]))]
     fn kinds_that_exclude_each_other_leave_none(#[case] line: &str, #[case] kinds: Option<Vec<ClaimKind>>) {
         assert_eq!(SearchLine::parse(line).kinds(), kinds);
+    }
+
+    #[rstest::rstest]
+    #[case("kind:bogus", "kind takes decision, constraint, rejection, convention or fact.")]
+    #[case("canary !kind:bogus", "kind takes decision, constraint, rejection, convention or fact.")]
+    #[case("since:yesterday", "since takes days (7d), weeks (2w) or a date (2026-11-22).")]
+    #[case("status:open", "status takes active, superseded, retracted or all.")]
+    #[case("guard:refused kind:odd", "guard takes disputed, warned or clean.")]
+    fn a_filter_without_a_valid_value_is_reported(#[case] line: &str, #[case] values: &str) {
+        let invalid = SearchLine::parse(line).invalid.unwrap();
+        assert!(invalid.starts_with("Invalid filter “") && invalid.ends_with(values), "{invalid}");
+    }
+
+    #[test]
+    fn a_period_begins_at_a_date_or_days_ago() {
+        let line = SearchLine::parse("since:1970-01-03");
+        assert_eq!((line.words.as_str(), line.invalid), ("", None));
+        assert_eq!(line.since.unwrap().begin(0, &TimeZone::UTC), 2 * DAY_MS);
+        assert_eq!(Since::Days(1).begin(3 * DAY_MS, &TimeZone::UTC), 2 * DAY_MS);
+        assert_eq!(SearchLine::parse("https://x 12:30").invalid, None);
     }
 
     #[test]

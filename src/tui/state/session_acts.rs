@@ -89,7 +89,7 @@ impl AppState {
     }
 
     /// Returns the claim under the cursor, or the two shown sides of the card under the cursor, the new one first.
-    fn selected_claims(&self) -> Vec<&ClaimView> {
+    pub(super) fn selected_claims(&self) -> Vec<&ClaimView> {
         if let Some(claim) = self.selected_claim() {
             return vec![claim];
         }

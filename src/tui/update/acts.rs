@@ -32,8 +32,7 @@ pub(super) fn next_period(state: &mut AppState) {
 
 /// Copies the command line of the act under the cursor.
 pub(super) fn copy_command(state: &mut AppState, out: &mut Vec<Effect>) {
-    if let Some(event) = current(state) {
-        let line = command_line::of_event(&event);
+    if let Some(line) = current(state).as_ref().and_then(command_line::of_event) {
         out.push(Effect::Copy { text: line.clone(), what: line });
     }
 }

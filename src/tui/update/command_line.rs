@@ -2,7 +2,9 @@
 //! in it.
 
 use crate::{
-    api::{ActRequest, Caller, CardAct, EventView, JudgeRequest, Keep, ResolveManyRequest, ResolveRequest},
+    api::{
+        ActRequest, Caller, CardAct, EventView, JudgeRequest, Keep, ResolveManyRequest, ResolveRequest, VerdictOnPair,
+    },
     domain::{PairVerdict, text::quote},
     tui::{msg::WriteRequest, times},
 };
@@ -25,7 +27,10 @@ pub(super) fn of(write: &WriteRequest) -> String {
             format!("{out} --scope {}", scope(&request.caller))
         }
         WriteRequest::Judge(request) => judge(request),
-        WriteRequest::JudgePairs(_) => "ergo judge".to_owned(),
+        WriteRequest::JudgePairs(request) => {
+            let lines: Vec<String> = request.verdicts.iter().map(judge_pair).collect();
+            lines.join("; ")
+        }
         WriteRequest::Promote(request) => {
             let claims: Vec<_> = request.claims.iter().map(|id| short(id)).collect();
             format!("ergo promote {}", claims.join(" "))
@@ -33,9 +38,14 @@ pub(super) fn of(write: &WriteRequest) -> String {
         WriteRequest::NotesScan(_) => "ergo notes scan".to_owned(),
         WriteRequest::NotesWrite(request) => format!("ergo notes write {}", quote(&request.path)),
         WriteRequest::Supersede(request) => {
-            let targets: Vec<_> = request.targets.iter().map(|id| short(id)).collect();
-            let reason = format!(" --reason {}", quote(request.claim.reason.as_deref().unwrap_or("")));
-            supersede(&targets, &quote(&request.claim.statement), &reason, &scope(&request.claim.caller))
+            let (first, also) =
+                request.targets.split_first().map_or(("", &[][..]), |(first, also)| (first.as_str(), also));
+            let also: String = also.iter().map(|id| format!(" --also {}", short(id))).collect();
+            let reason = quote(request.claim.reason.as_deref().unwrap_or_default());
+            // It names the scope, so that it is right in any folder.
+            let scope = scope(&request.claim.caller);
+            let statement = quote(&request.claim.statement);
+            format!("ergo supersede {} {statement}{also} --reason {reason} --scope {scope}", short(first))
         }
         WriteRequest::Retract(request) => act("retract", request),
         WriteRequest::Reinstate(request) => act("reinstate", request),
@@ -69,20 +79,13 @@ pub(super) fn of(write: &WriteRequest) -> String {
     }
 }
 
-/// Returns the command line that does the same as a stored act, as far as one of its events tells.
-pub(in crate::tui) fn of_event(event: &EventView) -> String {
+/// Returns the command line that does the same as a stored act; `None` if the event does not tell all of it. Of a new
+/// claim it tells neither kind, source and conditions, nor the whole statement, nor whether it settled a card.
+pub(in crate::tui) fn of_event(event: &EventView) -> Option<String> {
     let target = event.targets.first().map(|id| id.short()).unwrap_or_default();
     let reason = event.reason.as_deref().map(|reason| format!(" --reason {}", quote(reason))).unwrap_or_default();
-    let statement = event.statement.as_deref().map(quote).unwrap_or_default();
     let card = || crate::domain::CardId::of_members(&event.targets).short();
-    let scope = quote(&event.scope.to_string());
-    match event.kind.as_str() {
-        "assert" | "local.refused" => format!("ergo remember {statement}{reason} --scope {scope}"),
-        "fact_set" => format!("ergo remember {statement} --kind fact{reason} --scope {scope}"),
-        "supersede" if !statement.is_empty() => {
-            let targets: Vec<_> = event.targets.iter().map(|id| id.short()).collect();
-            supersede(&targets, &statement, &reason, &scope)
-        }
+    Some(match event.kind.as_str() {
         "retract" => format!("ergo retract {target}{reason}"),
         "reinstate" => format!("ergo reinstate {target}{reason}"),
         "redact" | "local.redact" => format!("ergo redact {target}{reason}"),
@@ -97,23 +100,14 @@ pub(in crate::tui) fn of_event(event: &EventView) -> String {
             let premises: Vec<_> = event.targets.iter().skip(1).map(|id| format!(" --on {}", id.short())).collect();
             format!("ergo depend {target}{}", premises.concat())
         }
-        "local.found" => "ergo audit".to_owned(),
-        kind if kind.starts_with("judgement.") => "ergo judge".to_owned(),
-        _ => format!("ergo log  # change {}", event.op_id),
-    }
+        "local.found" => format!("ergo audit --scope {}", quote(&event.scope.to_string())),
+        _ => return None,
+    })
 }
 
 /// Returns the scope of a caller, quoted because a shell would expand `acme/*`.
 fn scope(caller: &Caller) -> String {
     quote(&format!("{}/{}", caller.org_id, caller.project))
-}
-
-/// Returns a command line that supersedes claims. It names the scope of the new claim, so that it is right in any
-/// folder; the ids of the superseded claims need none.
-fn supersede(targets: &[String], statement: &str, reason: &str, scope: &str) -> String {
-    let (first, also) = targets.split_first().map_or(("", targets), |(first, also)| (first.as_str(), also));
-    let also: String = also.iter().flat_map(|id| [" --also ", id]).collect();
-    format!("ergo supersede {first} {statement}{also}{reason} --scope {scope}")
 }
 
 /// Returns the command line that answers the question about a held write: an act on its card, if all verdicts are the
@@ -129,6 +123,11 @@ fn judge(request: &JudgeRequest) -> String {
         Some(PairVerdict::Same) => format!("ergo resolve {card} --discard --reason {reason}"),
         Some(PairVerdict::Contradicts) | None => format!("ergo resolve {card} --interactive"),
     }
+}
+
+fn judge_pair(verdict: &VerdictOnPair) -> String {
+    let because = verdict.because.as_deref().map(|because| format!(" --reason {}", quote(because)));
+    format!("ergo judge {} {}{}", short(&verdict.pair), verdict.verdict.as_str(), because.unwrap_or_default())
 }
 
 fn act(verb: &str, request: &ActRequest) -> String {
@@ -210,6 +209,7 @@ mod tests {
             target: None,
             statement: None,
             qualifiers: Qualifiers::default(),
+            drop_conditions: false,
             until,
             expect_rev: None,
         };

@@ -2,7 +2,7 @@
 
 use super::{claims, form_setup, inbox, many, why};
 use crate::{
-    api::{CardAct, CardStatus},
+    api::{CardAct, CardKind, CardStatus},
     tui::{
         hits::Pane,
         key::KeyPress,
@@ -73,10 +73,12 @@ pub(super) fn toggle_details(state: &mut AppState) {
     state.conflicts.details = !state.conflicts.details;
 }
 
-/// Goes to the why-chain of a stored claim of the card, preferably the existing side that is shown.
+/// Goes to the why-chain of a stored claim of the card: the newest of a story, otherwise preferably the existing side
+/// that is shown.
 pub(super) fn why(state: &mut AppState) {
     let stored = |card: &Card| {
-        let sides = card.b().into_iter().chain(card.a()).chain(&card.view.sides);
+        let shown = card.b().filter(|_| card.view.summary.kind != CardKind::Story);
+        let sides = shown.into_iter().chain(card.a()).chain(&card.view.sides);
         sides.into_iter().find(|side| !side.new_claim).map(|side| side.claim.id)
     };
     if let Some(id) = state.selected_card().and_then(stored) {

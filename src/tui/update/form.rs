@@ -47,6 +47,7 @@ pub(super) fn cancel(state: &mut AppState) {
     if matches!(state.overlay, Some(Overlay::Form(_)))
         && let Some(Overlay::Form(form)) = state.overlay.take()
     {
+        state.asked_about_drafts = false;
         state.drafts.insert(form.about, ActForm { sending: false, ..*form });
     }
 }
@@ -139,21 +140,31 @@ pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     {
         form.error = None;
     }
+    let at_end = form.at_end();
     let Some(field) = form.fields.get_mut(form.focus) else { return };
     match &mut field.input {
-        FieldInput::Choice { options, chosen } => choose(options, chosen, key),
+        FieldInput::Choice { options, chosen } => {
+            let before = *chosen;
+            choose(options, chosen, key);
+            form.edited |= *chosen != before;
+        }
         FieldInput::Verdict { .. } => match key.code {
             KeyCode::Up => focus(state, -1),
             KeyCode::Down => focus(state, 1),
             _ => {}
         },
-        FieldInput::Text(area) => drop(area.input(KeyEvent::new(key.code, key.mods))),
+        // At the edge of a text, the arrows lead on to the neighbouring field.
+        FieldInput::Text(area) if key.code == KeyCode::Up && area.cursor().0 == 0 && form.focus > 0 => form.focus -= 1,
+        FieldInput::Text(area) if key.code == KeyCode::Down && area.cursor().0 + 1 == area.lines().len() && !at_end => {
+            form.focus += 1;
+        }
+        FieldInput::Text(area) => form.edited |= area.input(KeyEvent::new(key.code, key.mods)),
         FieldInput::Line(area) => match key.code {
             KeyCode::Up => focus(state, -1),
             KeyCode::Down => focus(state, 1),
             // A single line takes no line break.
             KeyCode::Enter => {}
-            _ => drop(area.input(KeyEvent::new(key.code, key.mods))),
+            _ => form.edited |= area.input(KeyEvent::new(key.code, key.mods)),
         },
     }
 }
@@ -195,6 +206,7 @@ pub(super) fn paste(state: &mut AppState, text: &str) {
         return;
     }
     let Some(field) = form.fields.get_mut(form.focus) else { return };
+    form.edited = true;
     match &mut field.input {
         FieldInput::Text(area) => drop(area.insert_str(sanitize(&text.replace("\r\n", "\n").replace('\r', "\n")))),
         FieldInput::Line(area) => drop(area.insert_str(sanitize_line(text))),

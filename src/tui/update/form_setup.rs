@@ -146,6 +146,7 @@ pub(super) fn plain(about: FormSubject, title: String, effect: String, scope: Sc
         fields,
         focus: 0,
         error: None,
+        edited: false,
         sending: false,
         sent: None,
         opener: None,
@@ -223,6 +224,9 @@ fn title_and_effect(card: &Card, act: CardAct, winner: Option<usize>) -> (String
             "Dismiss",
             "No contradiction: the new claim is stored too, and you are not asked about this pair again.".to_owned(),
         ),
+        (CardAct::Dismiss, _) if card.view.summary.kind == CardKind::Story => {
+            ("Dismiss", "Nothing is unclear: the claims stay as they are, and you are not asked this again.".to_owned())
+        }
         (CardAct::Dismiss, _) => {
             ("Dismiss", "No contradiction: both stay, and you are not asked about this pair again.".to_owned())
         }

@@ -3,7 +3,7 @@
 use super::{claims, command_line};
 use crate::{
     api::AuditRequest,
-    domain::Scope,
+    domain::{Scope, text::count},
     tui::{
         msg::{Effect, Slot, WriteRequest},
         state::{Acting, AppState, Daemon, Focus, Overlay, Screen, Tone, claims::ClaimsFocus},
@@ -64,7 +64,13 @@ pub(super) fn start(state: &mut AppState, out: &mut Vec<Effect>) {
     out.push(Effect::Start);
 }
 
+/// Quits the app; if that would discard drafts, only when asked a second time.
 pub(super) fn quit(state: &mut AppState, out: &mut Vec<Effect>) {
+    let drafts = state.drafts.values().filter(|draft| draft.edited).count();
+    if drafts > 0 && !std::mem::replace(&mut state.asked_about_drafts, true) {
+        let lost = count(drafts, "draft", "drafts");
+        return out.push(state.toast_with(Tone::Warn, format!("Quitting discards {lost}:"), "{quit} again to quit"));
+    }
     super::judging::send_all(state, out);
     out.push(Effect::Quit);
 }

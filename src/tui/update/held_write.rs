@@ -119,6 +119,7 @@ pub(super) fn give(state: &mut AppState, verdict: PairVerdict, out: &mut Vec<Eff
     let here = form.focus;
     if let Some(Field { input: FieldInput::Verdict { chosen, .. }, .. }) = form.fields.get_mut(here) {
         *chosen = Some(verdict);
+        form.edited = true;
         form.error = None;
         let questions = form.fields.iter().filter(|field| field.id == FieldId::Verdict).count();
         let open = |at: &usize| form.fields.get(*at).is_some_and(Field::is_unanswered);

@@ -1,9 +1,6 @@
 //! Settling many cards at once: the form, the preview, and the result.
 
-use super::{
-    form_setup, live, reads,
-    replies::{need_review, sentence},
-};
+use super::{form_setup, live, reads, replies::need_review};
 use crate::{
     api::{CardAct, CardSide, CardStatus, CardView, Keep, ResolveManyRequest, ResolvedCard, ResolvedMany},
     domain::CardId,
@@ -187,7 +184,8 @@ fn preview(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
         1 => " One card is not changed.".to_owned(),
         n => format!(" {n} cards are not changed."),
     };
-    let effect = format!("{} One undo reverts all of it.{left}", sentence(&answer.summary));
+    let summary = answer.summary.trim_end_matches('.');
+    let effect = format!("{summary}, with the results below. One undo reverts all of it.{left}");
     let opener = form.opener.map(|(key, _)| key);
     let confirm = Confirm::new(form.title.clone(), effect, button(request_act), write, opener);
     state.overlay = Some(Overlay::Confirm(Confirm { list, ..confirm }));

@@ -32,6 +32,11 @@ pub(super) fn toggle(state: &mut AppState) {
     if state.screen == Screen::Inbox {
         let items = state.inbox.selectable_rows().get(state.inbox.cursor()).map(|row| state.inbox.items(row));
         toggle_items(state, &items.unwrap_or_default());
+        // Behind the last item that can be marked, the keys that act on the marked ones have no effect.
+        let next = state.inbox.selectable_rows().get(state.inbox.cursor() + 1).copied();
+        if matches!(next, Some(InboxRow::Pairs(_) | InboxRow::Promotions(_))) {
+            return;
+        }
         return super::inbox::next(state);
     }
     let height = state.hits.height(Pane::Cards);

@@ -72,7 +72,7 @@ pub(super) fn pick(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Ef
                 perform_action(state, chosen, key, out);
             }
         }
-        Some(Overlay::Prompt(_)) => prompt::submit(state),
+        Some(Overlay::Prompt(_)) => prompt::submit(state, out),
         Some(Overlay::Page(page)) => page.end_typing(),
         Some(Overlay::Log { .. }) => state.overlay = None,
         Some(Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Judging(_) | Overlay::Tour { .. }) | None => {}

@@ -8,11 +8,13 @@ use crate::{
     domain::text::sanitize_line,
     tui::{
         key::KeyPress,
+        msg::Effect,
         state::{
-            AppState, Overlay, Screen,
+            AppState, Overlay, Screen, Tone,
             claims::ClaimsFocus,
             form::{clear_line, one_line},
             overlay::{PromptInput, PromptPurpose},
+            search_line::SearchLine,
             why::Subject,
         },
     },
@@ -91,9 +93,14 @@ pub(super) fn clear(state: &mut AppState) {
 }
 
 /// Closes the line. A question is asked; a search stays.
-pub(super) fn submit(state: &mut AppState) {
+pub(super) fn submit(state: &mut AppState, out: &mut Vec<Effect>) {
     let Some(Overlay::Prompt(prompt)) = state.overlay.take() else { return };
     let text = prompt.input.lines().join(" ").trim().to_owned();
+    if prompt.asking == PromptPurpose::Search
+        && let Some(invalid) = SearchLine::parse(&text).invalid
+    {
+        out.push(state.toast(Tone::Warn, invalid));
+    }
     if prompt.asking == PromptPurpose::Why && !text.is_empty() {
         why::show(state, Subject::Question(text));
     }

@@ -87,7 +87,7 @@ fn card(state: &mut AppState, out: &mut Vec<Effect>) {
 
 fn claims(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some(page) = state.claims.list.need() {
-        if let Some(query) = state.claims.query(state.scope.as_ref(), state.now, page.cursor) {
+        if let Some(query) = state.claims.query(state.scope.as_ref(), (state.now, &state.settings.zone), page.cursor) {
             read(state, Slot::Claims, ReadRequest::Claims(Box::new(query)), out);
         } else {
             state.cancel_request(Slot::Claims);
@@ -101,7 +101,7 @@ fn claims(state: &mut AppState, out: &mut Vec<Effect>) {
 /// Requests the claims that recall finds for the search line. Only one request is under way at a time, since more
 /// letters may be typed meanwhile.
 fn related_claims(state: &mut AppState, out: &mut Vec<Effect>) {
-    match state.claims.related_query(&scopes_to_search(state), state.now) {
+    match state.claims.related_query(&scopes_to_search(state), (state.now, &state.settings.zone)) {
         None => state.claims.related.clear(),
         wanted if state.claims.related.asked == wanted || state.waits(Slot::Found) => {}
         wanted => {
@@ -110,7 +110,7 @@ fn related_claims(state: &mut AppState, out: &mut Vec<Effect>) {
             read(state, Slot::Found, ReadRequest::Recall(requests), out);
         }
     }
-    state.claims.update_related(state.now);
+    state.claims.update_related((state.now, &state.settings.zone));
 }
 
 /// Returns the scopes to search by meaning: the shown scope; or, if all are shown, first the project where the app was

@@ -9,7 +9,7 @@ use crate::{
         AuditOutcome, CardSettlement, CardStatus, CardView, Done, Refused, RoundResult, Stale, Stored, WriteOutcome,
     },
     client::known_scope,
-    domain::{CardId, ClaimId},
+    domain::{CardId, ClaimId, text::count},
     tui::{
         hits::Pane,
         msg::{Effect, FailureKind, RequestAnswer, RequestFailure, RequestId, Slot},
@@ -290,7 +290,12 @@ fn stored(state: &mut AppState, stored: Stored, acting: Option<&Acting>, out: &m
     } else {
         let (about, settled) = settle_rows(state, None);
         cursor::claim(state, stored.claim_id);
-        let summary = format!("Stored {}{}", stored.claim_id.short(), state.scope_suffix(&stored.scope));
+        let replaced: Vec<String> = stored.superseded.iter().take(3).map(|id| id.short()).collect();
+        let more = if stored.superseded.len() > replaced.len() { ", …" } else { "" };
+        let replaced =
+            if replaced.is_empty() { String::new() } else { format!(", in place of {}{more}", replaced.join(", ")) };
+        let place = state.scope_suffix(&stored.scope);
+        let summary = format!("Stored {}{replaced}{place}", stored.claim_id.short());
         out.push(state.toast_with(Tone::Done, format!("{summary}."), "{undo} to undo"));
         let (op, scope) = (stored.op_id, stored.scope);
         state.record_act(SessionAct { op, scope, summary, about, opens: false, settled });
@@ -360,7 +365,8 @@ fn audited(state: &mut AppState, audit: &AuditOutcome, out: &mut Vec<Effect>) {
         1 => "one new card".to_owned(),
         n => format!("{n} new cards"),
     };
-    let summary = format!("{} claims compared{}: {found}", audit.claims, state.scope_suffix(&scope));
+    let claims = count(audit.claims, "claim", "claims");
+    let summary = format!("{claims} compared{}: {found}", state.scope_suffix(&scope));
     // An audit that opened no card stored nothing that could be undone.
     let undoable = op.filter(|_| !audit.opened.is_empty());
     let hint = if undoable.is_some() { "{undo} to undo" } else { "" };

@@ -37,6 +37,9 @@ const NARROW_BELOW: usize = 66;
 /// Width of the writer in a narrow list.
 const NARROW_WRITER_WIDTH: usize = 9;
 
+/// A list narrower than this does not show the writer.
+const TINY_BELOW: usize = 46;
+
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let Some(acts) = paint.state.acts() else { return };
     match (Shape::of(paint.state), acts.focus) {
@@ -149,9 +152,10 @@ fn row(
     let undone = if event.undone { "undone" } else { "" };
     let what = about(event);
     let narrow = width < NARROW_BELOW;
+    let narrow_writer = if width < TINY_BELOW { 0 } else { NARROW_WRITER_WIDTH };
     let (when, who_columns) = match (narrow, day.is_empty()) {
-        (true, true) => (vec![span(text::pad(&minute, DAY_WIDTH), theme.dim)], NARROW_WRITER_WIDTH),
-        (true, false) => (vec![span(text::pad(day, DAY_WIDTH), theme.title)], NARROW_WRITER_WIDTH),
+        (true, true) => (vec![span(text::pad(&minute, DAY_WIDTH), theme.dim)], narrow_writer),
+        (true, false) => (vec![span(text::pad(day, DAY_WIDTH), theme.title)], narrow_writer),
         (false, _) => (
             vec![span(text::pad(day, DAY_WIDTH), theme.title), span(text::pad(&minute, MINUTE_WIDTH), theme.dim)],
             WRITER_WIDTH,
@@ -168,12 +172,10 @@ fn row(
     };
     let mut spans = vec![span(mark, theme.accent), Span::raw(" ")];
     spans.extend(when);
-    spans.extend([
-        span(text::pad(who, who_columns - 1), theme.dim),
-        Span::raw(" "),
-        span(text::pad(event.verb(), VERB_WIDTH - 1), verb_style),
-        Span::raw(" "),
-    ]);
+    if let Some(columns) = who_columns.checked_sub(1) {
+        spans.extend([span(text::pad(who, columns), theme.dim), Span::raw(" ")]);
+    }
+    spans.extend([span(text::pad(event.verb(), VERB_WIDTH - 1), verb_style), Span::raw(" ")]);
     spans.extend(paint.highlight(words, &text::pad(&what, room), text_style));
     spans.push(span(if undone.is_empty() { String::new() } else { format!(" {undone}") }, theme.warn));
     Line::from(spans)
@@ -234,9 +236,11 @@ fn act_in_full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'
     if event.undone {
         field("", "It was undone.", theme.warn);
     }
-    out.push(Line::default());
-    out.push(Line::from(span("The same on the command line", theme.accent)));
-    out.extend(text::wrap(&format!("$ {}", command_of(event)), width, theme.text));
+    if let Some(command) = command_of(event) {
+        out.push(Line::default());
+        out.push(Line::from(span("The same on the command line", theme.accent)));
+        out.extend(text::wrap(&format!("$ {command}"), width, theme.text));
+    }
     out.push(Line::default());
     let back = match state.check(crate::tui::action::Action::UndoSelected.spec()) {
         Ok(()) => state.keys.say("{undo_selected} undoes this change; {open} opens the claim."),

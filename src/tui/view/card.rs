@@ -282,6 +282,9 @@ fn side(
     if let Some(source) = &claim.source {
         field("source", source);
     }
+    if claim.scope != card.view.summary.scope {
+        field("scope", &claim.scope.to_string());
+    }
     let ago = times::ago(claim.at, paint.state.now);
     field("by", &format!("{}, {ago}", written_by(claim)));
     if let Some(text) = claim.qualifiers.holds() {

@@ -11,9 +11,10 @@ use super::{
     tour,
 };
 use crate::{
+    api::CardKind,
     domain::CardId,
     tui::{
-        action::{self, Action, ActionSpec},
+        action::{self, Action, ActionSpec, KeyScope},
         hits::Hit,
         state::{AppState, Daemon, Overlay, Screen, story::StoryState, why::Subject},
         text,
@@ -191,6 +192,8 @@ fn footer_word(state: &AppState, spec: &ActionSpec) -> &'static str {
         }
         Action::TourNext if last_page => "begin",
         Action::TourEnd if last_page => "",
+        // The overlay shows them itself.
+        _ if spec.scope == KeyScope::Verdict => "",
         _ => spec.short,
     }
 }
@@ -199,9 +202,13 @@ fn footer_word(state: &AppState, spec: &ActionSpec) -> &'static str {
 pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let chain = state.chain();
-    let all: Vec<&ActionSpec> = action::in_chain(chain)
+    let mut all: Vec<&ActionSpec> = action::in_chain(chain)
         .filter(|spec| !footer_word(state, spec).is_empty() && state.check(spec).is_ok())
         .collect();
+    // A held write waits for an answer before all else.
+    if state.selected_card().is_some_and(|card| card.view.summary.kind == CardKind::Held) {
+        all.sort_by_key(|spec| spec.id != Action::Judge);
+    }
     // A narrow screen shows one part at a time, and opening leads to the next part.
     let open = state.is_narrow() && state.overlay.is_none();
     let last = |spec: &&&ActionSpec| {

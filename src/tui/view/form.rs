@@ -16,7 +16,7 @@ use crate::tui::{
     hits::Hit,
     state::{
         ActForm,
-        form::{Field, FieldInput},
+        form::{Field, FieldInput, FormSubject},
     },
     text,
 };
@@ -111,6 +111,9 @@ fn hints(form: &ActForm) -> Vec<(Action, &'static str)> {
     }
     if matches!(input, Some(FieldInput::Text(_) | FieldInput::Line(_))) {
         out.push((Action::Editor, "editor"));
+    }
+    if matches!(form.about, FormSubject::Held { .. }) {
+        out.push((Action::PrevField, "back"));
     }
     out.push((Action::Cancel, "keep as a draft"));
     out

@@ -103,6 +103,9 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let here_at = here.unwrap_or(0);
     let mut note = match &inbox.error {
         Some(error) => error.clone(),
+        None if matches!(all.get(here_at), Some(InboxRow::Pairs(_) | InboxRow::Promotions(_)) | None) => {
+            crate::domain::text::count(total, "item", "items")
+        }
         None => format!("{} of {}", grouped(item_number(&all, here_at).min(total.max(1))), grouped(total)),
     };
     if inbox.settled > 0 && inbox.error.is_none() {

@@ -45,8 +45,13 @@ const EFFECTS_ACROSS_SCOPES: [(PairVerdict, &str); 2] = [
     (PairVerdict::Same, "both stay, and count as one rule of the organisation"),
 ];
 
-/// Height of the answers, with their border.
-pub(super) const ANSWERS_HEIGHT: u16 = 6;
+/// The height from which each answer has a line of its own, which says what it does. Below it the claims need the room.
+const TALL: u16 = 20;
+
+/// Returns the height of the answers: four lines with a border, or two lines if there is little room.
+pub(super) fn answers_height(area: Rect) -> u16 {
+    if area.height < TALL { 2 } else { 6 }
+}
 
 /// Draws the overlay over a screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
@@ -62,13 +67,21 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
         paint.hits.add_pane(inner, Pane::Pair, usize::from(inner.height));
         return draw_empty(paint, inner, judging);
     };
-    let answers = ANSWERS_HEIGHT + u16::from(judging.error.is_some());
+    let answers = answers_height(area) + u16::from(judging.error.is_some());
+    let is_tall = area.height >= TALL;
+    if !is_tall {
+        title = format!("{title} {dot} {note}");
+    }
     let upper = Rect { height: area.height.saturating_sub(answers), ..area };
     let width = usize::from(area.width.saturating_sub(4));
     let lines = pair(paint, shown, width);
     paint.document(upper, Pane::Pair, &title, &lines, judging.scroll, true);
     let lower = Rect { y: upper.y + upper.height, height: area.height - upper.height, ..area };
-    let inner = paint.pane(lower, "How does the newer claim relate to the older one?", &note, false);
+    let inner = if is_tall {
+        paint.pane(lower, "How does the newer claim relate to the older one?", &note, false)
+    } else {
+        Rect { x: lower.x + 2, width: lower.width.saturating_sub(4), ..lower }
+    };
     let mut y = 0;
     if let Some(error) = &judging.error {
         let line =
@@ -76,10 +89,12 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
         paint.line(inner, y, &line);
         y += 1;
     }
-    for (action, verdict, effect) in EFFECTS {
-        let place = rows(inner, y, 1);
-        answer(paint, place, (action, verdict, effect), shown);
-        y += 1;
+    let columns = if is_tall { 1 } else { 2 };
+    let cell = inner.width / columns;
+    for (number, row) in (0..).zip(EFFECTS) {
+        let x = inner.x + cell * (number % columns);
+        let place = rows(Rect { x, width: cell, ..inner }, y + usize::from(number / columns), 1);
+        answer(paint, place, row, shown);
     }
 }
 
@@ -122,6 +137,8 @@ fn answer(paint: &mut Paint<'_>, place: Rect, row: (Action, PairVerdict, &str), 
         (Some(_), false) => (theme.dim, theme.dim),
     };
     let room = usize::from(place.width).saturating_sub(5 + 13);
+    // In a short window, the effects are left out rather than cut.
+    let effect = if room < 20 { String::new() } else { effect };
     paint.line(
         place,
         0,

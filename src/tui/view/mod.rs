@@ -147,8 +147,8 @@ fn draw_parts(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) 
     }
     // While pairs are judged, the keys must stay visible.
     let is_judging = matches!(state.overlay, Some(Overlay::Judging(_)));
-    let above =
-        Rect { height: body.height.saturating_sub(if is_judging { judging::ANSWERS_HEIGHT } else { 0 }), ..body };
+    let answers = if is_judging { judging::answers_height(body) } else { 0 };
+    let above = Rect { height: body.height.saturating_sub(answers), ..body };
     toasts::draw(&mut paint, above);
     match &state.overlay {
         Some(Overlay::Form(open)) => form::draw(&mut paint, area, open),

@@ -24,12 +24,13 @@ const LABEL_WIDTH: usize = 9;
 const MAX_LINES: usize = 3;
 
 /// The keys that answer a question.
-pub(super) const HINTS: [(Action, &str); 6] = [
+pub(super) const HINTS: [(Action, &str); 7] = [
     (Action::Compatible, PairVerdict::Compatible.words()),
     (Action::Replaces, PairVerdict::Replaces.words()),
     (Action::Same, PairVerdict::Same.words()),
     (Action::Contradicts, PairVerdict::Contradicts.words()),
     (Action::Withdraw, "withdraw"),
+    (Action::NextField, "next"),
     (Action::Cancel, "later"),
 ];
 

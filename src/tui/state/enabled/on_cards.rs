@@ -132,20 +132,23 @@ pub(super) fn card_details(state: &AppState) -> Availability {
 }
 
 pub(super) fn keep_new(state: &AppState) -> Availability {
-    act_on_one_or_marked(state, CardAct::Supersede)?;
-    if state.is_marked() {
-        return Ok(());
-    }
-    card(state)?.view.can_act_on(CardAct::Supersede, 0)
+    keep(state, |_| 0)
 }
 
 pub(super) fn keep_existing(state: &AppState) -> Availability {
-    if state.is_marked() {
-        return cards_marked(state);
+    keep(state, |card| card.other)
+}
+
+/// Checks whether a side can be kept. Of several marked cards, the preview says which can be settled so.
+fn keep(state: &AppState, side: impl Fn(&Card) -> usize) -> Availability {
+    let marked = state.marked_cards();
+    match (marked.as_slice(), loaded_card(state)) {
+        ([], _) => act(state, CardAct::Supersede)?,
+        ([only], Ok(card)) if only.id == card.view.summary.id => cards_marked(state)?,
+        _ => return cards_marked(state),
     }
-    act(state, CardAct::Supersede)?;
     let card = card(state)?;
-    card.view.can_act_on(CardAct::Supersede, card.other)
+    card.view.can_act_on(CardAct::Supersede, side(card))
 }
 
 pub(super) fn merge(state: &AppState) -> Availability {

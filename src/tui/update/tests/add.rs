@@ -81,6 +81,12 @@ fn the_text_is_copied_and_the_source_is_opened_at_its_line() {
     state.home.0 = scope("web");
     assert!(press(&mut state, "E").iter().all(|effect| !matches!(effect, Effect::Open { .. })));
     assert!(toasts(&state).contains("its source is not a file of acme/web"));
+    let mut state = cards();
+    let mut view = card(1);
+    view.sides.iter_mut().for_each(|side| side.claim.source = None);
+    state.conflicts.card = Some(crate::tui::state::conflicts::Card::new(view));
+    press(&mut state, "E");
+    assert!(toasts(&state).contains("it names no source"), "{}", toasts(&state));
 }
 
 #[test]

@@ -53,3 +53,18 @@ fn a_letter_that_asked_says_no_yes_before_it_was_let_go() {
     assert!(written(&press(&mut state, "y")).is_none());
     assert!(written(&press(&mut state, "tab y")).is_some());
 }
+
+#[test]
+fn quitting_asks_once_before_it_discards_a_draft() {
+    let quits = |out: &[Effect]| out.iter().any(|effect| matches!(effect, Effect::Quit));
+    let mut state = cards();
+    press(&mut state, "d esc");
+    assert!(quits(&press(&mut state, "q")), "nothing was written");
+    let mut state = cards();
+    press(&mut state, "d x y esc");
+    assert!(!quits(&press(&mut state, "q")));
+    assert!(toasts(&state).contains("Quitting discards 1 draft: q again to quit"), "{}", toasts(&state));
+    assert!(quits(&press(&mut state, "q")));
+    press(&mut state, "d z esc");
+    assert!(!quits(&press(&mut state, "q")), "another draft");
+}

@@ -53,13 +53,15 @@ fn a_key_a_claim_and_the_reason_of_the_write_answer_the_question() {
         duplicate: false,
         replayed: false,
         dry_run: false,
-        superseded: vec![],
+        superseded: vec![id(81)],
         warnings: vec![],
         doubts: screens::consider().doubts,
     };
     step(&mut state, OutcomeReply(WriteOutcome::Stored(stored)).to(ticket));
     assert!(state.overlay.is_none());
     let shown = toasts(&state);
+    let replaced = format!("Stored {}, in place of {}.", id(14).short(), id(81).short());
+    assert!(shown.contains(&replaced), "{shown}");
     assert!(shown.contains("u to undo") && shown.contains("still hold? “Reports are archived"), "{shown}");
     assert_eq!(shown.matches("still hold?").count(), 2, "no more than two are mentioned: {shown}");
 }
@@ -160,4 +162,15 @@ fn the_mouse_answers_too() {
     click(&mut state, place);
     let verdicts: Vec<_> = form(&state).verdicts().map(|(_, verdict)| verdict).collect();
     assert_eq!(verdicts, [None, Some(PairVerdict::Same), None]);
+}
+
+#[test]
+fn the_arrows_lead_from_the_reason_back_to_the_questions() {
+    let mut state = asked();
+    press(&mut state, "k r");
+    assert!(!form(&state).asks_verdict());
+    press(&mut state, "up");
+    assert!(form(&state).asks_verdict());
+    press(&mut state, "down down down down");
+    assert!(!form(&state).asks_verdict());
 }

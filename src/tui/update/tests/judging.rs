@@ -87,7 +87,9 @@ fn a_long_session_keeps_the_keys_of_its_last_acts_alone() {
 fn undo_takes_the_last_verdict_back_and_asks_again() {
     let mut state = inbox();
     press(&mut state, "J");
-    let (ticket, _) = sent(&press(&mut state, "r")).unwrap();
+    let (ticket, verdict) = sent(&press(&mut state, "r")).unwrap();
+    let line = format!("$ ergo judge {} replaces", verdict.pair.split_at(10).0);
+    assert!(state.log.iter().any(|entry| entry.text == line), "{line}");
     step(&mut state, Msg::Reply(ticket, Ok(answer(110, 1, PairEffect::Replaced))));
     let out = press(&mut state, "u");
     let Some((ticket, WriteRequest::Undo(request))) = written(&out) else { panic!("{out:?}") };

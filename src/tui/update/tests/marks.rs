@@ -96,3 +96,36 @@ fn nobody_else_is_named_for_what_they_did_not_settle() {
     reread(&mut state, Change { claims: vec![id(40)], op_id: Some(OpId([4; 16])), ..Change::default() });
     assert_eq!((toasts(&state).as_str(), state.inbox.kept_item.is_none()), ("", true));
 }
+
+#[test]
+fn the_cursor_stays_on_the_last_item_that_can_be_marked() {
+    let mut state = app(SIZE, Opening::default());
+    let ticket = state.ticket(Slot::Inbox);
+    let inbox = Inbox { doubts: 14, ..crate::tui::sample::screens::three_cards() };
+    let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(inbox))));
+    settle(&mut state, out);
+    press(&mut state, "G k");
+    let last = state.inbox.anchor().cloned();
+    assert!(matches!(last, Some(ItemId::Card(_))), "{last:?}");
+    press(&mut state, "space");
+    assert_eq!((state.inbox.anchor().cloned(), state.marked_cards().len()), (last, 1));
+}
+
+#[test]
+fn of_one_marked_card_only_a_side_that_can_be_kept_is_offered() {
+    let mut state = cards();
+    press(&mut state, "space g");
+    let mut view = card(1);
+    view.sides[1].claim.scope.project = "*".into();
+    view.sides[1].new_claim = false;
+    state.conflicts.card = Some(crate::tui::state::conflicts::Card::new(view));
+    assert!(state.is_marked());
+    let error = state.check(crate::tui::action::Action::KeepNew.spec()).unwrap_err();
+    assert!(error.contains("belongs to acme/*"), "{error}");
+    press(&mut state, "j space");
+    assert_eq!(
+        state.check(crate::tui::action::Action::KeepNew.spec()),
+        Ok(()),
+        "the preview says which can be settled"
+    );
+}

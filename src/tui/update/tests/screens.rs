@@ -120,7 +120,7 @@ fn the_claims_are_filtered_by_keys_and_by_the_search_line() {
     assert_eq!(state.screen, Screen::Claims);
     settle(&mut state, out);
     state.claims.search = "canary by:max guard:warned since:7d".into();
-    let query = state.claims.query(None, NOW, None).unwrap();
+    let query = state.claims.query(None, (NOW, &state.settings.zone), None).unwrap();
     assert_eq!((query.q.as_deref(), query.who.as_deref()), (Some("canary"), Some("max")));
     assert_eq!(query.verdict.as_deref(), Some(VerdictChoice::Warned.as_str()));
     assert_eq!(query.since, Some(NOW - 7 * 24 * 3_600_000));
@@ -171,12 +171,24 @@ fn no_act_is_about_a_claim_behind_an_error() {
     assert!(toasts(&state).contains("no claim is under the cursor"), "{}", toasts(&state));
 }
 
-#[test]
-fn a_replacement_without_a_new_text_is_copied_as_its_entry_in_the_log() {
-    let mut event = crate::tui::sample::screens::event(2, "supersede", None);
-    assert!(super::super::command_of(&event).starts_with("ergo log  # change "));
-    event.statement = Some("Blue".into());
-    assert!(super::super::command_of(&event).starts_with("ergo supersede "));
+#[rstest::rstest]
+#[case("assert", Some("Blue"), None)]
+#[case("fact_set", Some("Blue"), None)]
+#[case("supersede", Some("Blue"), None)]
+#[case("supersede", None, None)]
+#[case("local.refused", Some("Blue"), None)]
+#[case("judgement.same", None, None)]
+#[case("retract", None, Some("ergo retract "))]
+#[case("local.found", None, Some("ergo audit --scope acme/api"))]
+fn only_a_change_that_is_known_in_full_has_a_command_line(
+    #[case] kind: &str,
+    #[case] statement: Option<&str>,
+    #[case] expected: Option<&str>,
+) {
+    let event = crate::tui::sample::screens::event(2, kind, statement);
+    let command = super::super::command_of(&event);
+    assert_eq!(command.is_some(), expected.is_some(), "{command:?}");
+    assert!(command.unwrap_or_default().starts_with(expected.unwrap_or_default()));
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn a_click_on_what_is_near_takes_the_cursor_there() {
 fn what_is_not_wanted_reaches_the_daemon() {
     let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
     state.claims.search = "canary !blue !by:max !kind:fact".into();
-    let query = state.claims.query(None, state.now, None).unwrap();
+    let query = state.claims.query(None, (state.now, &state.settings.zone), None).unwrap();
     assert_eq!((query.q.as_deref(), query.without.as_deref()), (Some("canary"), Some("blue")));
     assert_eq!(query.not_who.as_deref(), Some("max"));
     assert!(!query.kind.unwrap().contains("fact"));
@@ -256,4 +256,15 @@ fn a_search_line_takes_as_many_bytes_as_the_daemon_does() {
     step(&mut state, Msg::Paste("配".repeat(400)));
     press(&mut state, "配 a");
     assert_eq!(state.claims.search, format!("{}a", "配".repeat(333)));
+}
+
+#[test]
+fn a_filter_without_a_valid_value_is_reported_once_the_search_is_entered() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    press(&mut state, "/ k i n d : x");
+    assert_eq!(toasts(&state), "", "it is still being typed");
+    press(&mut state, "enter");
+    let expected = "Invalid filter “kind:x”, so it is searched for as a word: \
+        kind takes decision, constraint, rejection, convention or fact.";
+    assert_eq!(toasts(&state), expected);
 }

@@ -84,3 +84,29 @@ fn a_question_of_the_story_is_answered_with_y_or_n_and_a_reason() {
         assert_eq!((request.act, request.reason.ends_with('x')), (act, true));
     }
 }
+
+/// A story card under the cursor.
+fn story_card() -> AppState {
+    let mut state = cards();
+    let view = crate::tui::sample::screens::story_card();
+    let summary = crate::api::CardSummary { id: card_id(1), ..view.summary.clone() };
+    state.conflicts.list.update(summary.id, |row| *row = summary.clone());
+    state.conflicts.card = Some(crate::tui::state::conflicts::Card::new(crate::api::CardView { summary, ..view }));
+    state
+}
+
+#[test]
+fn why_on_a_story_card_shows_the_newest_claim() {
+    let mut state = story_card();
+    let newest = state.selected_card().unwrap().view.sides.iter().max_by_key(|side| side.claim.at).unwrap().claim.id;
+    press(&mut state, "w");
+    assert_eq!((state.screen, state.why.subject.clone()), (Screen::Why, Some(Subject::Claim(newest.to_hex()))));
+}
+
+#[test]
+fn dismissing_a_story_card_is_not_called_a_contradiction_of_a_pair() {
+    let mut state = story_card();
+    press(&mut state, "d");
+    let Some(Overlay::Form(form)) = &state.overlay else { panic!("no form") };
+    assert!(form.effect.starts_with("Nothing is unclear") && !form.effect.contains("pair"), "{}", form.effect);
+}
