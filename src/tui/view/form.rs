@@ -41,7 +41,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
     let error_rows = error.as_ref().map_or(0, Vec::len);
     let mut keys = hints(form);
     // The key that closes the form is not left out before these.
-    for spare in [Action::Editor, Action::NewLine] {
+    for spare in [Action::Editor, Action::NewLine, Action::NextField] {
         if key_rows(paint, &keys, columns).len() > 1 {
             keys.retain(|(id, _)| *id != spare);
         }
