@@ -151,6 +151,16 @@ pub(super) fn doubts(
     catch_unwind(AssertUnwindSafe(|| guard.doubts(incoming, against, under))).unwrap_or_default()
 }
 
+/// Returns the facts that a new fact may make outdated; none on a failure.
+pub(super) fn outdated_facts(
+    guard: &Guard,
+    incoming: &ParsedClaim,
+    against: &[Arc<ParsedClaim>],
+    under: JudgeContext<'_>,
+) -> Vec<usize> {
+    catch_unwind(AssertUnwindSafe(|| guard.outdated_facts(incoming, against, under))).unwrap_or_default()
+}
+
 /// Selects the nearby claims about which a language model should be asked; none on a failure.
 pub(super) fn select_for_deep_stage(
     guard: &Guard,

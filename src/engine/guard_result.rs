@@ -121,7 +121,7 @@ pub(super) fn judged_finding(claim: ClaimId, relation: Relation, sentence: Strin
 /// lock. A choice: ten agents write about a hundred while the models compute.
 const MAX_EVENTS_SINCE_SEARCH: usize = 500;
 
-/// The greatest number of facts that a guarded write is compared with.
+/// The greatest number of facts that a write is compared with.
 const MAX_FACTS: usize = 5;
 
 /// A claim that is about to be stored.
@@ -168,12 +168,8 @@ impl IncomingClaim<'_> {
         self.in_force(reader, rows)
     }
 
-    /// Returns the active facts that share the most words with the new claim; none for a fact, which replaces others by
-    /// its key.
+    /// Returns the active facts that share the most words with the new claim.
     pub(super) fn facts(&self, reader: &Reader) -> Result<Vec<ClaimRow>, ApiError> {
-        if !self.kind.is_guarded() {
-            return Ok(Vec::new());
-        }
         Ok(reader.nearby_claims(&NearbyQuery {
             scopes: self.scope.in_force(),
             terms: self.index_terms(),
@@ -319,8 +315,16 @@ impl ActContext<'_> {
             }
             _ => guard_calls::doubts(&self.engine.guard, &ours, &against, under),
         };
-        let doubts =
-            doubts.into_iter().map(|pair| ClaimInDoubt { row: rows[pair.at].clone(), band: pair.band }).collect();
+        // A fact replaces another one by its key alone, so those that it may make outdated are mentioned.
+        let outdated = guard_calls::outdated_facts(&self.engine.guard, &ours, &against, under)
+            .into_iter()
+            .map(|at| (at, DoubtBand::Mention));
+        let doubts = doubts
+            .into_iter()
+            .map(|pair| (pair.at, pair.band))
+            .chain(outdated)
+            .map(|(at, band)| ClaimInDoubt { row: rows[at].clone(), band })
+            .collect();
         let compared = rows.iter().filter(|row| row.kind.is_guarded() && incoming.kind.is_guarded()).cloned().collect();
         Ok(GuardResult {
             report,

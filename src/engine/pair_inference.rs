@@ -1,10 +1,11 @@
-//! Asks the cross-encoder about pairs of claims, each in both orders unless the first one decides.
+//! Asks the cross-encoder about pairs of claims, each in both orders unless the first one decides. A pair that seems to contradict is also
+//! read without the place that both claims name.
 
 use std::{sync::atomic::Ordering, time::Instant};
 
 use super::Engine;
 use crate::{
-    guard::Inference,
+    guard::{Inference, without_shared_places},
     infer::{Call, Classification, InferError, Models},
 };
 
@@ -33,7 +34,8 @@ impl Engine {
 
 /// Asks a cross-encoder about `pairs` (stored, incoming), and about `one_way` in that order only; returns one result
 /// for each, in their order. The first batch has the first order of all, the second one the other order of those
-/// `pairs` that the first leaves open.
+/// `pairs` that the first leaves open, the third one those that seem to contradict, without the places that both claims
+/// name. The reading without them counts if it makes a contradiction less likely.
 ///
 /// # Errors
 /// Fails if the model fails, or returns a wrong number of answers.
@@ -54,6 +56,19 @@ pub fn infer_pairs(
         first.iter().map(|answer| Inference::one_way(answer.logits, answer.gate)).collect();
     for (at, answer) in open.into_iter().zip(second) {
         inferences[at] = both_orders(&first[at], &answer);
+    }
+    let placed: Vec<(usize, (String, String))> = (0..pairs.len())
+        .filter(|at| inferences[*at].needs_second_reading())
+        .filter_map(|at| Some((at, without_shared_places(pairs[at].0, pairs[at].1)?)))
+        .collect();
+    let texts = placed.iter().flat_map(|(_, (a, b))| [forward(&(a, b)), backward(&(a, b))]).collect();
+    let deadline = until.saturating_duration_since(Instant::now());
+    let third = classify(models, texts, Call { deadline, ..rest })?;
+    for ((at, _), answers) in placed.into_iter().zip(third.chunks_exact(2)) {
+        let reading = both_orders(&answers[0], &answers[1]);
+        if reading.mean() < inferences[at].mean() {
+            inferences[at] = reading;
+        }
     }
     Ok(inferences)
 }
@@ -90,6 +105,23 @@ mod tests {
 
     use super::*;
     use crate::infer::FakeModels;
+
+    #[test]
+    fn a_contradiction_must_hold_without_the_common_place() {
+        // A contradiction, unless the premise is "Tabs are wide.".
+        let models = FakeModels::new().classifying(|premise, other| {
+            Ok([0.0, if premise == "Tabs are wide." || other == "Tabs are wide." { 9.0 } else { 0.0 }, 4.0])
+        });
+        let call = Call::foreground(Duration::from_secs(1));
+        let contradicts = |stored: &str, incoming: &str| -> (bool, usize) {
+            let before = models.asked().len();
+            let inferences = infer_pairs(&models, &[(stored, incoming)], &[], call).unwrap();
+            (inferences[0].mean() > 0.0, models.asked().len() - before)
+        };
+        assert_eq!(contradicts("In tests, tabs are wide.", "Spaces are narrow in tests."), (false, 3));
+        assert_eq!(contradicts("In tests, tabs are used.", "Spaces are narrow in tests."), (true, 3));
+        assert_eq!(contradicts("In tests, tabs are wide.", "Spaces are narrow in code."), (true, 2));
+    }
 
     #[test]
     fn the_second_order_is_asked_about_only_where_the_first_leaves_it_open() {

@@ -13,7 +13,7 @@ use super::{
 use crate::domain::guard_report::RuleId;
 
 /// The maximum number of clauses of one statement that are compared.
-const MAX_CLAUSES: usize = 8;
+pub(crate) const MAX_CLAUSES: usize = 8;
 
 /// The maximum number of words of one clause that are aligned. Each is compared with each word of the other clause.
 const MAX_WORDS: usize = 256;

@@ -53,7 +53,7 @@ fn is_word(item: &Item, words: &[&str]) -> bool {
 }
 
 /// Returns the content items from `from` to the end of the noun phrase, including a phrase after "of".
-fn phrase(items: &[Item], from: usize) -> Vec<usize> {
+pub(crate) fn phrase(items: &[Item], from: usize) -> Vec<usize> {
     let mut out = Vec::new();
     for (at, item) in items.iter().enumerate().skip(from) {
         match item.kind {
@@ -159,6 +159,11 @@ fn abandoned_once(parsed: &Parsed) -> &[Abandoned] {
     parsed.abandoned.get_or_init(|| abandoned(parsed))
 }
 
+/// Returns whether a statement ends the use of a thing, given the items that name it.
+pub(crate) fn ends_use_of(parsed: &Parsed, names: impl Fn(usize) -> bool) -> bool {
+    abandoned_once(parsed).iter().any(|given| given.thing.iter().any(|at| names(*at)))
+}
+
 /// Returns the item by which a statement says that it corrects something: "actually, …", "that was wrong", "we now use …", "we
 /// switched to …".
 pub(crate) fn corrects(parsed: &Parsed) -> Option<usize> {
@@ -215,8 +220,7 @@ pub(crate) fn abandons(ours: &Parsed, theirs: &Parsed) -> Option<Correction> {
             .iter()
             .filter(|clause| clause.negative)
             .any(|clause| found.iter().any(|at| clause.core.contains(at) || clause.subject.contains(at)));
-        let gone = abandoned_once(theirs).iter().any(|other| found.iter().any(|at| other.thing.contains(at)));
-        if !denied && !gone {
+        if !denied && !ends_use_of(theirs, |at| found.contains(&at)) {
             let mut words = given.thing.clone();
             words.push(given.cue);
             return Some(Correction { ours: words, theirs: found });

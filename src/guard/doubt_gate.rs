@@ -184,12 +184,14 @@ impl Guard {
         let scored = self.possible(incoming, against, under).filter_map(|(at, ruling)| {
             let scores = under.scores(at);
             let inferred = fitted && scores.any_inference().is_some();
-            // A pair that was not selected for the cross-encoder is no doubt, unless its norms contradict each other, which needs no model.
-            if fitted && under.infers && !inferred && !ruling.norms_contradict {
+            // A pair that was not selected for the cross-encoder is no doubt, unless the rules find it, which needs no model.
+            if fitted && under.infers && !inferred && !ruling.norms_contradict && !ruling.ends_use {
                 return None;
             }
             let features = gate_features(at, &ruling, incoming, &against[at], &scores);
-            Some((at, if inferred { &self.gate.models } else { &self.gate.words }.score(&features), inferred))
+            let regression = if inferred { &self.gate.models } else { &self.gate.words };
+            let least = if ruling.ends_use { regression.raised_ask(under.ask_shift) } else { 0.0 };
+            Some((at, regression.score(&features).max(least), inferred))
         });
         select(scored, &self.gate, under.ask_shift)
     }
@@ -295,6 +297,8 @@ fn select(
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
     use crate::{domain::claim::Qualifiers, guard::NormedClaim};
 
@@ -330,15 +334,34 @@ mod tests {
         assert_eq!(select([(0, 1.0, true)], &silent, 1.5), []);
     }
 
+    fn parsed(statement: &str) -> Arc<ParsedClaim> {
+        let norms = Guard::default().normalise_claim(ClaimKind::Decision, statement, &Qualifiers::default()).norms;
+        Arc::new(ParsedClaim::new(NormedClaim { statement: statement.to_owned(), norms, ..NormedClaim::default() }))
+    }
+
+    #[rstest]
+    #[case("Use MySQL instead of Postgres.", "We use Postgres for the payments service.")]
+    #[case("Use fakes rather than mocks.", "Unit tests use mocks.")]
+    #[case("Replace mocks with fakes.", "Unit tests use mocks.")]
+    #[case("Prefer Biome over Prettier.", "Format the front end with Prettier.")]
+    fn the_end_of_something_in_use_is_asked_about(#[case] ours: &str, #[case] theirs: &str) {
+        // By the words, with a cross-encoder that was not asked, and in a scope where questions were in vain.
+        for (infers, ask_shift) in [(false, 0.0), (true, 0.0), (true, 1.5)] {
+            let under = JudgeContext { infers, ask_shift, ..JudgeContext::default() };
+            let doubts = Guard::default().doubts(&parsed(ours), &[parsed(theirs)], under);
+            assert_eq!(
+                doubts.iter().map(|pair| pair.band).collect::<Vec<_>>(),
+                [DoubtBand::Ask],
+                "{infers} {ask_shift}"
+            );
+        }
+    }
+
     #[test]
     fn what_lies_below_a_raised_threshold_is_mentioned() {
         let weights = [("intercept".to_owned(), 0.45)].into();
         let words = GateRegression { ask: 0.5, mention: 0.2, weights };
         let guard = Guard::default().with_gate(GateWeights { words, ..GateWeights::default() });
-        let parsed = |statement: &str| {
-            let norms = guard.normalise_claim(ClaimKind::Decision, statement, &Qualifiers::default()).norms;
-            Arc::new(ParsedClaim::new(NormedClaim { statement: statement.to_owned(), norms, ..NormedClaim::default() }))
-        };
         let ours = parsed("The weekly report goes to the finance team as a draft");
         let against = [parsed("The weekly report goes to the finance team first")];
         let bands = |ask_shift: f32| -> Vec<DoubtBand> {

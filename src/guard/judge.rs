@@ -3,10 +3,11 @@
 use super::{
     NormedClaim,
     align::{self, Opposition},
-    correction, explain, features,
+    amounts, correction, explain, features,
     lexicon::lexicon,
     nli::PairScores,
     normalise::{self, Parsed},
+    rejected_option,
     structural::{self, Comparison},
     weights::{InferenceGate, JudgeWeights},
 };
@@ -57,6 +58,8 @@ pub struct Ruling {
     pub compatible: bool,
     /// Whether to warn even if a contradiction is improbable.
     pub hint: bool,
+    /// Whether one claim ends the use of something that the other one relies on. Then the writer is asked.
+    pub ends_use: bool,
 }
 
 /// A claim with its parsed statement, ready for comparisons.
@@ -250,6 +253,16 @@ pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stag
     if !ruling.norms_contradict && align::forbids_another_member(&ours.parsed, &theirs.parsed) {
         return compatible(ours, theirs, RuleId::OtherValue, "One forbids a different option than the other names.");
     }
+    if !ruling.norms_contradict && amounts::give_one_within_the_other(&ours.parsed, &theirs.parsed) {
+        let mut ruling = compatible(ours, theirs, RuleId::OtherLimit, "One gives an amount that the other allows.");
+        // It may replace the other one all the same, so the gate considers it.
+        ruling.evidence.relation = Relation::Uncertain;
+        return ruling;
+    }
+    ruling.ends_use |= stages.aligned
+        && !ruling.compatible
+        && !disjoint
+        && rejected_option::rejects_what_is_used(&ours.parsed, &theirs.parsed);
     ruling
 }
 
@@ -280,6 +293,7 @@ fn add_correction(ruling: &mut Ruling, ours: &ParsedClaim, theirs: &ParsedClaim)
         Some(correction::Correction { ours: vec![cue], theirs: Vec::new() })
     });
     let Some(found) = found else { return };
+    ruling.ends_use = !found.theirs.is_empty();
     let (words, their_words) = (explain::words(a, &found.ours), explain::words(b, &found.theirs));
     (ruling.strength, ruling.hint) = (DOUBT_STRENGTH, true);
     let evidence = &mut ruling.evidence;

@@ -4,6 +4,7 @@
 //! claims by the store's index, which is built from [`Guard::index_terms`], and by the statement's vector.
 
 pub(crate) mod align;
+pub(crate) mod amounts;
 pub mod ask_shift;
 pub(crate) mod correction;
 pub mod deep;
@@ -15,6 +16,9 @@ pub(crate) mod lexicon;
 pub mod nli;
 pub mod normalise;
 pub(crate) mod oppose;
+pub(crate) mod rejected_option;
+pub(crate) mod same_form;
+pub(crate) mod shared_phrase;
 pub mod shortlist;
 pub mod structural;
 pub mod structural_pair_check;
@@ -27,6 +31,7 @@ pub use doubt_gate::{DoubtfulPair, GateWeights};
 pub use judge::{ParsedClaim, Ruling, Stages};
 pub use nli::{Inference, PairScores};
 pub use normalise::{Normalised, Normaliser, RuleNormaliser};
+pub use shared_phrase::without_shared_places;
 pub use shortlist::{MAX_BY_MEANING, MAX_BY_WORDS, MAX_CANDIDATES, shortlist};
 pub use structural_pair_check::StructuralPairCheck;
 pub use weights::JudgeWeights;
@@ -208,6 +213,27 @@ impl Guard {
             .sort_by(|a, b| b.tier.cmp(&a.tier).then(b.score.total_cmp(&a.score)).then(a.claim.cmp(&b.claim)));
         report.tier = report.findings.first().map_or(Tier::Clean, |finding| finding.tier);
         report
+    }
+
+    /// Returns the indexes of the facts that a new fact may make outdated: those that differ from it only in values, and those that it
+    /// contradicts by the rules. Empty for a guarded claim.
+    pub fn outdated_facts(
+        &self,
+        incoming: &ParsedClaim,
+        against: &[Arc<ParsedClaim>],
+        under: JudgeContext<'_>,
+    ) -> Vec<usize> {
+        let outdated = |at: &usize| {
+            let theirs = &against[*at];
+            if incoming.claim().is_comparable_with(theirs.claim()) || has_expired(theirs.claim(), under.today) {
+                return false;
+            }
+            let ruling = self.ruling(incoming, theirs, under, *at);
+            let opposed = ruling.strength >= judge::CONTRADICTION_STRENGTH
+                || same_form::differ_in_values(&incoming.parsed, &theirs.parsed);
+            opposed && !ruling.compatible
+        };
+        (0..against.len()).filter(outdated).collect()
     }
 
     /// Returns the indexes of those of `against` that a cross-encoder should compare, the most promising first: a few that the

@@ -49,6 +49,11 @@ impl Inference {
         margin(forward, 2) >= SECOND_ORDER_FROM
     }
 
+    /// Returns whether a contradiction is likelier than not, so that the statements should also be read without their common place.
+    pub fn needs_second_reading(&self) -> bool {
+        self.mean() > 0.0
+    }
+
     /// Creates the result from one order, which is used for both.
     pub fn one_way(logits: [f32; 3], gate: Option<f32>) -> Self {
         Self::of(logits, logits, [gate; 2])

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use super::{
     align::{Alignment, Opposition, Pair, WordRelation, measures_the_same, preposition_before, weight},
+    amounts::{allow_the_same, is_limit},
     lexicon::lexicon,
     normalise::{
         Parsed,
         clause::Clause,
         cue::Cue,
         lexical_item::{Item, ItemKind},
-        norms::bound,
         stated_scope::is_outside,
     },
 };
@@ -153,7 +153,7 @@ fn has_unmatched_negation(parsed: &Parsed, clause: &Clause, alignment: &Alignmen
 }
 
 /// Counts the words that limit a clause ("of the legacy repository", "in Makefiles") and have no counterpart.
-fn count_limits(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: bool) -> usize {
+pub(crate) fn count_limits(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: bool) -> usize {
     clause
         .all()
         .filter(|&at| {
@@ -205,8 +205,31 @@ fn narrowing(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: 
 fn implied_verb(forbidding: &Parsed, negative: &Clause, other: &Parsed, positive: &Clause) -> Option<usize> {
     let verb = positive.verb.filter(|verb| negative.subject.is_empty() && other.items[*verb].key == "use")?;
     let lexicon = lexicon();
-    let is_verb = |at: usize| lexicon.is_verb(&lexicon.stem(&forbidding.items[at].lower));
+    // A verb that is forbidden has no ending: "mocks" in "no mocks" is a noun.
+    let plural = |word: &str| word.ends_with('s') && !word.ends_with("ss");
+    let is_verb = |at: usize| {
+        let word = &forbidding.items[at].lower;
+        !plural(word) && lexicon.is_verb(&lexicon.stem(word))
+    };
     (!negative.verb.is_some_and(is_verb)).then_some(verb)
+}
+
+/// The maximum number of options of a list that are considered on each side of a word.
+const MAX_OPTIONS: usize = 8;
+
+/// Returns the options of a list joined by "or" or "nor" that contains the word at `at`: "Redis, Memcached or Valkey".
+fn options(items: &[Item], at: usize) -> impl Iterator<Item = usize> {
+    let joins =
+        |at: &usize| items[*at].kind == ItemKind::Punct(',') || matches!(items[*at].lower.as_str(), "or" | "nor");
+    let next = |at: usize| {
+        (at + 1..items.len()).find(|at| !joins(at)).filter(|next| *next > at + 1 && items[*next].is_content())
+    };
+    let before =
+        |at: usize| (0..at).rev().find(|at| !joins(at)).filter(|last| *last + 1 < at && items[*last].is_content());
+    let first = std::iter::successors(Some(at), |at| before(*at)).take(MAX_OPTIONS).last().unwrap_or(at);
+    let last = std::iter::successors(Some(at), |at| next(*at)).take(MAX_OPTIONS).last().unwrap_or(at);
+    let joined = items[first..last].iter().any(|item| matches!(item.lower.as_str(), "or" | "nor"));
+    (first..=last).filter(move |_| joined)
 }
 
 /// Finds that one clause forbids what the other states or allows.
@@ -236,6 +259,10 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
             Some(WordRelation::Same) => covered += w,
             Some(WordRelation::Opposite) => turned += 1,
             Some(WordRelation::Alternative(_)) => return None,
+            // "Neither X nor Y" forbids each of the two.
+            None if options(&forbidding.items, at).any(|other| matched(other) == Some(WordRelation::Same)) => {
+                total -= w
+            }
             _ => {}
         }
     }
@@ -430,30 +457,6 @@ fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignmen
     Some(from_pairs(RuleId::ExclusiveAlternative, score, alignment, &chosen, &[("head", f32::from(u8::from(head)))]))
 }
 
-/// Returns the least and the greatest number that an amount allows. For an amount that is neither range nor bound, both are the number.
-fn allowed(items: &[Item], at: usize) -> Option<(f64, f64)> {
-    let quantity = items[at].quantity.as_ref()?;
-    if let Some((least, greatest)) = quantity.range() {
-        return least.parse().ok().zip(greatest.parse().ok());
-    }
-    let number = quantity.number()?;
-    Some(match bound(items, at) {
-        Some((true, _)) => (f64::NEG_INFINITY, number),
-        Some((false, _)) => (number, f64::INFINITY),
-        None => (number, number),
-    })
-}
-
-/// Returns whether one number can satisfy both amounts, such as "at least 2" and "5". Two upper or two lower bounds are different settings
-/// of one thing. Unknown bounds, such as "1.2.3 or newer", may allow the same number.
-fn allow_the_same(ours: &[Item], x: usize, theirs: &[Item], y: usize) -> bool {
-    let Some((a, b)) = allowed(ours, x).zip(allowed(theirs, y)) else {
-        return bound(ours, x).is_some() || bound(theirs, y).is_some();
-    };
-    let open = |(least, greatest): (f64, f64)| (least.is_infinite(), greatest.is_infinite());
-    (open(a) != open(b) || open(a) == (false, false)) && a.0 <= b.1 && b.0 <= a.1
-}
-
 /// Finds that the clauses give different amounts of the same thing.
 fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
     let differing: Vec<&Pair> = alignment.of(|l| l == WordRelation::Amount).collect();
@@ -465,8 +468,7 @@ fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &A
         return None;
     }
     let pair = differing[0];
-    // "The limit is 1,000" is also a bound.
-    let limits = |parsed: &Parsed, clause: &Clause| clause.all().any(|at| parsed.items[at].key == "limit");
+    let limits = |parsed: &Parsed, clause: &Clause| clause.all().any(|at| is_limit(&parsed.items[at]));
     if !limits(ours, a) && !limits(theirs, b) && allow_the_same(&ours.items, pair.ours, &theirs.items, pair.theirs) {
         return None;
     }

@@ -180,6 +180,8 @@ impl ActContext<'_> {
         if let Some(answered) = &self.answered {
             judged.doubts.retain(|doubt| !answered.names(&doubt.row.id));
         }
+        let heads = self.fact_heads(write_scope, claim)?;
+        judged.doubts.retain(|doubt| !heads.contains(&doubt.row.id));
         let answered = self.answered.as_ref().is_some_and(AnsweredQuestion::is_judged);
         let excepts = claim.draft.exception.is_some();
         let proposed = judged.blocks() && excepts && !self.may_except();
@@ -219,7 +221,6 @@ impl ActContext<'_> {
             }));
         }
 
-        let heads = self.fact_heads(write_scope, claim)?;
         let mut drafts = claim.drafts(0, &heads);
         if !rules.is_empty() {
             let reason = claim.draft.exception.as_deref().unwrap_or_default();

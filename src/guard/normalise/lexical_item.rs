@@ -134,14 +134,7 @@ pub(crate) fn items(tokens: &[Token], dates: &[StatedDate]) -> Vec<Item> {
                 .flatten()
         };
         // An IP address is not an amount.
-        let number = (phrase.is_none() && token.kind != TokenKind::Code)
-            .then(|| {
-                quantity::read(
-                    &token.lower,
-                    tokens.get(at + 1).filter(|t| !matches!(t.kind, TokenKind::Punct(_))).map(|t| t.lower.as_str()),
-                )
-            })
-            .flatten();
+        let number = (phrase.is_none() && token.kind != TokenKind::Code).then(|| amount(tokens, dates, at)).flatten();
         if let Some((cue, length)) = cue
             && phrase.is_none_or(|(_, words)| words <= length)
             && !dates.iter().any(|date| date.at == at + length)
@@ -170,6 +163,18 @@ pub(crate) fn items(tokens: &[Token], dates: &[StatedDate]) -> Vec<Item> {
         }
     }
     lift_parentheses(items)
+}
+
+/// Reads the amount or the range of amounts that begins at `at`; returns it with the number of its tokens.
+fn amount(tokens: &[Token], dates: &[StatedDate], at: usize) -> Option<(Quantity, usize)> {
+    let word = |offset: usize| {
+        tokens.get(at + offset).filter(|t| !matches!(t.kind, TokenKind::Punct(_))).map(|t| t.lower.as_str())
+    };
+    let first = quantity::read(word(0)?, word(1))?;
+    let before = at.checked_sub(1).and_then(|before| tokens.get(before)).map_or("", |token| token.lower.as_str());
+    let dated = |length: usize| dates.iter().any(|date| (at..at + length).contains(&date.at));
+    let range = quantity::range_in_words(&first, before, word).filter(|(_, length)| !dated(*length));
+    range.or(Some(first))
 }
 
 /// Moves parenthesised items behind their sentence.

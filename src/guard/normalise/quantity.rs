@@ -123,6 +123,33 @@ fn range(first: &str, rest: &str, next: Option<&str>) -> Option<(Quantity, usize
     Some((Quantity { value: format!("{}–{}", decimal(least * factor), decimal(greatest * factor)), base }, words))
 }
 
+/// Reads a range in words such as "5 to 10 seconds" or "between 5 and 10", given its first amount with the number of its words, and the word
+/// before it. `word` returns a word by its distance from the first one. "From 5 to 10" is not a range, because it is more often a change.
+pub(crate) fn range_in_words<'a>(
+    (first, words): &(Quantity, usize),
+    before: &str,
+    word: impl Fn(usize) -> Option<&'a str>,
+) -> Option<(Quantity, usize)> {
+    let joined = match word(*words)? {
+        "to" => before != "from",
+        "and" => before == "between",
+        _ => false,
+    };
+    if !joined {
+        return None;
+    }
+    let (start, end) = (word(0)?, word(words + 1)?);
+    let (last, more) = read(end, word(words + 2))?;
+    // The unit of the second number is that of both.
+    let attached = end.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
+    let unit = if more == 2 { word(words + 2) } else { Some(attached) };
+    let (first, _) = if first.base.is_empty() { read(start, unit)? } else { (first.clone(), *words) };
+    let years = last.base.is_empty() && start.len() == 4 && end.len() == 4;
+    let rising = first.number().zip(last.number()).is_some_and(|(least, greatest)| least < greatest);
+    (rising && !years && first.base == last.base)
+        .then(|| (Quantity { value: format!("{}–{}", first.value, last.value), base: last.base }, words + 1 + more))
+}
+
 /// Reads a quantity from a word and the word after it; returns it with the number of words, 1 or 2.
 pub(crate) fn read(word: &str, next: Option<&str>) -> Option<(Quantity, usize)> {
     let unit_of = |number: f64, suffix: &str| {
@@ -211,6 +238,39 @@ mod tests {
     ) {
         let (quantity, taken) = read(word, next).unwrap();
         assert_eq!((quantity.value.as_str(), quantity.base, taken), (value, base, words));
+    }
+
+    #[rstest]
+    #[case("10 to 50", "is", "10–50", "", 3)]
+    #[case("5 to 30 seconds", "after", "5–30", "s", 4)]
+    #[case("100 ms to 1 s", "waits", "0.1–1", "s", 5)]
+    #[case("1 to 2h", "", "3600–7200", "s", 3)]
+    #[case("three to five retries", "", "3–5", "", 3)]
+    #[case("3 and 5 retries", "between", "3–5", "", 3)]
+    fn ranges_in_words_are_ranges(
+        #[case] text: &str,
+        #[case] before: &str,
+        #[case] value: &str,
+        #[case] base: &str,
+        #[case] taken: usize,
+    ) {
+        let words: Vec<&str> = text.split(' ').collect();
+        let first = read(words[0], words.get(1).copied()).unwrap();
+        let (quantity, length) = range_in_words(&first, before, |at| words.get(at).copied()).unwrap();
+        assert_eq!((quantity.value.as_str(), quantity.base, length), (value, base, taken));
+    }
+
+    #[rstest]
+    #[case::change("18 to 20", "from")]
+    #[case::falling("50 to 10", "")]
+    #[case::list("3 and 5", "are")]
+    #[case::years("2024 to 2026", "")]
+    #[case::units("5 seconds to 10 requests", "")]
+    #[case::no_number("1 to many", "")]
+    fn other_numbers_are_not_ranges(#[case] text: &str, #[case] before: &str) {
+        let words: Vec<&str> = text.split(' ').collect();
+        let first = read(words[0], words.get(1).copied()).unwrap();
+        assert_eq!(range_in_words(&first, before, |at| words.get(at).copied()), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Facts, which are replaced by key and keep their history.
 
 use ergo::{
-    api::{AddRequest, RememberRequest, WriteOutcome},
+    api::{AddRequest, DoubtBand, RememberRequest, WriteOutcome},
     domain::Status,
 };
 
@@ -112,6 +112,27 @@ fn facts_without_a_key_replace_another_value_of_a_property_and_nothing_else() {
     ] {
         assert!(!replaced(older, newer), "{newer}");
     }
+}
+
+#[test]
+fn a_fact_names_those_that_differ_from_it_only_in_values() {
+    let named = |older: &str, newer: &str| {
+        let fixture = Fixture::new();
+        let first = stored(fixture.engine.remember(fact(older)).unwrap());
+        let second = stored(fixture.engine.remember(fact(newer)).unwrap());
+        assert_eq!(fixture.claim(first.claim_id).status == Status::Superseded, !second.superseded.is_empty());
+        second.doubts.iter().map(|doubt| (doubt.id == first.claim_id, doubt.band)).collect::<Vec<_>>()
+    };
+    let mentioned = [(true, DoubtBand::Mention)];
+    let deployed = |region: &str| format!("The payments service is deployed to {region}.");
+    assert_eq!(named(&deployed("eu-central-1"), &deployed("us-east-1")), mentioned);
+    let host = |host: &str| format!("The staging database runs on {host}, port 5433.");
+    assert_eq!(named(&host("db-stg-2.internal"), &host("db-stg-3.internal")), mentioned);
+    assert_eq!(named("Backups are kept for 30 days.", "We keep backups for 90 days."), mentioned);
+    // It is replaced, or about something else.
+    assert_eq!(named("The web server's port is 80.", "The web server's port is 443."), []);
+    assert_eq!(named("Worker 3 runs on port 9003.", "Worker 4 runs on port 9004."), []);
+    assert_eq!(named(&deployed("eu-central-1"), "The payments service is written in Rust."), []);
 }
 
 #[test]
