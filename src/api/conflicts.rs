@@ -263,6 +263,11 @@ impl CardView {
         self.sides.iter().filter(|side| side.takes_acts()).count()
     }
 
+    /// Returns whether no side of an open contested card is active. Then keeping one makes it active again.
+    pub fn none_is_active(&self) -> bool {
+        self.summary.kind == CardKind::Contested && self.settled.is_none() && self.open_sides() == 0
+    }
+
     /// Checks whether the act is possible on the side at this index; `supersede` keeps this side. Whether the card allows the act at all
     /// is in `acts`.
     ///
@@ -272,6 +277,7 @@ impl CardView {
         let name = if index == 0 { "the new claim" } else { "the existing claim" };
         match self.sides.get(index) {
             None => Err("this card has no existing claim".to_owned()),
+            Some(_) if act == CardAct::Supersede && self.none_is_active() => Ok(()),
             Some(side) if !side.takes_acts() => Err(match side.now.first() {
                 None => format!("{name} is no longer active"),
                 Some(now) => {

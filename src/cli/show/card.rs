@@ -124,6 +124,7 @@ impl Ui {
                         let what = match (side.new_claim, open) {
                             (true, 1) => "store the new claim",
                             (true, _) => "the new claim supersedes the existing one",
+                            (false, 0) => "make this side active again",
                             (false, _) => "keep this side",
                         };
                         let why = reason_flag(side.claim.own_reason());

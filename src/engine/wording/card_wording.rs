@@ -37,6 +37,14 @@ impl CardContext<'_> {
         self.kind == CardKind::Contested && self.status != CardStatus::Settled && self.active().next().is_none()
     }
 
+    /// Returns the claim of an open contested card that one writer retracted and another one replaced by the active
+    /// claims.
+    fn retracted_and_replaced(&self) -> Option<&ClaimView> {
+        let contested =
+            self.kind == CardKind::Contested && self.status != CardStatus::Settled && !self.none_is_active();
+        self.claims.iter().copied().find(|claim| contested && claim.status == Status::Retracted)
+    }
+
     fn active(&self) -> impl Iterator<Item = &ClaimView> {
         self.claims.iter().copied().filter(|claim| claim.status == Status::Active)
     }
@@ -73,6 +81,14 @@ pub(in crate::engine) fn headline(facts: &CardContext<'_>) -> String {
             "{} and {}{more} replaced each other, by writers who had not seen each other's change: none of them is active",
             quote(&first.statement),
             quote(&second.statement)
+        );
+    }
+    if let Some(retracted) = facts.retracted_and_replaced() {
+        let by: Vec<String> = facts.active().map(|claim| quote(&claim.statement)).collect();
+        return format!(
+            "{} was retracted, and was replaced by {}, by writers who had not seen each other's change",
+            quote(&retracted.statement),
+            by.join(" and ")
         );
     }
     if facts.kind == CardKind::Contested {
@@ -178,6 +194,9 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
             "Keep one of them, which makes it active again, or merge them into one text. If none of them holds any more, dismiss \
                 the card."
                 .into()
+        }
+        CardKind::Contested if facts.active().nth(1).is_none() => {
+            "If the active claim holds, dismiss the card, which keeps it. If none of them holds, retract it.".into()
         }
         CardKind::Contested => "Keep one of them, or merge both into one text.".into(),
         CardKind::Story => "Answer yes or no. If the claims are about different things, dismiss the card.".into(),

@@ -110,7 +110,8 @@ pub(super) fn complete(db: &Connection, base: ClaimRecord) -> Result<ClaimRow> {
     let ClaimRecord { n, scope, mut row } = base;
     // An active claim has no live acts, and only a claim that needs review shows its causes.
     if row.status != Status::Active {
-        read_live_acts(db, n, &mut row)?;
+        let closing = read_live_acts(db, n, &mut row)?;
+        row.closing_reason = closing_reason(db, closing)?;
     }
     read_replaced(db, scope, &mut row)?;
     row.premises = premises_of(db, &row.id, scope)?;
@@ -118,7 +119,6 @@ pub(super) fn complete(db: &Connection, base: ClaimRecord) -> Result<ClaimRow> {
         let mut causes = db.prepare_cached("SELECT cause FROM causes WHERE claim = ?1 ORDER BY cause")?;
         row.causes = causes.query_map([n], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
     }
-    row.closing_reason = closing_reason(db, &row)?;
     Ok(row)
 }
 
@@ -139,26 +139,34 @@ fn read_replaced(db: &Connection, scope: i64, row: &mut ClaimRow) -> Result<()> 
     Ok(())
 }
 
-fn read_live_acts(db: &Connection, n: i64, row: &mut ClaimRow) -> Result<()> {
+/// Reads the acts because of which a claim is not active. Returns the one that explains its status.
+fn read_live_acts(db: &Connection, n: i64, row: &mut ClaimRow) -> Result<Option<EventId>> {
     let mut acts = db.prepare_cached(
         "SELECT e.id, a.successor FROM live_acts a JOIN events e ON e.n = a.act WHERE a.claim = ?1
          ORDER BY e.wall, e.tick, e.id",
     )?;
+    let (mut retract, mut last) = (None, None);
     for act in acts.query_map([n], |row| Ok((id_at(row, 0)?, log::optional_id_at(row, 1)?)))? {
         let (act, successor) = act?;
         row.live_acts.push(act);
+        last = Some(act);
+        if successor.is_none() {
+            retract = last;
+        }
         if let Some(successor) = successor
             && !row.replaced_by.contains(&successor)
         {
             row.replaced_by.push(successor);
         }
     }
-    Ok(())
+    Ok(retract.or(last))
 }
 
-fn closing_reason(db: &Connection, row: &ClaimRow) -> Result<Option<String>> {
-    let Some(act) = row.live_acts.last() else { return Ok(None) };
-    match log::row_number(db, act)? {
+/// Returns the reason of the latest live act of the kind that determines the status: a retract has precedence over a
+/// supersede.
+fn closing_reason(db: &Connection, closing: Option<EventId>) -> Result<Option<String>> {
+    let Some(act) = closing else { return Ok(None) };
+    match log::row_number(db, &act)? {
         Some(n) => Ok(log::body(db, n)?.and_then(|body| body.reason)),
         None => Ok(None),
     }

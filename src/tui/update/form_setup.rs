@@ -182,7 +182,8 @@ fn title_and_effect(card: &Card, act: CardAct, winner: Option<usize>) -> (String
         format!("“{}”{scope}", crate::tui::text::fit(text, 60))
     };
     let others = |kept: usize| {
-        let gives_way = |index: &usize| *index != kept && card.view.sides.get(*index).is_some_and(CardSide::takes_acts);
+        let takes_acts = |side: &CardSide| side.takes_acts() || card.view.none_is_active();
+        let gives_way = |index: &usize| *index != kept && card.view.sides.get(*index).is_some_and(takes_acts);
         let rest: Vec<String> = (0..card.view.sides.len()).filter(gives_way).map(quoted).collect();
         rest.join(" and ")
     };
@@ -197,6 +198,8 @@ fn title_and_effect(card: &Card, act: CardAct, winner: Option<usize>) -> (String
             let title = if kept == 0 { "Keep new" } else { "Keep existing" };
             let effect = if new_claim {
                 format!("{} stays; the new claim is discarded.", quoted(kept))
+            } else if card.view.none_is_active() {
+                format!("{} becomes active again and replaces {}.", quoted(kept), others(kept))
             } else {
                 format!("{} stays and replaces {}.", quoted(kept), others(kept))
             };

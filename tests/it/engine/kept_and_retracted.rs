@@ -24,6 +24,8 @@ fn a_claim_that_one_keeps_and_the_other_retracts_is_not_lost_with_the_one_that_i
         let again = common_card(&a, &b);
         assert_eq!((again.id, again.kind), (card, CardKind::Contested));
         assert!(again.headline.contains("was retracted and kept instead of"), "{again:#?}");
+        let view = a.card(card);
+        assert!((0..2).all(|side| view.can_act_on(CardAct::Supersede, side).is_ok()), "as the advice says: {view:#?}");
         for fixture in [&a, &b] {
             let states = ((Status::Superseded, true), (Status::Retracted, true));
             assert_eq!((status(fixture, yes), status(fixture, no)), states);
@@ -58,5 +60,27 @@ fn a_claim_that_was_kept_is_retracted_for_good_by_one_who_knows_that_it_was_kept
             (status(fixture, yes), status(fixture, no)),
             ((Status::Superseded, false), (Status::Retracted, false))
         );
+    }
+}
+
+#[test]
+fn a_claim_that_one_retracts_and_the_other_replaces_has_a_card_that_is_settled_as_advised() {
+    let (a, b, team) = pair(&[("We use Postgres 14", "it is there")]);
+    let old = b.engine.claims(&ergo::api::ClaimsQuery::default()).unwrap().items[0].id;
+    a.retract(old, "never decided");
+    b.clock.fetch_add(60_000, Ordering::Relaxed);
+    let new = stored(b.supersede(old, "We use Postgres 16", "faster")).claim_id;
+    meet(&a, &b, team);
+    let closing = [&a, &b].map(|fixture| fixture.claim(old).closing_reason);
+    assert_eq!(closing, [Some("never decided".to_owned()), Some("never decided".to_owned())]);
+    let card = common_card(&a, &b);
+    let expected = "“We use Postgres 14” was retracted, and was replaced by “We use Postgres 16”";
+    assert!(card.headline.starts_with(expected), "{}", card.headline);
+    let view = a.card(card.id);
+    assert!(view.advice.contains("dismiss the card") && !view.advice.contains("merge"), "{}", view.advice);
+    done(a.resolve(card.id, order(CardAct::Dismiss, "the new one holds")));
+    pull(&b, &a, team);
+    for fixture in [&a, &b] {
+        assert_eq!((fixture.open_cards(), status(fixture, new).0), (0, Status::Active));
     }
 }
