@@ -253,6 +253,12 @@ pub(super) enum AppendOutcome {
     Known,
 }
 
+/// Returns whether the body of an event is stored.
+pub(super) fn has_body(db: &Connection, n: i64) -> Result<bool> {
+    let mut read = db.prepare_cached("SELECT body IS NOT NULL FROM events WHERE n = ?1")?;
+    Ok(read.query_row([n], |row| row.get(0))?)
+}
+
 /// Appends an event with its edges.
 pub(super) fn append(db: &Connection, event: Verified<'_>, scope: i64, origin: EventOrigin) -> Result<AppendOutcome> {
     let mut known = db.prepare_cached("SELECT n, body IS NULL FROM events WHERE id = ?1")?;

@@ -162,7 +162,11 @@ fn scope_line(scope: &ImportedScope, from: &str) -> String {
         parts.push(format!("{} new", scope.stored));
     }
     if scope.arrived < scope.expected {
-        parts.push(format!("{} of {} events are missing", scope.expected - scope.arrived, scope.expected));
+        parts.push(format!(
+            "{} of {} events are missing from the file",
+            scope.expected - scope.arrived,
+            scope.expected
+        ));
     }
     if scope.maker_lacks > 0 {
         parts.push(format!("{from} lacks {}", count(scope.maker_lacks as usize, "event", "events")));

@@ -26,7 +26,7 @@ use crate::{
     },
     store::{
         Result, Store, commit,
-        log::{AppendOutcome, EventOrigin},
+        log::{self, AppendOutcome, EventOrigin},
         open,
         project::Projector,
     },
@@ -308,10 +308,10 @@ impl<'a> Intake<'a> {
             // The body arrived after its header. If a redaction names the event, the projector deletes the body again.
             let scope = self.bound.get(&event.header.scope).map(|bound| bound.scope);
             if let Some(scope) = scope
-                && let AppendOutcome::Filled(_) = self.projector.append(event, scope, EventOrigin::default())?
+                && let AppendOutcome::Filled(n) = self.projector.append(event, scope, EventOrigin::default())?
+                && log::has_body(self.db, n)?
             {
                 self.done.stored.push(event.id);
-                return Ok(true);
             }
             return Ok(true);
         }

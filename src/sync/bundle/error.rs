@@ -32,10 +32,10 @@ pub enum BundleError {
         what: String,
     },
     /// The bundle is sealed to other devices.
-    #[error("the bundle is encrypted for {}, not for this device ({}): ask its sender to export it with `ergo sync \
-        export --to` and this device's name",
+    #[error("the file is encrypted for {}, not for this device ({}): import a receipt on the device that asked for it; ask the sender \
+        of a bundle to export it with `ergo sync export --to` and this device's name",
         names(.sealed_to), .device.short())]
-    NotARecipient { sealed_to: Vec<DeviceId>, device: DeviceId },
+    NotARecipient { sealed_to: Vec<DeviceId>, device: DeviceId, team: EventId },
     /// The bundle names this device as a recipient, but the device's key does not open the envelope.
     #[error("the part encrypted for this device ({}) cannot be decrypted with its key: the bundle was damaged or \
         forged", .0.short())]

@@ -85,7 +85,7 @@ impl<R: Read> BundleReader<R> {
             Some(envelopes) => {
                 let Some(envelope) = envelopes.iter().find(|envelope| envelope.device == device) else {
                     let sealed_to = envelopes.iter().map(|envelope| envelope.device).collect();
-                    return Err(BundleError::NotARecipient { sealed_to, device });
+                    return Err(BundleError::NotARecipient { sealed_to, device, team: header.team });
                 };
                 Some(seal::open_keys(envelope, (&header.nonce, header.team, header.from), key)?.into_iter().collect())
             }

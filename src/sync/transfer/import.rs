@@ -11,7 +11,7 @@ use crate::{
     domain::{CardId, ClaimId, DeviceId, EventId, Roster, Scope, SignedEvent, roster::Refusal},
     engine::Engine,
     store::{SyncImport, SyncImported},
-    sync::bundle::{BundleHeader, BundleItem, BundleReader, BundleReport, MAX_CHUNK_EVENTS, SectionHead},
+    sync::bundle::{BundleError, BundleHeader, BundleItem, BundleReader, BundleReport, MAX_CHUNK_EVENTS, SectionHead},
 };
 
 /// The most events of one transaction.
@@ -27,9 +27,15 @@ const MAX_LISTED: usize = 20;
 /// If the file is not a bundle, is not sealed to this device, or is of a team that it does not belong to.
 /// Damage within the file is no error: the outcome names it, and the rest is imported.
 pub fn import(engine: &Engine, input: impl Read) -> Result<ImportOutcome, ApiError> {
-    let mut bundle = BundleReader::new(input, &engine.config().device).map_err(bundle_error)?;
+    let mut bundle = BundleReader::new(input, &engine.config().device).map_err(|error| match error {
+        // A file of another team is encrypted for others in any case.
+        BundleError::NotARecipient { team, .. } => {
+            ImportJob::new(engine, team).err().unwrap_or_else(|| bundle_error(error))
+        }
+        error => bundle_error(error),
+    })?;
     let header = bundle.header().clone();
-    let mut job = ImportJob::new(engine, &header)?;
+    let mut job = ImportJob::new(engine, header.team)?;
     let taken = job.take(&mut bundle);
     let id = bundle.id().to_string();
     taken.map_err(|error| job.interrupted(error))?;
@@ -62,8 +68,7 @@ struct ImportJob<'a> {
 }
 
 impl<'a> ImportJob<'a> {
-    fn new(engine: &'a Engine, header: &BundleHeader) -> Result<Self, ApiError> {
-        let team = header.team;
+    fn new(engine: &'a Engine, team: EventId) -> Result<Self, ApiError> {
         let before = engine.sync_read(|reader| {
             let Some(found) = reader.teams()?.into_iter().find(|row| row.id == team) else { return Ok(None) };
             let mut authors = BTreeSet::new();
@@ -196,7 +201,7 @@ impl<'a> ImportJob<'a> {
         if report.more_damages > 0 {
             problems.push(format!("{} more parts of the file could not be used", report.more_damages));
         }
-        let scopes = self.scopes()?;
+        let scopes = self.scopes(header.from)?;
         let cards = self.open_cards()?;
         Ok(ImportOutcome {
             dry_run: false,
@@ -227,8 +232,10 @@ impl<'a> ImportJob<'a> {
         })
     }
 
-    fn scopes(&self) -> Result<Vec<ImportedScope>, ApiError> {
-        let team = self.team;
+    /// Returns the state of each scope, compared with that of the device `from`; a file of this device's own compares
+    /// nothing.
+    fn scopes(&self, from: DeviceId) -> Result<Vec<ImportedScope>, ApiError> {
+        let (team, own) = (self.team, from == self.engine.device());
         self.engine.sync_read(|reader| {
             let mut scopes = Vec::new();
             for (section, head) in self.heads.iter().filter(|(section, _)| **section > 0) {
@@ -239,8 +246,12 @@ impl<'a> ImportJob<'a> {
                     expected: head.events,
                     arrived: of(&self.arrived),
                     stored: of(&self.stored),
-                    in_step: digest == head.digest,
-                    maker_lacks: peer_progress::count_missing(&reader.vector(&team, &head.scope)?, &head.ends),
+                    in_step: !own && digest == head.digest,
+                    maker_lacks: if own {
+                        0
+                    } else {
+                        peer_progress::count_missing(&reader.vector(&team, &head.scope)?, &head.ends)
+                    },
                 });
             }
             Ok(scopes)
