@@ -10,7 +10,8 @@ pub enum ErrorCode {
     BadRequest,
     /// 401: no token, or a wrong one.
     Unauthorized,
-    /// 403: a `Host` or `Origin` header that names another machine or a web page.
+    /// 403: only an admin of the team, or a device with a greater role, may do this; or a `Host` or `Origin` header
+    /// that names another machine or a web page.
     Forbidden,
     /// 403: on this device, agents may only propose this (`guard.agents_may`); a person must do it.
     NeedsPerson,

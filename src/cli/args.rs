@@ -33,9 +33,9 @@ const AFTER_HELP: &str = "\
 A claim is a stored statement: a decision, a rule or a fact, with its source and its reason. The guard is the check that runs on
 every new decision or rule: it refuses one that contradicts an active claim, and opens a conflict card for a person to settle.
 
-Exit codes: 0 done; 1 refused by the guard or declined by you, or a person must decide; 2 invalid usage, or not found; 3 the daemon or another
-server cannot be reached, or the daemon must be stopped first; 4 a bug, a disk error, or a problem that `ergo doctor` found; 5 the
-claim or card changed after it was read.
+Exit codes: 0 done; 1 refused by the guard or declined by you, or a person or an admin of the team must do it; 2 invalid usage, or not
+found; 3 the daemon or another server cannot be reached, or the daemon must be stopped first; 4 a bug, a disk error, or a problem that
+`ergo doctor` found; 5 the claim or card changed after it was read.
 
 Environment: ERGO_HOME puts all files into one folder; ERGO_API_URL and ERGO_API_TOKEN select another daemon;
 ERGO_AGENT names the agent that acts for you; NO_COLOR turns colour off.";

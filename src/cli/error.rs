@@ -19,8 +19,8 @@ use crate::{
 pub(crate) enum Exit {
     /// Done.
     Ok = 0,
-    /// The guard refused it, the person who was asked declined it, or a person must decide. Not an error: the answer says
-    /// why and what to do.
+    /// The guard refused it, the person who was asked declined it, or a person or an admin of the team must do it. Not
+    /// an error: the answer says why and what to do.
     Refused = 1,
     /// Wrong usage, or not found.
     Usage = 2,
@@ -126,8 +126,8 @@ impl From<ApiError> for CliError {
             | ErrorCode::OpIdReused
             | ErrorCode::TooLarge
             | ErrorCode::UnsupportedMediaType => Exit::Usage,
-            ErrorCode::NeedsPerson => Exit::Refused,
-            ErrorCode::Unauthorized | ErrorCode::Forbidden | ErrorCode::Timeout => Exit::Unreachable,
+            ErrorCode::NeedsPerson | ErrorCode::Forbidden => Exit::Refused,
+            ErrorCode::Unauthorized | ErrorCode::Timeout => Exit::Unreachable,
             ErrorCode::Stale | ErrorCode::BuiltOn => Exit::Stale,
             ErrorCode::Unavailable | ErrorCode::Damaged | ErrorCode::Internal => Exit::Internal,
         };

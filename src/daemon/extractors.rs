@@ -95,7 +95,8 @@ impl<S: Send + Sync> FromRequestParts<S> for IdInPath {
     type Rejection = ErrorResponse;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorResponse> {
-        let invalid = |message: &str| ApiError::field("id", message).hint(ID_HINT);
+        let hint = if parts.uri.path().starts_with("/sync/pending/") { REQUEST_ID_HINT } else { ID_HINT };
+        let invalid = |message: &str| ApiError::field("id", message).hint(hint);
         let path = Path::<String>::from_request_parts(parts, state).await;
         let Path(text) = path.map_err(|_| invalid("the id in the path is not UTF-8"))?;
         if id::is_prefix(&text) {
@@ -111,6 +112,8 @@ impl<S: Send + Sync> FromRequestParts<S> for IdInPath {
 }
 
 const ID_HINT: &str = "give 4 to 64 hexadecimal digits; `ergo claims` and `ergo conflicts` show ids";
+
+const REQUEST_ID_HINT: &str = "give at least 4 hexadecimal digits; `ergo sync pending` shows the ids";
 
 /// Reads a body.
 async fn read(request: Request, limits: &BodyLimits) -> Result<Vec<u8>, ApiError> {

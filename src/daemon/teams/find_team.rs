@@ -93,7 +93,7 @@ impl Teams {
             .filter(|member| team.roster.role(&member.device) == Some(Role::Admin))
             .map(|member| format!("{} ({})", escape(&member.person), escape(&member.name)))
             .collect();
-        Err(ApiError::new(ErrorCode::BadRequest, format!("only an admin of {} may {act}", escape(team.roster.name())))
+        Err(ApiError::new(ErrorCode::Forbidden, format!("only an admin of {} may {act}", escape(team.roster.name())))
             .hint(format!("ask one of them: {}", admins.join(", "))))
     }
 }

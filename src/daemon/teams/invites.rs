@@ -220,6 +220,8 @@ pub(super) fn network_error(error: &TransportError) -> ApiError {
     let code = match error {
         TransportError::NoAnswer(_) | TransportError::NoAddress => ErrorCode::Timeout,
         TransportError::NotPaired => ErrorCode::Stale,
+        // A person has chosen this mode, so another one must be chosen first.
+        TransportError::Off | TransportError::NotLocal(_) => ErrorCode::BadRequest,
         _ => ErrorCode::Unavailable,
     };
     let hint = match error {

@@ -1,5 +1,7 @@
 //! A held write that other callers repeat: the latest version is stored.
 
+use std::collections::BTreeMap;
+
 use ergo::{
     api::{Consider, JudgeRequest},
     domain::{PairVerdict, Status},
@@ -83,7 +85,7 @@ fn a_held_write_whose_target_was_replaced_meanwhile_stands_on_a_card_with_the_ne
         let judged = JudgeRequest {
             caller: agent(),
             token: question.token.clone(),
-            verdicts: if answered { verdicts.collect() } else { Default::default() },
+            verdicts: if answered { verdicts.collect() } else { BTreeMap::default() },
             because: answered.then(|| "read both".into()),
             unanswered: !answered,
             ..JudgeRequest::default()
