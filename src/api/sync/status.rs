@@ -241,7 +241,8 @@ pub struct PeerView {
     pub last_sync: Option<u64>,
     /// The number of events that it has and this device lacks.
     pub we_lack: u64,
-    /// The number of events that this device has and the peer lacks.
+    /// The number of events that this device has and the peer lacks. While the peer is not connected: those that were
+    /// stored since both were in sync, which it may have received from others.
     pub they_lack: u64,
     /// Whether both have the same events in the scopes that both may read, as of the last comparison.
     pub digests_equal: bool,

@@ -59,6 +59,9 @@ pub(super) async fn address(args: AddressArgs, cx: &mut Context) -> Result<Exit,
     let status = client.sync_address(&request).await?;
     if cx.ui.json {
         cx.ui.value(&status);
+    } else if status.mode == SyncMode::Off {
+        cx.ui.line("Saved. Sync is off, so nothing connects.");
+        cx.ui.commands(&[("ergo sync mode lan".to_owned(), "turn sync on".to_owned())]);
     } else {
         cx.ui.line("Saved. Connecting to the device now.");
         cx.ui.commands(&[("ergo sync status".to_owned(), "see whether it connects".to_owned())]);

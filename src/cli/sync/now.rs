@@ -95,7 +95,7 @@ fn show(cx: &mut Context, round: &SyncRound, now: u64) {
     cx.ui.line(summary);
     for team in round.status.teams.iter().filter(|team| team.ended.is_none()) {
         if team.quarantined > 0 {
-            let (style, verdict) = status::verdict(team);
+            let (style, verdict) = status::verdict(team, round.status.mode);
             let verdict = cx.ui.paint(style, verdict);
             cx.ui.line(verdict);
             cx.ui.commands(&[("ergo sync quarantine list".to_owned(), "see which events, and why".to_owned())]);

@@ -49,7 +49,7 @@ fn show(cx: &mut Context, status: &SyncStatus, now: u64) {
     }
     for team in &status.teams {
         cx.ui.line("");
-        show_team(cx, team, now);
+        show_team(cx, team, status.mode, now);
     }
     if status.pending > 0 {
         cx.ui.line("");
@@ -59,7 +59,7 @@ fn show(cx: &mut Context, status: &SyncStatus, now: u64) {
     }
 }
 
-fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
+fn show_team(cx: &mut Context, team: &TeamStatus, mode: SyncMode, now: u64) {
     let name = cx.ui.paint(Style::Strong, escape(&team.name));
     if let Some(end) = &team.ended {
         cx.ui.line(text!("{}  {}", name, if end.left { "left" } else { "revoked" }));
@@ -79,7 +79,7 @@ fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
     for peer in team.peers.iter().filter(|peer| peer.state == PeerState::Active) {
         show_peer(cx, peer, now);
     }
-    let (style, verdict) = verdict(team);
+    let (style, verdict) = verdict(team, mode);
     let verdict = cx.ui.paint(style, verdict);
     cx.ui.line(text!("  {}", verdict));
     for problem in &team.problems {
@@ -97,7 +97,7 @@ fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
 }
 
 /// Describes whether the team is in sync. With quarantined events it never is.
-pub(super) fn verdict(team: &TeamStatus) -> (Style, String) {
+pub(super) fn verdict(team: &TeamStatus, mode: SyncMode) -> (Style, String) {
     let active: Vec<_> = team.peers.iter().filter(|peer| peer.state == PeerState::Active).collect();
     let connected = active.iter().filter(|peer| peer.connected).count();
     if team.quarantined > 0 {
@@ -114,11 +114,8 @@ pub(super) fn verdict(team: &TeamStatus) -> (Style, String) {
     }
     let not_taken: usize = active.iter().map(|peer| peer.not_taken).sum();
     if not_taken > 0 {
-        let (what, wait) = (count(not_taken, "event", "events"), if not_taken == 1 { "waits" } else { "wait" });
-        return (
-            Style::Bad,
-            format!("Not in sync: {what} of this device {wait} in a peer's quarantine for an admin to accept."),
-        );
+        let (what, are) = (count(not_taken, "event", "events"), if not_taken == 1 { "is" } else { "are" });
+        return (Style::Bad, format!("Not in sync: {what} of this device {are} in a peer's quarantine."));
     }
     if team.role.is_none() {
         return (Style::Warn, "This device no longer syncs with the team.".to_owned());
@@ -130,6 +127,7 @@ pub(super) fn verdict(team: &TeamStatus) -> (Style, String) {
     }
     match (active.len(), connected) {
         (0, _) => (Style::Dim, "This is the only device in the team. Invite another: `ergo sync invite`.".to_owned()),
+        (_, 0) if mode == SyncMode::Off => (Style::Warn, "No peer is connected, because sync is off.".to_owned()),
         (_, 0) => (Style::Warn, "No peer is connected. Changes are sent when one connects.".to_owned()),
         (all, some) if team.in_sync && all == some => (Style::Good, "In sync with all peers.".to_owned()),
         (all, some) if team.in_sync => {
@@ -238,18 +236,15 @@ pub(super) mod tests {
     #[test]
     fn it_is_never_in_sync_where_something_was_kept_out() {
         let mut team = team(vec![peer("bob-laptop")]);
-        assert_eq!(verdict(&team).1, "In sync with all peers.");
+        assert_eq!(verdict(&team, SyncMode::Lan).1, "In sync with all peers.");
         team.quarantined = 1;
-        assert_eq!(verdict(&team).1, "Not in sync: 1 event was received and not accepted.");
+        assert_eq!(verdict(&team, SyncMode::Lan).1, "Not in sync: 1 event was received and not accepted.");
         team.quarantined = 0;
         team.forks = 2;
-        assert!(verdict(&team).1.starts_with("Not in sync: the history of a device forks in 2 places"));
+        assert!(verdict(&team, SyncMode::Lan).1.starts_with("Not in sync: the history of a device forks in 2 places"));
         team.forks = 0;
         team.peers[0].not_taken = 1;
-        assert_eq!(
-            verdict(&team).1,
-            "Not in sync: 1 event of this device waits in a peer's quarantine for an admin to accept."
-        );
+        assert_eq!(verdict(&team, SyncMode::Lan).1, "Not in sync: 1 event of this device is in a peer's quarantine.");
         team.peers[0].not_taken = 0;
         let scope = team.scopes[0].bound.clone();
         let kept = |before, events| UnsharedChanges {
@@ -260,19 +255,20 @@ pub(super) mod tests {
             says: "why".into(),
         };
         team.kept = vec![kept(true, 4)];
-        assert_eq!(verdict(&team).1, "In sync with all peers.", "what was kept by choice is no trouble");
+        assert_eq!(verdict(&team, SyncMode::Lan).1, "In sync with all peers.", "what was kept by choice is no trouble");
         team.kept.push(kept(false, 1));
-        assert_eq!(verdict(&team).1, "Not in sync: no peer accepts 1 change of this device.");
+        assert_eq!(verdict(&team, SyncMode::Lan).1, "Not in sync: no peer accepts 1 change of this device.");
         team.kept.clear();
         team.in_sync = false;
-        assert_eq!(verdict(&team).1, "Not in sync yet.");
+        assert_eq!(verdict(&team, SyncMode::Lan).1, "Not in sync yet.");
         team.peers.push(PeerView { connected: false, ..peer("carol-desk") });
         team.in_sync = true;
-        assert_eq!(verdict(&team).1, "In sync with 1 of 2 peers; the others are offline.");
+        assert_eq!(verdict(&team, SyncMode::Lan).1, "In sync with 1 of 2 peers; the others are offline.");
         team.peers.remove(0);
-        assert!(verdict(&team).1.starts_with("No peer is connected"));
+        assert!(verdict(&team, SyncMode::Lan).1.ends_with("Changes are sent when one connects."));
+        assert!(verdict(&team, SyncMode::Off).1.ends_with("because sync is off."));
         team.peers.clear();
-        assert!(verdict(&team).1.contains("only device"));
+        assert!(verdict(&team, SyncMode::Lan).1.contains("only device"));
     }
 
     #[test]

@@ -51,12 +51,14 @@ impl Teams {
         let me = self.me();
         let mut teams: Vec<_> = self.stored().await?.iter().map(|stored| team(stored, &network, &open, me)).collect();
         teams.sort_by(|a, b| a.name.cmp(&b.name).then(a.id.cmp(&b.id)));
-        let anyone = !teams.is_empty();
+        let in_a_team = !teams.is_empty();
+        let has_peer = teams.iter().flat_map(|team| &team.peers).any(|peer| peer.state == PeerState::Active);
         teams.extend(self.left().await?);
-        let mode = mode::api_mode(network.mode);
+        let chosen = self.choice.mode();
+        let mode = mode::api_mode(current_mode(network.mode, chosen, has_peer));
         Ok(SyncStatus {
             mode,
-            says: says(mode, self.choice.mode(), anyone),
+            says: says(mode, chosen, in_a_team),
             device: Some(me),
             addresses: network.addresses.clone(),
             problems: network.problems.clone(),
@@ -84,7 +86,12 @@ impl Teams {
             let read = |team: KnownTeam| {
                 let notes = engine.team_notes(team.id)?;
                 engine.sync_read(|reader| {
-                    let peers = reader.peers(Some(&team.id))?;
+                    let mut peers = reader.peers(Some(&team.id))?;
+                    let unsent = reader.unsent(&team.id, &peers, &team.roster)?;
+                    for row in &mut peers {
+                        // What was written since then.
+                        row.ahead = row.ahead.max(unsent.get(&row.device).copied().unwrap_or_default());
+                    }
                     let quarantined_by = reader.quarantined_by(&team.id)?;
                     Ok(Stored {
                         scopes: reader.team_scopes(&team.id)?,
@@ -118,7 +125,16 @@ impl Teams {
     }
 }
 
-/// Explains the mode. Whatever the mode, the device does not listen before there is a peer.
+/// Returns the mode, given that of the endpoint. Without a peer, the device does not listen, whatever mode was chosen.
+/// With one, the endpoint is off only while the daemon starts.
+fn current_mode(bound: NetworkMode, chosen: Option<NetworkMode>, has_peer: bool) -> NetworkMode {
+    match bound {
+        NetworkMode::Off if has_peer => chosen.unwrap_or(NetworkMode::Lan),
+        bound => bound,
+    }
+}
+
+/// Explains the mode.
 fn says(mode: SyncMode, chosen: Option<NetworkMode>, in_a_team: bool) -> String {
     if mode != SyncMode::Off || chosen == Some(NetworkMode::Off) {
         return mode.meaning().to_owned();
@@ -220,7 +236,10 @@ fn peer(team: EventId, member: &Member, live: Option<&PeerStatus>, row: Option<&
         last_seen: live.and_then(|live| live.last_seen).or_else(|| row.and_then(|row| row.last_seen)),
         last_sync: live.and_then(|live| live.last_sync).or_else(|| row.and_then(|row| row.last_sync)),
         we_lack: live.map_or_else(|| row.map_or(0, |row| row.behind), |live| live.missing_here),
-        they_lack: live.map_or_else(|| row.map_or(0, |row| row.ahead), |live| live.missing_at_peer),
+        // A peer that is not connected is not compared, so what it lacks is counted in the store.
+        they_lack: live
+            .map_or(0, |live| live.missing_at_peer)
+            .max(row.filter(|_| !connected).map_or(0, |row| row.ahead)),
         digests_equal: live.is_some_and(|live| live.in_sync && live.session == Some(SessionPhase::Live)),
         quarantined: 0,
         not_taken: usize::try_from(refused).unwrap_or(usize::MAX),
@@ -251,11 +270,12 @@ fn clock(name: &str, ahead_ms: i64) -> Option<(String, String)> {
     if apart < MIN_CLOCK_SKEW {
         return None;
     }
-    let long = span(apart.as_secs())?;
-    let side = if ahead_ms > 0 { "ahead of" } else { "behind" };
+    // Rounded to a minute, so that both devices name the same duration although they measure it with a delay.
+    let long = span(apart.as_secs().saturating_add(30))?;
+    let (side, whose, at) = if ahead_ms > 0 { ("ahead of", name, "here") } else { ("behind", "this device", "there") };
     let words = format!("its clock is {long} {side} this device's");
     let advice = format!(
-        "correct the wrong clock; events from {name} dated more than a day ahead stay in quarantine until their date comes"
+        "correct the wrong clock; events from {whose} dated more than a day ahead stay in quarantine {at} until their date comes"
     );
     Some((words, advice))
 }
@@ -265,14 +285,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_team_with_peers_is_not_told_to_invite_one_while_the_daemon_starts() {
+        let says = |chosen, in_a_team, has_peer| {
+            says(mode::api_mode(current_mode(NetworkMode::Off, chosen, has_peer)), chosen, in_a_team)
+        };
+        assert_eq!(says(None, true, true), SyncMode::Lan.meaning());
+        assert_eq!(says(Some(NetworkMode::Internet), true, true), SyncMode::Internet.meaning());
+        assert_eq!(says(Some(NetworkMode::Off), true, true), SyncMode::Off.meaning());
+        assert!(says(None, true, false).ends_with("until you invite a device"));
+        assert!(says(None, false, false).ends_with("invite a device or join a team"));
+    }
+
+    #[test]
     fn a_wrong_clock_is_reported_with_what_to_do_and_minutes_are_not() {
         assert_eq!(clock("bobs", 60_000), None);
         assert_eq!(clock("bobs", -60_000), None);
-        let days = 10 * 24 * 60 * 60 * 1000;
-        let (words, advice) = clock("bobs", days).unwrap();
+        const DAY: i64 = 24 * 60 * 60 * 1000;
+        let (words, advice) = clock("bobs", 10 * DAY).unwrap();
         assert_eq!(words, "its clock is 1 week ahead of this device's");
-        assert!(advice.contains("correct the wrong clock") && advice.contains("bobs"), "{advice}");
-        assert_eq!(clock("bobs", -3_600_000).unwrap().0, "its clock is 1 hour behind this device's");
+        assert!(advice.contains("correct the wrong clock") && advice.contains("events from bobs"), "{advice}");
+        let (behind, ahead) = (clock("bobs", -2 * DAY + 900).unwrap().0, clock("bobs", 2 * DAY + 900).unwrap().0);
+        assert!(behind.contains("2 days behind") && ahead.contains("2 days ahead"), "{behind}, {ahead}");
+        let (words, advice) = clock("bobs", -3_600_000).unwrap();
+        assert_eq!(words, "its clock is 1 hour behind this device's");
+        assert!(advice.contains("events from this device") && advice.contains("in quarantine there"), "{advice}");
         assert_eq!(clock("bobs", i64::MIN).unwrap().0.split(' ').next_back(), Some("device's"));
     }
 }

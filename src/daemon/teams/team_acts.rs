@@ -11,7 +11,8 @@ use crate::{
     },
     domain::{
         DeviceId, Roster,
-        text::{quote, unprintable},
+        roster::MemberState,
+        text::{escape, quote, unprintable},
     },
     engine::Engine,
     sync::endpoint::{NetworkMode, TransportError, is_local},
@@ -96,6 +97,11 @@ impl Teams {
         let mut found = Err(ApiError::not_found("this device is in no team"));
         for team in self.teams().await? {
             match team.other(&request.device, self.me()) {
+                Ok(member) if member.state != MemberState::Active => {
+                    let message =
+                        format!("{} no longer belongs to {}", escape(&member.name), escape(team.roster.name()));
+                    found = found.or(Err(ApiError::field("device", message).hint("an admin can invite it again")));
+                }
                 Ok(member) => {
                     self.service.add_address(member.device, address).await;
                     found = Ok(());

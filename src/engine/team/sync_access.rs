@@ -61,6 +61,7 @@ impl SyncReader<'_> {
         missing_bodies(team: &EventId, scope: &Scope, after: Option<&EventId>, limit: usize) -> Vec<EventId>;
         quarantined(team: &EventId, limit: usize, after: usize) -> Vec<QuarantinedRow>;
         quarantine_is_due(team: &EventId, now: u64) -> bool;
+        unsent(team: &EventId, peers: &[PeerRow], roster: &Roster) -> BTreeMap<DeviceId, u64>;
         quarantined_by(team: &EventId) -> BTreeMap<Option<DeviceId>, usize>;
         entries(team: &EventId, scope: &Scope, month: Month, cursor: Option<&LogEntryCursor>, limit: usize) -> LogEntryPage;
         undocumented(team: &EventId, scope: &Scope, limit: usize) -> Vec<LogEntry>;

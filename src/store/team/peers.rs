@@ -1,5 +1,7 @@
 //! Other devices, invitations, and contacted addresses. None of this syncs.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::{
@@ -7,12 +9,15 @@ use super::{
     sync_rows::{ContactRow, InviteRow, PeerRow},
 };
 use crate::{
-    domain::{DeviceId, EventId},
+    domain::{DeviceId, EventId, Roster, Scope},
     store::{
         Reader, Result, Store, commit,
         log::{conversion, id_at, wall},
     },
 };
+
+/// The most events that are read to count what a peer lacks.
+const MAX_UNSENT_READ: usize = 20_000;
 
 macro_rules! select_peer {
     ($rest:literal) => {
@@ -125,6 +130,41 @@ impl Store {
 }
 
 impl Reader {
+    /// Counts the events of a team that were stored here after each peer was last in sync, without those that the peer
+    /// delivered itself or may not read. A peer that was never in sync is left out.
+    ///
+    /// Reads the log backwards until it meets an event that every peer has, and at most [`MAX_UNSENT_READ`] events.
+    pub fn unsent(&self, team: &EventId, peers: &[PeerRow], roster: &Roster) -> Result<BTreeMap<DeviceId, u64>> {
+        let mut unsent: BTreeMap<DeviceId, u64> = BTreeMap::new();
+        let peers: Vec<(DeviceId, u64)> =
+            peers.iter().filter_map(|peer| Some((peer.device, peer.last_sync?))).collect();
+        let (Some(first), Some(team)) =
+            (peers.iter().map(|(_, last_sync)| *last_sync).min(), Team::known(&self.db, *team)?)
+        else {
+            return Ok(unsent);
+        };
+        let mut read = self.db.prepare_cached(
+            "SELECT e.received_at, e.received_from, s.org, s.project
+             FROM events e LEFT JOIN team_scopes s ON s.n = e.shared AND s.team = ?1 ORDER BY e.n DESC LIMIT ?2",
+        )?;
+        let mut rows = read.query(params![team.n, MAX_UNSENT_READ])?;
+        while let Some(row) = rows.next()? {
+            let at = row.get::<_, i64>(0)?.unsigned_abs();
+            if at <= first {
+                break;
+            }
+            let (Some(org_id), Some(project)) = (row.get(2)?, row.get(3)?) else { continue };
+            let scope = Scope { org_id, project };
+            let from = row.get::<_, Option<[u8; 32]>>(1)?.map(DeviceId);
+            for (device, last_sync) in &peers {
+                if at > *last_sync && from != Some(*device) && roster.may_read(device, &scope) {
+                    *unsent.entry(*device).or_default() += 1;
+                }
+            }
+        }
+        Ok(unsent)
+    }
+
     /// Returns the other devices, of one team or of all, by id.
     pub fn peers(&self, team: Option<&EventId>) -> Result<Vec<PeerRow>> {
         let mut read = self.db.prepare_cached(select_peer!("WHERE ?1 IS NULL OR t.id = ?1 ORDER BY p.device"))?;
