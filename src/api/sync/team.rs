@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::super::request;
-use crate::domain::{DeviceId, EventId, OpId, Scope};
+use crate::domain::{DeviceId, EventId, OpId, Scope, roster::Refusal};
 
 pub use crate::domain::roster::Role;
 
@@ -12,7 +12,7 @@ request! {
     /// `POST /sync/create`.
     #[derive(Default)]
     pub struct CreateTeamRequest {
-        /// Who acts; organisation and project are ignored.
+        /// Who acts. The organisation, project and identity are those of the current project, if it is among `scopes`.
         caller,
         /// The team's name; required.
         #[serde(default)]
@@ -139,7 +139,7 @@ request! {
     /// `POST /sync/adopt`: shares a scope with its history, including what was written before it belonged to the team.
     #[derive(Default)]
     pub struct AdoptRequest {
-        /// Who acts.
+        /// Who acts. The organisation, project and identity are those of the current project, if it is `scope`.
         caller,
         /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -222,6 +222,11 @@ impl QuarantinedView {
     /// Returns a verb in the past tense for its kind.
     pub fn verb(&self) -> &'static str {
         crate::api::event_verb(&self.kind)
+    }
+
+    /// Returns whether it is accepted when its date comes, and not before.
+    pub fn waits_for_date(&self) -> bool {
+        self.refusal == Refusal::Clock.as_str()
     }
 }
 

@@ -132,6 +132,7 @@ fn answers(item: &InboxItem) -> &'static [(&'static str, &'static str)] {
             &[("v", "reviewed: leave it as it is"), ("i", "make it active again"), WHY]
         }
         InboxItem::Notice(_) => &[("v", "reviewed: leave it as it is"), ("e", "write a new statement"), RETRACT, WHY],
+        InboxItem::Quarantined(event) if event.waits_for_date() => &[("x", "discard it on this device")],
         InboxItem::Quarantined(_) => &[("i", "accept it for the whole team"), ("x", "discard it on this device")],
         InboxItem::Joining(_) => &[("i", "admit it: both screens show the same words"), ("x", "deny it")],
     }

@@ -45,10 +45,11 @@ pub(crate) fn settling_commands(item: &InboxItem) -> Vec<(String, String)> {
         }
         InboxItem::Quarantined(item) => {
             let id = item.id.short();
-            vec![
-                entry(format!("ergo sync quarantine discard {id}"), "discard it on this device"),
-                entry(format!("ergo sync quarantine accept {id}"), "accept it for the whole team"),
-            ]
+            let mut entries = vec![entry(format!("ergo sync quarantine discard {id}"), "discard it on this device")];
+            if !item.waits_for_date() {
+                entries.push(entry(format!("ergo sync quarantine accept {id}"), "accept it for the whole team"));
+            }
+            entries
         }
         InboxItem::Joining(join) => {
             let words = join.words.join(" ");
@@ -111,7 +112,7 @@ impl Ui {
             }
             InboxItem::Quarantined(item) => {
                 let head = item.text.clone().unwrap_or_else(|| format!("(an event without text: {})", item.verb()));
-                (item.id.short(), head, format!("{} {}, received {}", item.why, item.who, ago(item.received_at, now)))
+                (item.id.short(), head, format!("{}; {}, received {}", item.why, item.who, ago(item.received_at, now)))
             }
             InboxItem::Joining(join) => {
                 let head = format!("{} asks to join {}", join.name, join.team_name);

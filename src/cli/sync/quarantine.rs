@@ -78,14 +78,13 @@ pub(super) async fn run(act: QuarantineCommand, cx: &mut Context) -> Result<Exit
                     if more > 0 {
                         cx.ui.line(text!("{} more.", count(more, "event", "events")));
                     }
-                    let id = first.id.short();
-                    let mut commands = vec![
-                        (
-                            format!("ergo sync quarantine accept {id}"),
-                            "accept it for the whole team (admins only)".to_owned(),
-                        ),
-                        (format!("ergo sync quarantine discard {id}"), "discard it on this device".to_owned()),
-                    ];
+                    let mut commands = Vec::new();
+                    if let Some(event) = list.items.iter().find(|event| !event.waits_for_date()) {
+                        let accept = format!("ergo sync quarantine accept {}", event.id.short());
+                        commands.push((accept, "accept it for the whole team (admins only)".to_owned()));
+                    }
+                    let discard = format!("ergo sync quarantine discard {}", first.id.short());
+                    commands.push((discard, "discard it on this device".to_owned()));
                     if list.total > 1 {
                         commands.push(("ergo sync quarantine discard --all".to_owned(), "discard all".to_owned()));
                     }

@@ -44,7 +44,11 @@ impl Refusal {
         ),
         (Self::WrongTeam, "wrong_team", "it belongs to another team"),
         (Self::Misplaced, "misplaced", "events of its kind are not allowed in that scope"),
-        (Self::Clock, "clock", "its clock is more than a day ahead of this machine's"),
+        (
+            Self::Clock,
+            "clock",
+            "its clock is more than a day ahead of this machine's, so it is accepted only when its date comes",
+        ),
     ];
 
     /// Returns the stable code.

@@ -3,7 +3,10 @@
 use super::team_act::{TeamAct, device_named, team_named};
 use crate::{
     api::{ApiError, ErrorCode, QuarantineRequest, QuarantinedList, QuarantinedQuery, QuarantinedView, TeamDone},
-    domain::{DeviceId, EventId, Roster, Scope, roster::RosterChange},
+    domain::{
+        DeviceId, EventId, Roster, Scope,
+        roster::{Refusal, RosterChange},
+    },
     engine::{Engine, reads, request_hash::request_hash},
     store::{Lookup, QuarantinedRow},
 };
@@ -83,6 +86,14 @@ impl Engine {
             let team = team_named(act.reader(), request.in_team.as_deref())?;
             act.as_admin(team, "accept quarantined events")?;
             let events = named(act, team, &request.events)?;
+            for id in &events {
+                if act.reader().quarantine_refusal(id)? == Some(Refusal::Clock) {
+                    let message =
+                        format!("the event {} is dated more than a day ahead and cannot be accepted now", id.short());
+                    return Err(ApiError::field("events", message)
+                        .hint("it is accepted automatically when its date comes; accept the others without it"));
+                }
+            }
             for part in events.chunks(MAX_EVENTS_PER_ACCEPT) {
                 let change = RosterChange::Accept { events: part.to_vec() };
                 act.commit(Some(team), change, request.reason.clone())?;

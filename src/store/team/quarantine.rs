@@ -175,6 +175,13 @@ impl Reader {
         Ok(Lookup::of(found.collect::<rusqlite::Result<_>>()?))
     }
 
+    /// Returns why an event is in quarantine; `None` if it is not.
+    pub fn quarantine_refusal(&self, id: &EventId) -> Result<Option<Refusal>> {
+        let mut read = self.db.prepare_cached("SELECT reason FROM quarantined WHERE id = ?1")?;
+        let reason: Option<String> = read.query_row([id.0], |row| row.get(0)).optional()?;
+        Ok(reason.map(|reason| reason.parse().unwrap_or(Refusal::NotAMember)))
+    }
+
     /// Counts the undiscarded events in quarantine of a team.
     pub fn quarantined_count(&self, team: &EventId) -> Result<usize> {
         let mut read = self.db.prepare_cached(

@@ -287,7 +287,7 @@ macro_rules! for_each_action {
         // Pending
         AdmitPending: Final in Pending by ["i"], "Admit or accept" "admit";
             "Admit the device to the team, or accept the event; asks first.";
-            if pending_selected => |state, key, _| inbox::answer(state, key, true);
+            if pending_acceptable => |state, key, _| inbox::answer(state, key, true);
         RejectPending: Final in Pending by ["x"], "Deny or discard" "deny", also ["reject"];
             "Deny the device, or discard the event; asks first.";
             if pending_selected => |state, key, _| inbox::answer(state, key, false);

@@ -65,6 +65,14 @@ fn inbox_listed(state: &AppState) -> Availability {
     if state.inbox.selectable_rows().is_empty() { Err("nothing is listed".to_owned()) } else { Ok(()) }
 }
 
+/// Like [`pending_selected`], for an answer that accepts it.
+fn pending_acceptable(state: &AppState) -> Availability {
+    match state.inbox.quarantined() {
+        Some(event) if event.waits_for_date() => Err("it is accepted when its date comes".to_owned()),
+        _ => pending_selected(state),
+    }
+}
+
 /// A quarantined event or a join request is under the cursor.
 fn pending_selected(state: &AppState) -> Availability {
     if state.inbox.quarantined().is_some() { idle(state) } else { join_selected(state) }
