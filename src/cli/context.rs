@@ -208,7 +208,8 @@ impl Context {
         self.known(client).await.map(|(scope, _)| scope)
     }
 
-    async fn known(&self, client: &Client) -> Result<(Scope, Option<String>), CliError> {
+    /// Returns [`Context::known_scope`], and the identity of the project in the working directory.
+    pub(crate) async fn known(&self, client: &Client) -> Result<(Scope, Option<String>), CliError> {
         let here = self.here()?;
         let scopes = client.scopes().await?.items;
         let (scope, identity) = known_scope(&here.scope, &here.identities, &scopes);

@@ -78,6 +78,28 @@ fn who_joins_from_another_project_is_told_that_it_is_not_shared_and_how_to_share
 }
 
 #[test]
+fn who_joins_a_second_team_gets_only_commands_that_work() {
+    let (ada, bob, eve) = (Laptop::of("ada"), Laptop::of("bob"), Laptop::of("eve"));
+    ada.create_team();
+    ada.admit(&bob, &[]);
+    eve.home.run(["sync", "create", "other", "acme/api", "--device", "eve-laptop"]).ok();
+    let ticket = eve.ticket(&["--yes"]);
+    let joined = bob.run(&["sync", "join", &ticket, "--device", "bob-laptop"]).ok().stdout;
+    assert!(joined.contains("acme/api, on this device acme/api-2"), "{joined}");
+    assert!(!joined.contains("sync map") && !joined.contains("sync adopt"), "it is the first team's: {joined}");
+
+    eve.home.run(["sync", "create", "third", "acme/web", "--device", "eve-laptop"]).ok();
+    let clone = |args: &[&str]| bob.home.run(args.iter().chain(&["--scope", "acme/clone"]));
+    clone(&["remember", "Logs are kept for thirty days.", "--reason", "we measured it"]).ok();
+    let invite = ["sync", "invite", "--yes", "--in", "third", "--json"];
+    let ticket = eve.home.run(invite).ok().json()["ticket"].as_str().unwrap().to_owned();
+    let joined = clone(&["sync", "join", &ticket, "--device", "bob-laptop"]).ok().stdout;
+    let map = "ergo sync map acme/web acme/clone --in third";
+    assert!(joined.contains(map), "{joined}");
+    bob.home.run(map.split(' ').skip(1)).ok();
+}
+
+#[test]
 fn files_travel_where_that_was_asked_and_stay_pieces_of_files() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.remember("Deploys run only on green CI.");
@@ -132,6 +154,10 @@ fn now_waits_until_it_is_done_and_says_what_came_of_it() {
     assert_eq!(ada.run(&["sync", "now", "ada-laptop"]).code, Some(2));
     bob.daemon.take().unwrap().terminate();
     until("the connection is closed", || ada.status()["teams"][0]["peers"][0]["connected"] == false);
+    let lacks = || ada.status()["teams"][0]["peers"][0]["they_lack"].as_u64();
+    assert_eq!(lacks(), Some(0));
+    ada.remember("Alarms go to the pager.");
+    assert_eq!(lacks(), Some(1), "what is written meanwhile counts");
     let away = ada.run(&["sync", "now", "--wait", "15"]);
     assert_eq!(away.code, Some(3), "{away:?}");
     assert!(away.stdout.contains("Not reached: bob-laptop."), "{away:?}");
@@ -146,6 +172,8 @@ fn a_ticket_admits_one_device_once_and_no_is_no() {
     let pending = || ada.json(&["sync", "pending"])["items"].as_array().unwrap().clone();
     until("bob waits at the door", || !pending().is_empty());
 
+    let unknown = ada.run(&["sync", "deny", "zz"]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("`ergo sync pending` shows"), "{unknown:?}");
     let second = eve.run(&["sync", "join", &ticket]);
     assert_eq!(second.code, Some(5), "{second:?}");
     assert!(second.stderr.contains("another device has used this ticket"), "{second:?}");
@@ -257,7 +285,9 @@ fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
     ada.admit(&bob, &["--role", "reader"]);
     until("bob has it", || bob.knows("Deploys run only on green CI."));
     let not_his = bob.run(&["sync", "invite", "--no-wait"]);
-    assert_eq!(not_his.code, Some(2), "{not_his:?}");
+    assert_eq!(not_his.code, Some(1), "an admin must do it: {not_his:?}");
+    let rename = bob.home.run(["sync", "rename", "hers", "--device", "ada-laptop"]);
+    assert_eq!(rename.code, Some(1), "the same for every act of admins: {rename:?}");
     assert!(not_his.stderr.contains("only an admin") && not_his.stderr.contains("ada"), "{not_his:?}");
 
     until("they are connected", || bob.status()["teams"][0]["peers"][0]["connected"] == true);
@@ -287,7 +317,7 @@ fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
 }
 
 #[test]
-fn who_leaves_unconnected_is_told_to_ask_for_a_revocation() {
+fn who_leaves_unconnected_is_told_to_ask_for_a_revocation_and_can_return() {
     let (mut ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.create_team();
     ada.admit(&bob, &[]);
@@ -296,9 +326,16 @@ fn who_leaves_unconnected_is_told_to_ask_for_a_revocation() {
     let left = bob.json(&["sync", "leave", "--yes"]);
     let warning = left["warnings"][0].as_str().unwrap();
     assert!(warning.contains("`ergo sync revoke bob-laptop --reason '…'`"), "{left}");
+    ada.start_here();
+    ada.admit(&bob, &[]);
+    ada.remember("Deploys run only on green CI.");
+    until("bob has it", || bob.knows("Deploys run only on green CI."));
+    bob.remember("Logs are kept for thirty days.");
+    until("ada has what bob wrote", || ada.knows("Logs are kept for thirty days."));
+    assert_eq!(bob.status()["teams"][0]["ended"], serde_json::Value::Null);
     // In a team of one there is nobody to tell.
     bob.home.run(["sync", "create", "alone", "--device", "bob-laptop"]).ok();
-    let left = bob.home.run(["sync", "leave", "--yes", "--json"]).ok().json();
+    let left = bob.home.run(["sync", "leave", "--yes", "--in", "alone", "--json"]).ok().json();
     assert_eq!(left["warnings"], serde_json::Value::Null, "{left}");
 }
 
@@ -359,7 +396,7 @@ fn the_mode_is_chosen_once_and_the_settings_go_before() {
     ada.create_team();
     assert!(ada.run(&["sync", "mode", "off"]).ok().stdout.contains("nothing is sent or received"));
     let closed = ada.run(&["sync", "invite", "--no-wait"]);
-    assert!(closed.code != Some(0) && closed.stderr.contains("Hint:"), "{closed:?}");
+    assert!(closed.code == Some(2) && closed.stderr.contains("Hint:"), "{closed:?}");
     assert!(ada.run(&["sync", "mode", "lan"]).ok().stdout.contains("until you invite a device"));
     let team = ada.status()["teams"][0]["id"].as_str().unwrap().to_uppercase();
     ada.ticket(&["--in", &team]);
@@ -404,4 +441,16 @@ fn two_laptops_without_a_network_pair_by_files() {
     assert_eq!(joined["words"], approved["grant_words"], "both screens show the same");
     assert_eq!(bob.status()["teams"][0]["name"], "platform");
     assert_eq!(ada.run(&["sync", "approve", grant, "--out", "x", "--yes"]).code, Some(2), "a grant is no request");
+
+    let again = ada.home.path().join("again.ergo");
+    let approve = ["sync", "approve", request, "--out", again.to_str().unwrap(), "--yes", "--role", "writer"];
+    let summary = ada.json(&approve)["summary"].as_str().unwrap().to_owned();
+    assert!(summary.contains("already belonged to platform, and now has the role writer"), "{summary}");
+    let peers = ada.json(&["sync", "peers"])["items"].as_array().unwrap().clone();
+    assert!(peers.iter().any(|peer| peer["name"] == "bob-laptop" && peer["role"] == "writer"), "{peers:?}");
+    let own = ada.home.path().join("own.request");
+    let own = own.to_str().unwrap();
+    ada.json(&["sync", "request", "--out", own]);
+    let own = ada.run(&["sync", "approve", own, "--out", "x", "--yes"]);
+    assert!(own.code == Some(2) && own.stderr.contains("created on this device"), "{own:?}");
 }

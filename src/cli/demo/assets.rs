@@ -82,6 +82,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0059-several-processes-of-the-small-models.md"),
     record!("0060-readers-hand-on-events.md"),
     record!("0061-questions-in-vain-raise-the-bar.md"),
+    record!("0062-an-admission-cancels-an-unseen-leave.md"),
 ];
 
 #[cfg(test)]

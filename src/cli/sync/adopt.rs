@@ -1,6 +1,6 @@
 //! `ergo sync adopt`: shares an existing scope.
 
-use super::{CliError, Context, Exit, InTeam, parse_scope, show_done};
+use super::{CliError, Context, Exit, InTeam, caller_sharing, parse_scope, show_done};
 use crate::{api::AdoptRequest, domain::Scope};
 
 /// Share a scope with the team, including its history.
@@ -23,7 +23,8 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         Some(scope) => scope,
         None => cx.known_scope(&client).await?,
     };
-    let request = AdoptRequest { caller: cx.caller()?, in_team: args.team.team, scope: Some(scope) };
+    let caller = caller_sharing(cx, &client, std::slice::from_ref(&scope)).await?;
+    let request = AdoptRequest { caller, in_team: args.team.team, scope: Some(scope) };
     let done = client.sync_adopt(&request).await?;
     Ok(show_done(cx, &done))
 }

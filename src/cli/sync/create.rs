@@ -1,6 +1,6 @@
 //! `ergo sync create`: creates a team.
 
-use super::{CliError, Context, Exit, parse_scope, show_team, with_global_scopes};
+use super::{CliError, Context, Exit, caller_sharing, parse_scope, show_team, with_global_scopes};
 use crate::{api::CreateTeamRequest, domain::Scope};
 
 /// Create a team, with this device as its first admin.
@@ -22,12 +22,9 @@ pub(super) struct Args {
 /// Runs the verb.
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
-    let request = CreateTeamRequest {
-        caller: cx.caller()?,
-        name: args.name,
-        device_name: args.device,
-        scopes: with_global_scopes(cx, args.scopes)?,
-    };
+    let scopes = with_global_scopes(cx, args.scopes)?;
+    let caller = caller_sharing(cx, &client, &scopes).await?;
+    let request = CreateTeamRequest { caller, name: args.name, device_name: args.device, scopes };
     let team = client.sync_create(&request).await?;
     if cx.ui.json {
         cx.ui.value(&team);

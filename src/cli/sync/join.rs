@@ -169,21 +169,31 @@ async fn show_unshared(cx: &mut Context, client: &Client, team: &TeamView) -> Re
     let is_project = cx.names_scope()
         || std::env::current_dir().is_ok_and(|folder| in_repository(&folder))
         || scopes.iter().any(|known| known.scope == scope && known.total > 0);
-    if !is_project || team.scopes.iter().any(|bound| bound.local == scope) {
+    // A scope belongs to one team at most.
+    let shared = status.teams.iter().flat_map(|known| &known.scopes).any(|known| known.bound.local == scope);
+    if !is_project || shared || team.scopes.iter().any(|bound| bound.local == scope) {
         return Ok(Vec::new());
     }
+    // With one team, the commands find it.
+    let in_team = match status.teams.iter().filter(|known| known.ended.is_none()).count() {
+        ..2 => String::new(),
+        _ => format!(" --in {}", quote(&team.name)),
+    };
     let (name, team_name) = (escape(&scope.to_string()), escape(&team.name));
     let text =
         format!("This project, {name}, is not shared with {team_name}: what you store in it stays on this device.");
     cx.ui.prose(0, Some(Style::Warn), &text);
     let mut commands = Vec::new();
     if let Some(same) = probably_same(team, &here, &scopes) {
-        let command = format!("ergo sync map {} {}", quote(&same.to_string()), quote(&scope.to_string()));
+        let command = format!("ergo sync map {} {}{in_team}", quote(&same.to_string()), quote(&scope.to_string()));
         commands.push((command, format!("if it is the same project as the team's {}", escape(&same.to_string()))));
     }
-    if team.role == Role::Admin {
-        commands.push((cx.in_scope("ergo sync adopt"), "share it as another project of the team".to_owned()));
-    } else {
+    // Under a name that another project of the team has, it cannot be shared.
+    let named_alike = team.scopes.iter().any(|bound| bound.scope == scope);
+    if team.role == Role::Admin && !named_alike {
+        let adopt = format!("{}{in_team}", cx.in_scope("ergo sync adopt"));
+        commands.push((adopt, "share it as another project of the team".to_owned()));
+    } else if !named_alike {
         cx.ui.line(text!(
             "To share it as another project of the team, ask an admin to run: ergo sync adopt {}",
             quote(&scope.to_string())

@@ -30,7 +30,8 @@ use super::{
     ui::{SafeText, Style},
 };
 use crate::{
-    api::{Role, TeamDone, TeamView},
+    api::{Caller, Role, TeamDone, TeamView},
+    client::Client,
     domain::{
         Scope,
         scope::InvalidScope,
@@ -156,6 +157,17 @@ struct RightsArgs {
 fn parse_scope(text: &str) -> Result<Scope, String> {
     text.parse()
         .map_err(|error: InvalidScope| format!("{}; `ergo scopes` lists the scopes", in_arguments(&error.to_string())))
+}
+
+/// Returns the caller of a request that shares `scopes`, with the identity of the current project if that is one of
+/// them.
+async fn caller_sharing(cx: &Context, client: &Client, scopes: &[Scope]) -> Result<Caller, CliError> {
+    let caller = cx.caller()?;
+    let (Ok(here), Ok((scope, identity))) = (cx.here(), cx.known(client).await) else { return Ok(caller) };
+    if !scopes.contains(&scope) {
+        return Ok(caller);
+    }
+    Ok(Caller { org_id: here.scope.org_id, project: here.scope.project, identity, ..caller })
 }
 
 /// Adds the scopes of the global `--scope` or `--project` to those named individually.

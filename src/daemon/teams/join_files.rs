@@ -81,6 +81,10 @@ impl Teams {
             escape(team.roster.name()),
             escape(&card.name)
         );
+        if note.device == self.me() {
+            return Err(ApiError::field("card", "this request file was created on this device")
+                .hint("create it on the device that should join: `ergo sync request`"));
+        }
         let seen = view(request.card.clone(), note.device, &card, &note.payload, asks);
         let Some(out) = request.out else { return Ok(seen) };
         if !verification::matches(&request.words, &seen.words) {
@@ -93,12 +97,11 @@ impl Teams {
             return Err(ApiError::field("out", format!("{out} already exists")).hint("choose another name"));
         }
         let (device, caller, named) = (note.device, request.caller, team.id.to_hex());
-        let (person, name) = (card.person.clone(), card.name.clone());
-        if !team.roster.is_member(&device) {
-            let add = move |engine: &Engine| engine.add_member(&caller, Some(&named), device, &person, &name, &grant);
-            let (done, _) = self.engine(add).await?;
-            self.changed(&done.summary).await;
-        }
+        let (person, name, role) = (card.person.clone(), card.name.clone(), grant.role);
+        // Also if it is a member: it may have left while it was unconnected, and the role may be another one.
+        let add = move |engine: &Engine| engine.add_member(&caller, Some(&named), device, &person, &name, &grant);
+        let (done, _) = self.engine(add).await?;
+        self.changed(&done.summary).await;
         let export = ExportRequest {
             in_team: Some(team.id.to_hex()),
             to: vec![device.to_hex()],
@@ -113,10 +116,13 @@ impl Teams {
         })
         .await?;
         let team_name = team.roster.name().to_owned();
+        let admitted = if team.roster.is_member(&device) {
+            format!("“{}” already belonged to {team_name}, and now has the role {role}.", card.name)
+        } else {
+            format!("“{}” was admitted to {team_name} with the role {role}.", card.name)
+        };
         let summary = format!(
-            "“{}” was admitted to {team_name}. {out} is encrypted for it alone: carry the file there. That device \
-                must show these words:",
-            card.name
+            "{admitted} {out} is encrypted for it alone: carry the file there. That device must show these words:"
         );
         let grant_words = grant_words(team.id, self.me(), device);
         Ok(DeviceCard { grant: Some(out), grant_words, team_name: Some(team_name), summary, ..seen })

@@ -89,6 +89,7 @@ impl Teams {
         self.add_join(view.clone());
         let (teams, id) = (Arc::clone(self), view.id.clone());
         tokio::spawn(async move {
+            let mut not_joined = None;
             let result = waiting
                 .finish(async |roster| {
                     let (team, from) = (ticket.team, Some(ticket.device));
@@ -96,7 +97,11 @@ impl Teams {
                     teams
                         .engine(move |engine| engine.join_team(&caller, team, &roster, from, &map, &bring))
                         .await
-                        .map_err(|error| PairError::Local(error.message))
+                        .map_err(|error| {
+                            let message = error.message.clone();
+                            not_joined = Some(error);
+                            PairError::Local(message)
+                        })
                 })
                 .await;
             if result.is_ok() {
@@ -112,7 +117,10 @@ impl Teams {
             }
             connection.close(0u32.into(), b"done");
             drop(window);
-            teams.record_end(&id, result.map_err(|error| join_requests::pair_error(&error)));
+            teams.record_end(
+                &id,
+                result.map_err(|error| not_joined.unwrap_or_else(|| join_requests::pair_error(&error))),
+            );
         });
         Ok(view)
     }

@@ -162,16 +162,19 @@ impl Graph {
         self.about(device).filter(|(at, node)| set.has(*at) && node.departs())
     }
 
-    /// Returns whether a departure still holds within `set`, because nobody entitled to it has admitted the device again after having
-    /// seen the departure.
+    /// Returns whether a departure still holds within `set`, because nobody entitled to it has admitted the device
+    /// again. A revocation is cancelled only by an admission that had seen it. A leave is also cancelled by one that it
+    /// had not seen: a device that leaves while unconnected asks to join again before others know of its leave.
     ///
     /// A device that was revoked by an event that it had not seen is not entitled to it, even if it was admitted again since. Otherwise
     /// the readmissions of two devices could depend on each other.
     fn holds(&self, device: &DeviceId, at: usize, set: &NodeSet) -> bool {
+        let departure = &self.nodes[at];
+        let left = matches!(departure.change, Some(RosterChange::Leave { .. }));
         let readmitted = self.about(device).any(|(add, node)| {
             set.has(add)
                 && matches!(node.change, Some(RosterChange::Add { .. }))
-                && node.past.has(at)
+                && (node.past.has(at) || left && !departure.past.has(add))
                 && self
                     .departures(&node.author, set)
                     .all(|(gone, departure)| node.past.has(gone) || departure.past.has(add))

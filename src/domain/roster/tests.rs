@@ -265,6 +265,37 @@ fn who_leaves_keeps_what_was_said_and_a_lesser_grant_does_too() {
 }
 
 #[test]
+fn who_left_unseen_is_admitted_again_unless_a_revocation_holds() {
+    let mut team = Team::new();
+    team.share(1, "api");
+    team.add(1, 2, writer());
+    let heads = team.roster().heads().to_vec();
+    let two = team.claim(2, "api", 4, 9);
+    let leave = team.act_after(2, RosterChange::Leave { cuts: vec![] }, &heads);
+    assert_eq!(team.roster().member(&device(2)).unwrap().state, MemberState::Left, "its first admission is older");
+    // Device 1 has not received the leave.
+    let again = team.act_after(1, add(2, writer()), &heads);
+    let roster = team.roster();
+    assert!(roster.is_member(&device(2)) && roster.admits(&two.0, &two.1).is_ok());
+    team.act_after(2, RosterChange::Leave { cuts: vec![] }, &[leave, again]);
+    assert_eq!(team.roster().member(&device(2)).unwrap().state, MemberState::Left, "it leaves once more");
+
+    let mut team = Team::new();
+    let admin = Grant { role: Role::Admin, scopes: Granted::All };
+    team.add(1, 3, admin);
+    team.add(1, 2, writer());
+    let heads = team.roster().heads().to_vec();
+    team.act_after(2, RosterChange::Leave { cuts: vec![] }, &heads);
+    team.act_after(3, revoke(2, vec![]), &heads);
+    team.act_after(1, add(2, writer()), &heads);
+    assert_eq!(
+        team.roster().member(&device(2)).unwrap().state,
+        MemberState::Revoked,
+        "nobody cancels what device 3 did"
+    );
+}
+
+#[test]
 fn two_admins_who_revoke_each_other_are_both_revoked_and_it_is_reported() {
     let mut team = Team::new();
     team.add(1, 2, Grant { role: Role::Admin, scopes: Granted::All });

@@ -36,7 +36,7 @@ impl Engine {
             let person = validate::required_name("who", &request.caller.who)?;
             let team = act.commit(None, RosterChange::Create { name: name.clone(), person, device_name }, None)?;
             for scope in &scopes {
-                adopt(act, team, scope, None)?;
+                adopt(act, team, scope, None, &request.caller)?;
             }
             let summary = match scopes.len() {
                 0 => format!("Created the team {name}; it shares no scopes yet"),
@@ -62,6 +62,10 @@ impl Engine {
             let now = act.now;
             let done = act.store.join_team(team, roster, from, now)?;
             act.imported(done);
+            let joined = act.roster(team)?;
+            if !joined.is_member(&act.me) {
+                return Err(still_revoked(&joined, &act.me, from));
+            }
             for bound in map {
                 let local = scope_of("local", Some(&bound.local))?;
                 act.store.bind_scope(team, &bound.scope, &local)?;
@@ -74,14 +78,13 @@ impl Engine {
                     continue;
                 }
                 let roster = act.roster(team)?;
-                adopt(act, team, &scope, Some(&roster))?;
+                adopt(act, team, &scope, Some(&roster), caller)?;
             }
-            let name = act.roster(team)?.name().to_owned();
-            act.view(team, format!("Joined the team {}", escape(&name)))
+            act.view(team, format!("Joined the team {}", escape(joined.name())))
         })
     }
 
-    /// Admits a device, or admits it again. Also returns the roster, which the device needs to join.
+    /// Admits a device, or admits it again with another role. Also returns the roster, which the device needs to join.
     ///
     /// If another device of the team has its name, a number is appended: many machines are called `localhost` or
     /// `ubuntu`.
@@ -103,8 +106,18 @@ impl Engine {
             if !roster.is_member(&device) {
                 require_room(&roster)?;
             }
+            if grant.role < Role::Admin {
+                not_the_last_admin(&roster, &device)?;
+            }
             let name = roster.free_name(&device, name);
             let summary = format!("Admitted {} to the team {}", escape(&name), escape(roster.name()));
+            // What a member wrote under a greater grant stays accepted.
+            let lesser = roster.member(&device).is_some_and(|member| !grant.covers(&member.grant));
+            if lesser && roster.is_member(&device) {
+                for cuts in in_parts(act.reader().cuts_of(&team, &device)?) {
+                    act.commit(Some(team), RosterChange::Grant { device, grant: grant.clone(), cuts }, None)?;
+                }
+            }
             act.commit(Some(team), RosterChange::Add { device, person, name, grant: grant.clone() }, None)?;
             Ok((act.answer(team, summary, Vec::new()), act.reader().roster_events(&team)?))
         })
@@ -129,6 +142,12 @@ impl Engine {
             let summary =
                 format!("{} is now called {name}", escape(device.map_or(roster.name(), |member| &member.name)));
             let device = device.map(|member| member.device);
+            if let Some(device) = &device
+                && roster.free_name(device, name.clone()) != name
+            {
+                return Err(ApiError::field("name", format!("another device of the team is called “{name}”"))
+                    .hint("choose another name; `ergo sync peers` lists those in use"));
+            }
             act.commit(Some(team), RosterChange::Rename { device, name }, None)?;
             Ok(act.answer(team, summary, Vec::new()))
         })
@@ -160,7 +179,13 @@ impl Engine {
             }
             let cuts =
                 if grant.covers(&member.grant) { Vec::new() } else { act.reader().cuts_of(&team, &member.device)? };
-            let summary = format!("{} now has the role {}", escape(&member.name), grant.role);
+            let scopes = match &grant.scopes {
+                Granted::All => "all scopes".to_owned(),
+                Granted::Only(scopes) => {
+                    scopes.iter().map(|scope| escape(&scope.to_string())).collect::<Vec<_>>().join(", ")
+                }
+            };
+            let summary = format!("{} now has the role {} in {scopes}", escape(&member.name), grant.role);
             let device = member.device;
             for cuts in in_parts(cuts) {
                 act.commit(Some(team), RosterChange::Grant { device, grant: grant.clone(), cuts }, None)?;
@@ -234,12 +259,11 @@ impl Engine {
                 let message = format!("this device may not write in {name}: its peers would not accept the events");
                 return Err(ApiError::new(ErrorCode::Forbidden, message).hint(hint));
             }
-            let taken = adopt(act, team, &scope, Some(&roster))?;
-            let summary = match taken {
-                0 => {
-                    format!("{} already shares {scope}", escape(roster.name()))
-                }
-                _ => format!("{} shares {scope} with its history", escape(roster.name())),
+            let name = escape(roster.name());
+            let summary = match adopt(act, team, &scope, Some(&roster), &request.caller)? {
+                None => format!("{name} already shares {scope}"),
+                Some(0) => format!("{name} shares {scope}"),
+                Some(_) => format!("{name} shares {scope} with its history"),
             };
             let warnings = unshared_history(act, team, &scope)?;
             Ok(act.answer(team, summary, warnings))
@@ -274,6 +298,21 @@ impl Engine {
     }
 }
 
+/// The error if the roster of a team that this device has just joined does not name it as a member: its own store has a
+/// revocation that the device which admitted it has not received.
+fn still_revoked(roster: &Roster, me: &DeviceId, from: Option<DeviceId>) -> ApiError {
+    let name = |device: &DeviceId| roster.member(device).map_or_else(|| device.short(), |member| escape(&member.name));
+    let team = escape(roster.name());
+    let inviter = from.map_or_else(|| "the other device".to_owned(), |device| name(&device));
+    let revoker = roster.member(me).and_then(|member| member.out).map(|out| name(&out.by));
+    let by = revoker.map_or_else(String::new, |revoker| format!(" by {revoker}"));
+    ApiError::new(
+        ErrorCode::Stale,
+        format!("{team} was not joined: this device was revoked{by}, which {inviter} has not received yet"),
+    )
+    .hint(format!("let {inviter} sync with the rest of the team, then ask for a new invitation"))
+}
+
 /// Returns the team's name of a local scope if this device may not write to it in the team.
 fn unwritable_scope(act: &TeamAct<'_>, team: EventId, local: &Scope) -> Result<Option<Scope>, ApiError> {
     let bound = act.reader().team_of(local)?.filter(|(of, _)| *of == team);
@@ -281,11 +320,18 @@ fn unwritable_scope(act: &TeamAct<'_>, team: EventId, local: &Scope) -> Result<O
     Ok(bound.map(|(_, name)| name).filter(|name| !roster.may_write(&act.me, name)))
 }
 
-/// Shares a local scope. Returns how many chains of its history are now accepted.
+/// Shares a local scope. Returns how many chains of its history are now accepted; `None` if the team already shared it
+/// and there is nothing to accept.
 ///
 /// A scope that the team already has belongs to others as well, so a device that is not an admin shares only what it
 /// wrote itself.
-fn adopt(act: &mut TeamAct<'_>, team: EventId, local: &Scope, roster: Option<&Roster>) -> Result<usize, ApiError> {
+fn adopt(
+    act: &mut TeamAct<'_>,
+    team: EventId,
+    local: &Scope,
+    roster: Option<&Roster>,
+    caller: &Caller,
+) -> Result<Option<usize>, ApiError> {
     let bound = act.reader().team_of(local)?;
     let name = match &bound {
         Some((of, name)) if *of == team => name.clone(),
@@ -323,14 +369,26 @@ fn adopt(act: &mut TeamAct<'_>, team: EventId, local: &Scope, roster: Option<&Ro
     }
     let count = heads.len();
     if count == 0 && known {
-        return Ok(0);
+        return Ok(None);
     }
-    let identity = act.reader().scope_identity(local)?;
+    let identity = match act.reader().scope_identity(local)? {
+        // Only a write binds a scope to the identity of its project.
+        None => identity_of_caller(act, caller, local)?,
+        bound => bound,
+    };
     for heads in in_parts(heads) {
         let change = RosterChange::Adopt { scope: name.clone(), identity: identity.clone(), heads };
         act.commit(Some(team), change, None)?;
     }
-    Ok(count)
+    Ok(Some(count))
+}
+
+/// Returns the identity of the caller's project if `local` is its scope.
+fn identity_of_caller(act: &TeamAct<'_>, caller: &Caller, local: &Scope) -> Result<Option<String>, ApiError> {
+    let asked = Scope { org_id: caller.org_id.clone(), project: caller.project.clone() };
+    let Some(identity) = validate::identity(caller)?.filter(|_| asked.check().is_ok()) else { return Ok(None) };
+    let is_its_own = act.reader().scope_for(&asked, Some(&identity))? == *local;
+    Ok(is_its_own.then_some(identity))
 }
 
 /// Explains which events that this device wrote in a scope before it was shared are not shared.

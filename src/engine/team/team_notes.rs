@@ -7,7 +7,7 @@ use crate::{
     api::{ApiError, BoundScope, TeamEnd, UnsharedChanges},
     domain::{
         DeviceId, EventId, Roster, Scope,
-        roster::{MAX_DEVICES, MemberState, Refusal, is_roster_scope},
+        roster::{MAX_DEVICES, MemberState, Refusal, Role, is_roster_scope},
         text::{escape, quote},
     },
     engine::{Engine, guard_calls},
@@ -96,9 +96,13 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
     let mut says = Vec::new();
     for dispute in roster.disputes() {
         let (one, other) = (name(&dispute.one), name(&dispute.other));
+        let next = if roster.members().any(|member| roster.role(&member.device) == Some(Role::Admin)) {
+            "another admin can invite them again"
+        } else {
+            "no admin is left, so create a new team: `ergo sync create`"
+        };
         says.push(format!(
-            "{one} and {other} revoked each other before either knew of the other's act, so both are revoked; another \
-                admin can invite them again"
+            "{one} and {other} revoked each other before either knew of the other's act, so both are revoked; {next}"
         ));
     }
     for ((device, scope), places) in forks {
@@ -214,7 +218,7 @@ mod tests {
     use super::*;
     use crate::domain::{
         Body, EventKind, Header, Hlc, OpId, SignedEvent,
-        roster::{Grant, Granted, ORG, Role, RosterChange},
+        roster::{Grant, Granted, ORG, RosterChange},
     };
 
     fn sign(by: u8, n: u64, prev: Option<&SignedEvent>, seen: &[EventId], change: RosterChange) -> SignedEvent {
@@ -263,6 +267,7 @@ mod tests {
         let notes = found.says;
         assert_eq!((notes.len(), found.forks), (3, 2));
         assert!(notes[0].contains("adas") && notes[0].contains("bobs") && notes[0].contains("revoked each other"));
+        assert!(notes[0].ends_with("no admin is left, so create a new team: `ergo sync create`"), "{}", notes[0]);
         assert!(notes[1].contains("2 places of its chain in acme/api") && notes[1].contains("ergo sync revoke bobs"));
         assert!(notes[2].contains("bobs wrote 6000 events in one hour") && notes[2].contains("5000"));
         let (ada, bob) = (roster.member(&two).unwrap().out.unwrap().by, two);

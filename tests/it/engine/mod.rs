@@ -35,6 +35,7 @@ mod story_edges;
 mod story_model;
 mod strangers;
 mod team;
+mod team_edges;
 mod undo;
 mod write_lock;
 mod writes;
