@@ -81,7 +81,8 @@ pub(super) fn replace_by(
         return Ok(());
     }
     let why = RememberRequest { caller: here.clone(), reason: Some(reason.to_owned()), ..RememberRequest::default() };
-    let request = SupersedeRequest { targets, successor: Some(claim.to_hex()), claim: why, ..SupersedeRequest::default() };
+    let request =
+        SupersedeRequest { targets, successor: Some(claim.to_hex()), claim: why, ..SupersedeRequest::default() };
     match keeper.engine.supersede(request)? {
         WriteOutcome::Stored(stored) => run.superseded += stored.superseded.len(),
         WriteOutcome::Proposed(proposed) => run.problems.push(proposed.summary),
