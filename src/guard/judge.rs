@@ -58,8 +58,8 @@ pub struct Ruling {
     pub compatible: bool,
     /// Whether to warn even if a contradiction is improbable.
     pub hint: bool,
-    /// Whether one claim ends the use of something that the other one relies on. Then the writer is asked.
-    pub ends_use: bool,
+    /// Whether one claim rejects what the other one uses, in favour of something else. Then the writer is asked.
+    pub rejects_use: bool,
 }
 
 /// A claim with its parsed statement, ready for comparisons.
@@ -259,7 +259,7 @@ pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stag
         ruling.evidence.relation = Relation::Uncertain;
         return ruling;
     }
-    ruling.ends_use |= stages.aligned
+    ruling.rejects_use = stages.aligned
         && !ruling.compatible
         && !disjoint
         && rejected_option::rejects_what_is_used(&ours.parsed, &theirs.parsed);
@@ -293,7 +293,6 @@ fn add_correction(ruling: &mut Ruling, ours: &ParsedClaim, theirs: &ParsedClaim)
         Some(correction::Correction { ours: vec![cue], theirs: Vec::new() })
     });
     let Some(found) = found else { return };
-    ruling.ends_use = !found.theirs.is_empty();
     let (words, their_words) = (explain::words(a, &found.ours), explain::words(b, &found.theirs));
     (ruling.strength, ruling.hint) = (DOUBT_STRENGTH, true);
     let evidence = &mut ruling.evidence;

@@ -261,7 +261,7 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
             Some(WordRelation::Alternative(_)) => return None,
             // "Neither X nor Y" forbids each of the two.
             None if options(&forbidding.items, at).any(|other| matched(other) == Some(WordRelation::Same)) => {
-                total -= w
+                total -= w;
             }
             _ => {}
         }

@@ -69,7 +69,7 @@ mod tests {
     #[case::other_name("Ada joined the team in May.", "Zoe joined the team in May.", false)]
     #[case::other_word("The cache is warm.", "The cache is big.", false)]
     #[case::other_unit("The job takes 5 minutes.", "The job takes 5 MB.", false)]
-    #[case::longer("The service runs on host-1.", "The service runs on host-2 since May.", false)]
+    #[case::since("The service runs on host-1.", "The service runs on host-2 since May.", true)]
     #[case::negative("The service runs on host-1.", "The service does not run on host-2.", false)]
     #[case::the_same("The service runs on host-1.", "The service runs on host-1", false)]
     fn facts_that_differ_in_a_value(#[case] ours: &str, #[case] theirs: &str, #[case] expected: bool) {
