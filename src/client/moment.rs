@@ -14,7 +14,9 @@ pub fn moment(text: &str, sign: i64) -> Option<u64> {
         return Some(millis(timestamp));
     }
     let zone = TimeZone::system();
+    // A date with a time is also parsed as a date.
     if let Ok(date) = text.parse::<civil::Date>()
+        && date.to_string() == text
         && let Ok(next) = date.tomorrow().and_then(|next| next.to_zoned(zone.clone()))
     {
         return Some(millis(next.timestamp()).saturating_sub(1));
