@@ -40,7 +40,8 @@ pub(super) fn of(write: &WriteRequest) -> String {
         WriteRequest::Supersede(request) => {
             let (first, also) =
                 request.targets.split_first().map_or(("", &[][..]), |(first, also)| (first.as_str(), also));
-            let also: String = also.iter().map(|id| format!(" --also {}", short(id))).collect();
+            let also: Vec<_> = also.iter().map(|id| format!(" --also {}", short(id))).collect();
+            let also = also.concat();
             let reason = quote(request.claim.reason.as_deref().unwrap_or_default());
             // It names the scope, so that it is right in any folder.
             let scope = scope(&request.claim.caller);
