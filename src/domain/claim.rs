@@ -225,6 +225,7 @@ impl Qualifiers {
     }
 
     /// Returns the conditions that both have.
+    #[must_use]
     pub fn shared(&self, other: &Self) -> Self {
         let both = |ours: &Option<String>, theirs: &Option<String>| ours.clone().filter(|_| ours == theirs);
         Self {
@@ -237,6 +238,7 @@ impl Qualifiers {
     }
 
     /// Returns these conditions, and those of `base` for the fields that are not set.
+    #[must_use]
     pub fn or(self, base: &Self) -> Self {
         Self {
             env: self.env.or_else(|| base.env.clone()),

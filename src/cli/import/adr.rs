@@ -103,30 +103,27 @@ impl RecordImport<'_> {
         // A record that two others replace is superseded by the first of them.
         let replaced = step.replaces.iter().filter_map(|old| self.active.remove(old));
         row.targets = replaced.chain(stored.outdated.iter().copied()).collect();
-        let claim = match &stored.same {
-            Some(same) => {
-                if same.status == Status::Active && !record.agrees_with(same) {
-                    self.sender.report.skipped(&row.source, &row.claim.statement, LEFT_UNCHANGED);
-                } else {
-                    self.sender.report.same(&row, same.id);
-                }
-                if same.status != Status::Active {
-                    return Ok(());
-                }
-                for target in &row.targets {
-                    let reason = row.claim.reason.as_deref().unwrap_or_default();
-                    self.sender.replace(&row, *target, same.id, reason).await?;
-                }
-                same.id
+        let claim = if let Some(same) = &stored.same {
+            if same.status == Status::Active && !record.agrees_with(same) {
+                self.sender.report.skipped(&row.source, &row.claim.statement, LEFT_UNCHANGED);
+            } else {
+                self.sender.report.same(&row, same.id);
             }
-            None => {
-                let stored = |new: &usize| self.stored.get(*new)?.active();
-                if let Some(successor) = step.replaced_by.iter().find_map(stored) {
-                    row.claim = record.claim_before(successor);
-                }
-                let Some(claim) = self.sender.store(&row).await? else { return Ok(()) };
-                claim
+            if same.status != Status::Active {
+                return Ok(());
             }
+            for target in &row.targets {
+                let reason = row.claim.reason.as_deref().unwrap_or_default();
+                self.sender.replace(&row, *target, same.id, reason).await?;
+            }
+            same.id
+        } else {
+            let stored = |new: &usize| self.stored.get(*new)?.active();
+            if let Some(successor) = step.replaced_by.iter().find_map(stored) {
+                row.claim = record.claim_before(successor);
+            }
+            let Some(claim) = self.sender.store(&row).await? else { return Ok(()) };
+            claim
         };
         match &step.retract {
             Some(reason) => self.sender.retract(&row, claim, reason).await?,

@@ -368,8 +368,9 @@ impl RuleReader<'_> {
             };
             match (&mut open, complete) {
                 (_, Some(complete)) => {
-                    let before = open.replace((complete, sentence, Vec::new()));
-                    before.into_iter().for_each(|(rule, at, why)| self.rule(block, &rule, &why.join(" "), at));
+                    if let Some((rule, at, why)) = open.replace((complete, sentence, Vec::new())) {
+                        self.rule(block, &rule, &why.join(" "), at);
+                    }
                 }
                 (Some((_, _, why)), None) => {
                     why.push(sentence);
@@ -479,10 +480,9 @@ fn is_code(text: &str) -> bool {
 
 /// Lower-cases the first letter, except of names.
 fn lowered(text: &str) -> String {
-    let mut words = text.split_whitespace();
-    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let inner = first.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit());
-    let name = second.chars().next().is_some_and(char::is_uppercase) && !wording::is_instruction(text);
+    let name = rest.trim_start().starts_with(char::is_uppercase) && !wording::is_instruction(text);
     if inner || name { text.to_owned() } else { uncapital(text) }
 }
 
