@@ -156,8 +156,7 @@ impl McpTool {
             Self::Supersede => (
                 json!({"targets": {"type": "array", "items": {"type": "string"}, "description": "claim ids"},
                     "statement": text, "reason": text, "kind": kind, "source": text, "env": text, "team": text, "tenant": text,
-                    "valid_from": text, "valid_until": text, "drop_conditions": {"type": "boolean", "description":
-                        "default: env, team, tenant and dates that the targets share stay"},
+                    "valid_from": text, "valid_until": text, "drop_conditions": {"type": "boolean"},
                     "force_exception": text, "exception_to": texts, "scope": scope}),
                 &["targets", "statement", "reason"],
             ),
