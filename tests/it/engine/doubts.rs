@@ -206,7 +206,7 @@ fn wrong_answers_name_what_is_wrong() {
     let other = fixture.remember("Containers run as an ordinary user", "least privilege");
     let error = fixture.engine.judge(&verdicts(&question.token, &[(other, PairVerdict::Same)])).unwrap_err();
     assert_eq!(error.field.as_deref(), Some("verdicts"));
-    assert!(error.message.contains(&other.short()) && error.candidates == [old.to_hex()], "{error:?}");
+    assert!(error.message.contains(&other.short()) && error.hint.as_ref().unwrap().contains(&old.short()), "{error:?}");
     let empty = fixture.engine.judge(&verdicts(&question.token, &[])).unwrap_err();
     assert_eq!(empty.field.as_deref(), Some("verdicts"));
     let mute = JudgeRequest { because: None, ..verdicts(&question.token, &[(old, PairVerdict::Same)]) };

@@ -52,7 +52,7 @@ fn why_answers_with_the_reasoned_claim_and_the_chain_that_led_to_it() {
 fn a_fact_answers_only_if_no_reasoned_claim_does() {
     let fixture = Fixture::new();
     let known = stored(fixture.engine.remember(fact("Deployments go through the green gate")).unwrap()).claim_id;
-    let reasoned = fixture.remember("Every deployment waits for the gate", "two outages");
+    let reasoned = fixture.remember("Every deployment goes through the gate", "two outages");
     assert_eq!(why(&fixture, "why do deployments go through the green gate").answer.unwrap().id, reasoned);
     fixture.retract(reasoned, "gone");
     let answer = why(&fixture, "why do deployments go through the green gate");
@@ -67,6 +67,7 @@ fn a_fact_that_answers_much_better_comes_before_a_reason() {
     let reasoned = fixture.remember("The staging API is redeployed each night", "tests need a clean state");
     let answer = why(&fixture, "which port does the staging API run on?");
     assert_eq!(answer.answer.map(|claim| claim.id), Some(known), "{:?}", answer.note);
+    assert_eq!(answer.others.iter().map(|claim| claim.id).collect::<Vec<_>>(), [reasoned]);
     let answer = why(&fixture, "why is the staging API redeployed each night?");
     assert_eq!(answer.answer.map(|claim| claim.id), Some(reasoned));
 }

@@ -51,7 +51,7 @@ fn no_act_asks_a_model_under_the_write_lock() {
             }
         }
     };
-    let (embed, classify, generate) = (ask(), ask(), ask());
+    let (embed, classify, generate, score) = (ask(), ask(), ask(), ask());
     let models = FakeModels::new()
         .embedding(move |text| {
             embed();
@@ -64,6 +64,10 @@ fn no_act_asks_a_model_under_the_write_lock() {
         .generating(move |_| {
             generate();
             Ok("[]".to_owned())
+        })
+        .answering(move |_, answers| {
+            score();
+            Ok(vec![0.0; answers.len()])
         });
     let models: Arc<dyn Models> = Arc::new(models);
     let judges = vec![ModelJudge::Local(Arc::clone(&models))];

@@ -79,7 +79,8 @@ fn what_is_not_a_diff_is_refused_and_colours_are_read() {
     }
     let combined = "diff --cc a\n--- a/a\n+++ b/a\n@@@ -0,0 -0,0 +1,1 @@@\n++x\n";
     refused(&check(combined), &["combined diff", "nothing was checked"]);
-    let coloured: String = BREACH.lines().map(|line| format!("\x1b[32m{line}\x1b[m\n")).collect();
+    let coloured: Vec<_> = BREACH.lines().map(|line| format!("\x1b[32m{line}\x1b[m\n")).collect();
+    let coloured = coloured.concat();
     let output = check(&coloured);
     assert!(output.code == Some(1) && output.stdout.contains("package.json:1: forbidden package"), "{output:?}");
     check("").ok();
