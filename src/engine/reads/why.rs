@@ -63,13 +63,15 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
     // Outside of a read of the store, because this waits for the embedder.
     let find = |kinds: &[ClaimKind]| recall::find(engine, &scope, &question, kinds, request.as_of);
     let mut findings = find(&[])?;
-    let mut unreasoned = Vec::new();
-    if !findings.found.iter().any(|found| found.answers && is_reasoned(found)) {
+    let (mut reasoned, unreasoned): (Vec<FoundClaim>, Vec<FoundClaim>) =
+        std::mem::take(&mut findings.found).into_iter().partition(is_reasoned);
+    if !reasoned.iter().any(|found| found.answers) {
         // Facts, which seldom have a reason, may have filled the results.
         let guarded: Vec<ClaimKind> = ClaimKind::ALL.into_iter().filter(|kind| kind.is_guarded()).collect();
-        unreasoned = std::mem::replace(&mut findings, find(&guarded)?).found;
-        unreasoned.retain(|found| !is_reasoned(found));
+        reasoned = find(&guarded)?.found;
+        reasoned.retain(is_reasoned);
     }
+    findings.found = reasoned;
     engine.read_at(at.as_ref(), |reader| WhyRun::new(reader, &scope, now).by_recall(findings, unreasoned, limit))
 }
 
@@ -142,11 +144,12 @@ impl<'a> WhyRun<'a> {
     }
 
     /// Answers with the best claim that has a reason, or with the best one without if that leads by
-    /// [`LEAD_OVER_REASON`]; if none answers, with no claim, and lists the nearest ones.
+    /// [`LEAD_OVER_REASON`]; if none answers, with no claim, and lists the nearest ones. `findings` has the claims with a
+    /// reason.
     fn by_recall(
         &self,
         findings: RecallFindings,
-        mut unreasoned: Vec<FoundClaim>,
+        unreasoned: Vec<FoundClaim>,
         limit: usize,
     ) -> Result<WhyAnswer, ApiError> {
         let asked: Vec<&str> = findings.question.terms.iter().map(|term| term.asked.as_str()).collect();
@@ -154,11 +157,7 @@ impl<'a> WhyRun<'a> {
             return Ok(nothing("The question has no words to search for: ask about a thing or a choice."));
         }
         let about = asked.join(", ");
-        let (mut reasoned, facts): (Vec<FoundClaim>, Vec<FoundClaim>) =
-            findings.found.into_iter().partition(is_reasoned);
-        // Both searches may have found the same claims.
-        let known: HashSet<ClaimId> = unreasoned.iter().map(|found| found.row.id).collect();
-        unreasoned.extend(facts.into_iter().filter(|found| !known.contains(&found.row.id)));
+        let mut reasoned = findings.found;
         let scores = unreasoned.iter().filter(|found| found.answers).map(|found| found.score.total);
         let least = scores.fold(f64::NEG_INFINITY, f64::max) - LEAD_OVER_REASON;
         let Some(best) = reasoned.iter().position(|found| found.answers && found.score.total >= least) else {
