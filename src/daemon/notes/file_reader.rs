@@ -78,7 +78,7 @@ pub(super) fn parse(shown: &str, text: &str) -> Result<NoteText, SectionError> {
     marked_section::check(text)?;
     let own = own_text(text);
     let name = shown.rsplit('/').next().unwrap_or(shown);
-    let record = if is_record(shown) { record(shown, text) } else { None };
+    let record = if is_record(shown) { parse_record(shown, &own) } else { None };
     let rules = if is_record(shown) {
         record.iter().map(rule_of_record).collect()
     } else {
@@ -111,10 +111,15 @@ pub(super) fn is_record(shown: &str) -> bool {
 
 /// Parses a decision record; `None` if the file is none, or the decision was not made yet.
 pub(super) fn record(shown: &str, text: &str) -> Option<Record> {
+    parse_record(shown, &own_text(text))
+}
+
+/// [`record`] of a text without ergo's section.
+fn parse_record(shown: &str, own: &str) -> Option<Record> {
     if rule_files::is_beside_records(shown.rsplit('/').next().unwrap_or(shown)) {
         return None;
     }
-    let record = Record::parse(shown, &own_text(text)).ok()?;
+    let record = Record::parse(shown, own).ok()?;
     let is_open = matches!(record.status, adr::RecordStatus::Proposed | adr::RecordStatus::Unknown(_));
     (!is_open).then_some(record)
 }
