@@ -11,7 +11,7 @@ use crate::{
     },
     domain::{
         DeviceId, EventId, Roster, Scope, SignedEvent,
-        roster::{Grant, Granted, MAX_DEVICES, Refusal, Role, RosterChange},
+        roster::{ChainCut, Grant, Granted, MAX_DEVICES, Refusal, Role, RosterChange},
         text::{escape, quote},
     },
     engine::{Engine, request_hash::request_hash, validate},
@@ -114,9 +114,8 @@ impl Engine {
             // What a member wrote under a greater grant stays accepted.
             let lesser = roster.member(&device).is_some_and(|member| !grant.covers(&member.grant));
             if lesser && roster.is_member(&device) {
-                for cuts in in_parts(act.reader().cuts_of(&team, &device)?) {
-                    act.commit(Some(team), RosterChange::Grant { device, grant: grant.clone(), cuts }, None)?;
-                }
+                let cuts = act.reader().cuts_of(&team, &device)?;
+                commit_grant(act, team, device, grant, cuts)?;
             }
             act.commit(Some(team), RosterChange::Add { device, person, name, grant: grant.clone() }, None)?;
             Ok((act.answer(team, summary, Vec::new()), act.reader().roster_events(&team)?))
@@ -186,10 +185,7 @@ impl Engine {
                 }
             };
             let summary = format!("{} now has the role {} in {scopes}", escape(&member.name), grant.role);
-            let device = member.device;
-            for cuts in in_parts(cuts) {
-                act.commit(Some(team), RosterChange::Grant { device, grant: grant.clone(), cuts }, None)?;
-            }
+            commit_grant(act, team, member.device, &grant, cuts)?;
             Ok(act.answer(team, summary, Vec::new()))
         })
     }
@@ -451,6 +447,20 @@ fn granted(scopes: &[Scope]) -> Granted {
         [] => Granted::All,
         scopes => Granted::Only(scopes.iter().cloned().collect()),
     }
+}
+
+/// Changes the grant of a device, and accepts what lies before `cuts`.
+fn commit_grant(
+    act: &mut TeamAct<'_>,
+    team: EventId,
+    device: DeviceId,
+    grant: &Grant,
+    cuts: Vec<ChainCut>,
+) -> Result<(), ApiError> {
+    for cuts in in_parts(cuts) {
+        act.commit(Some(team), RosterChange::Grant { device, grant: grant.clone(), cuts }, None)?;
+    }
+    Ok(())
 }
 
 /// Splits a list into parts that each fit into an event; an empty list gives one empty part.
