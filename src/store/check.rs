@@ -62,9 +62,8 @@ impl Reader {
         // The check of a text index uses the structure that this connection read last, and reports damage if another
         // one has changed it since (SQLite 3.54). A new cursor reads it again.
         for index in ["texts", "chunk_texts"] {
-            let opened = self.db.query_row(&format!("SELECT rowid FROM {index} LIMIT 1"), [], |_| Ok(()));
             // A damaged index is reported below.
-            let _reported = opened;
+            let _reported = self.db.query_row(&format!("SELECT rowid FROM {index} LIMIT 1"), [], |_| Ok(()));
         }
         let mut read = self.db.prepare("PRAGMA integrity_check(20)")?;
         for line in read.query_map([], |row| row.get::<_, String>(0))? {

@@ -114,6 +114,11 @@ pub(super) fn redact(db: &Connection, team: &Team) -> Result<bool> {
     Ok(dropped > 0)
 }
 
+/// Returns why an event is in quarantine. A later version may have stored another word.
+fn refusal(reason: &str) -> Refusal {
+    reason.parse().unwrap_or(Refusal::NotAMember)
+}
+
 fn read_row(row: &Row<'_>) -> rusqlite::Result<Result<QuarantinedRow>> {
     let reason: String = row.get(4)?;
     let event = match log::read_signed(row)? {
@@ -122,7 +127,7 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<Result<QuarantinedRow>> {
     };
     Ok(Ok(QuarantinedRow {
         event,
-        refusal: reason.parse().unwrap_or(Refusal::NotAMember),
+        refusal: refusal(&reason),
         from: row.get::<_, Option<[u8; 32]>>(5)?.map(DeviceId),
         received_at: row.get::<_, i64>(6)?.unsigned_abs(),
         discarded: row.get(7)?,
@@ -179,7 +184,7 @@ impl Reader {
     pub fn quarantine_refusal(&self, id: &EventId) -> Result<Option<Refusal>> {
         let mut read = self.db.prepare_cached("SELECT reason FROM quarantined WHERE id = ?1")?;
         let reason: Option<String> = read.query_row([id.0], |row| row.get(0)).optional()?;
-        Ok(reason.map(|reason| reason.parse().unwrap_or(Refusal::NotAMember)))
+        Ok(reason.as_deref().map(refusal))
     }
 
     /// Counts the undiscarded events in quarantine of a team.
