@@ -11,14 +11,14 @@ use super::{
 
 /// Returns whether two statements have the same words, except for values after their subject.
 pub(crate) fn differ_in_values(ours: &Parsed, theirs: &Parsed) -> bool {
-    let content = |parsed: &Parsed| parsed.items.iter().filter(|item| item.is_content()).count();
-    if content(ours) != content(theirs) || negative(ours) != negative(theirs) {
+    let content =
+        |parsed: &Parsed| (0..parsed.items.len()).filter(|at| parsed.items[*at].is_content()).collect::<Vec<_>>();
+    let (our_words, their_words) = (content(ours), content(theirs));
+    if our_words.len() != their_words.len() || negative(ours) != negative(theirs) {
         return false;
     }
-    let indexes =
-        |parsed: &Parsed| (0..parsed.items.len()).filter(|at| parsed.items[*at].is_content()).collect::<Vec<_>>();
-    let mut differing = 0;
-    for (order, (x, y)) in indexes(ours).into_iter().zip(indexes(theirs)).enumerate() {
+    let mut differs = false;
+    for (order, (x, y)) in our_words.into_iter().zip(their_words).enumerate() {
         let (a, b) = (&ours.items[x], &theirs.items[y]);
         if a.id == b.id && a.opposite == b.opposite {
             continue;
@@ -27,9 +27,9 @@ pub(crate) fn differ_in_values(ours: &Parsed, theirs: &Parsed) -> bool {
         if order == 0 || !are_values(a, b) || names(ours, x) || names(theirs, y) {
             return false;
         }
-        differing += 1;
+        differs = true;
     }
-    differing > 0
+    differs
 }
 
 /// Returns whether two words are values of one sort: amounts in one unit, written names, or members of one set.
