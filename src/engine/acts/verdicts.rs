@@ -321,10 +321,13 @@ impl ActContext<'_> {
         let meanwhile = self.replaced_meanwhile(&held, &judged)?;
         let mut warnings = Vec::new();
         for (target, now) in meanwhile {
-            warnings.push(Warning::new("target_replaced", format!(
-                "stored beside claim {}, which replaced {}, the claim that this was to replace; a person is asked about both",
-                now.id.short(), target.short(),
-            )));
+            let message = format!(
+                "stored beside claim {}, which replaced {}, the claim that this was to replace; a person is asked \
+                    about both",
+                now.id.short(),
+                target.short(),
+            );
+            warnings.push(Warning::new("target_replaced", message));
             unjudged.retain(|(claim, _)| *claim != now.id);
             unjudged.push((now.id, format!("Both were written to replace claim {}.", target.short())));
         }
