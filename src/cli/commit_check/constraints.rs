@@ -117,6 +117,7 @@ impl<'a> ConstraintCheck<'a> {
     /// Returns where the files violate the constraint.
     pub(super) fn violations(&self, files: &[ChangedFile]) -> Vec<ConstraintViolation> {
         let mut found = Vec::new();
+        let exempt: Vec<_> = self.prohibitions.iter().flat_map(|one| one.exempt.iter().copied()).collect();
         for file in files {
             let holds = |prohibition: &&Prohibition<'_>| {
                 let within = &prohibition.within;
@@ -126,7 +127,6 @@ impl<'a> ConstraintCheck<'a> {
             for prohibition in self.prohibitions.iter().filter(holds) {
                 self.check_file(prohibition, file, &mut found);
             }
-            let exempt: Vec<_> = self.prohibitions.iter().flat_map(|one| one.exempt.iter().copied()).collect();
             let is_exempt = exempt.iter().any(|place| is_in(place, &file.path));
             for norm in self.ports.iter().filter(|_| !is_exempt) {
                 let ports = lines_outside(file, &exempt)
@@ -155,13 +155,13 @@ impl<'a> ConstraintCheck<'a> {
                     holds_word(&line.code, code) || begins_with_word(&line.comment, code)
                 }
             };
-            let lines = lines_outside(file, exempt).filter(|(_, split)| names(split)).map(|(line, _)| line);
+            let lines = matching(file, exempt, names);
             let why = || format!("forbidden word `{code}` in an added line");
             found.extend(lines.map(|line| self.violation(file, Some(line), why())));
         }
         for package in packages.iter().filter(|_| is_manifest) {
             let names = |line: &SplitLine| names_package(&line.code, package);
-            let lines = lines_outside(file, exempt).filter(|(_, split)| names(split)).map(|(line, _)| line);
+            let lines = matching(file, exempt, names);
             found.extend(lines.map(|line| self.violation(file, Some(line), format!("forbidden package {package}"))));
         }
     }
@@ -223,6 +223,15 @@ fn is_manifest(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     MANIFESTS.contains(&name)
         || (name.starts_with("requirements") && Path::new(name).extension().is_some_and(|end| end == "txt"))
+}
+
+/// Returns those of [`lines_outside`] whose code or comment fits.
+fn matching<'f>(
+    file: &'f ChangedFile,
+    places: &'f [Place<'_>],
+    fits: impl Fn(&SplitLine) -> bool,
+) -> impl Iterator<Item = &'f (usize, String)> {
+    lines_outside(file, places).filter(move |(_, split)| fits(split)).map(|(line, _)| line)
 }
 
 /// Returns the added lines of a file that are not in a module with the name of one of these places.
