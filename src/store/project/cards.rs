@@ -141,10 +141,32 @@ impl Projector<'_> {
             }
         }
         drop(read);
-        for id in std::mem::take(&mut self.dirty.cards) {
+        let changed = std::mem::take(&mut self.dirty.cards);
+        for id in &changed {
+            self.update_card(*id)?;
+        }
+        // After the others, because a story card is open only while none of them has its claims.
+        for id in self.story_cards_beside(&changed)? {
             self.update_card(id)?;
         }
         Ok(())
+    }
+
+    /// Returns the story cards that have a claim in common with one of these cards of another kind.
+    fn story_cards_beside(&self, cards: &BTreeSet<CardId>) -> Result<BTreeSet<CardId>> {
+        let mut read = self.db.prepare_cached(
+            "SELECT story.id FROM cards k JOIN card_members mine ON mine.card = k.n
+             JOIN card_members theirs ON theirs.member = mine.member
+             JOIN cards story ON story.n = theirs.card AND story.kind = ?2
+             WHERE k.id = ?1 AND k.kind <> ?2",
+        )?;
+        let mut found = BTreeSet::new();
+        for card in cards {
+            for story in read.query_map(params![card.0, CardKind::Story as i64], |row| Ok(CardId(row.get(0)?)))? {
+                found.insert(story?);
+            }
+        }
+        Ok(found)
     }
 
     fn update_card(&mut self, id: CardId) -> Result<()> {
@@ -418,18 +440,36 @@ impl Projector<'_> {
         Ok(!all_settled(&active, &SuccessionLine { db: self.db, scope })? && last_settling(events, scope).is_none())
     }
 
-    /// Returns whether the claims of a story card are settled pair by pair, or are on a card that follows from the events without the story.
+    /// Returns whether the claims of a story card are settled pair by pair, or are on a card that follows from the events
+    /// without the story. An expired claim, which is alone on its card, is not: another card does not ask whether it
+    /// still holds.
     fn is_covered_elsewhere(&self, members: &[Member], scope: i64) -> Result<bool> {
-        let ids: Vec<ClaimId> = members.iter().map(|member| member.id).collect();
         let active: Vec<ClaimId> = members.iter().filter(|member| member.active).map(|member| member.id).collect();
         if active.len() > 1 && all_settled(&active, &SuccessionLine { db: self.db, scope })? {
             return Ok(true);
         }
-        let mut read = self
-            .db
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM card_sources WHERE card = ?1 AND kind IN (?2, ?3))")?;
+        let [first, others @ ..] = members else { return Ok(false) };
+        if others.is_empty() {
+            return Ok(false);
+        }
+        let mut with_first = self.db.prepare_cached(
+            "SELECT DISTINCT m.card FROM card_members m JOIN cards k ON k.n = m.card
+             JOIN card_sources s ON s.card = k.id AND s.kind IN (?2, ?3) WHERE m.member = ?1",
+        )?;
         let kinds = [CardKind::Contradiction as i64, CardKind::Contested as i64];
-        Ok(read.query_row(params![CardId::of_members(&ids).0, kinds[0], kinds[1]], |row| row.get(0))?)
+        let mut has =
+            self.db.prepare_cached("SELECT EXISTS (SELECT 1 FROM card_members WHERE card = ?1 AND member = ?2)")?;
+        for card in with_first.query_map(params![first.id.0, kinds[0], kinds[1]], |row| row.get::<_, i64>(0))? {
+            let card = card?;
+            let mut covered = true;
+            for other in others {
+                covered = covered && has.query_row(params![card, other.id.0], |row| row.get(0))?;
+            }
+            if covered {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn opposed(&self, members: &[Member]) -> Result<bool> {

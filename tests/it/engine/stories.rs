@@ -435,6 +435,38 @@ fn story_cards_do_not_depend_on_the_order_in_which_events_arrive() {
 }
 
 #[test]
+fn claims_on_the_card_of_a_contest_are_on_no_story_card_whenever_they_come() {
+    let fixtures: Vec<Fixture> = (1..=5).map(|device| Fixture::of(device, AgentPolicy::Force)).collect();
+    let (authors, readers) = fixtures.split_at(3);
+    let team = super::team::create(&authors[0]).id;
+    for (n, fixture) in fixtures.iter().enumerate().skip(1) {
+        let roster = super::team::add(&authors[0], fixture, &format!("laptop-{n}"), &super::team::all());
+        fixture.engine.join_team(&caller(), team, &roster, Some(authors[0].engine.device()), &[], &[]).unwrap();
+    }
+    for (author, (days, seconds)) in authors.iter().zip([(1, 1), (3, 3), (5, 4)]) {
+        let statement = format!("The timeout of mail is {seconds} seconds.");
+        tell(author, days, &format!("writer {days}"), ClaimKind::Fact, &statement);
+    }
+    let [steps, at_once] = readers else { unreachable!() };
+    for reader in readers {
+        reader.clock.store(NOON + 9 * DAY, Ordering::Relaxed);
+    }
+    for author in authors {
+        super::team::pull(steps, author, team);
+        super::team::pull(at_once, author, team);
+        drain(steps);
+        // The first two values have a card of their own, and then one with the third.
+        assert!(open_cards(steps).is_empty());
+    }
+    drain(at_once);
+    assert!(open_cards(at_once).is_empty());
+    for reader in readers {
+        let open = reader.engine.conflicts(&ConflictsQuery::default()).unwrap().items;
+        assert!(matches!(&open[..], [card] if card.kind == CardKind::Contested && card.members.len() == 3), "{open:#?}");
+    }
+}
+
+#[test]
 fn a_reversal_over_three_devices_is_one_card_in_whatever_order_they_sync() {
     let fixtures: Vec<Fixture> = (1..=3).map(|device| Fixture::of(device, AgentPolicy::Force)).collect();
     let team = super::team::create(&fixtures[0]).id;
