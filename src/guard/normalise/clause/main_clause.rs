@@ -112,8 +112,12 @@ fn finite_verb(items: &[Item], from: usize, to: usize) -> Option<usize> {
         |at: usize| items[at].kind == ItemKind::Content && lexicon.is_verb(&lexicon.stem(&items[at].lower));
     if looks_verbal(first) {
         let next_ends = items.get(first + 1).is_none_or(|n| n.kind == ItemKind::Stop && is_auxiliary(&n.lower));
+        // "Log rotates daily", but "use mocks": "use" is no subject.
         let noun = (items[first].lower.ends_with('s') && !items[first].lower.ends_with("ss"))
-            || (first + 1 < to && looks_verbal(first + 1) && items[first + 1].lower.ends_with('s'));
+            || (items[first].lower != "use"
+                && first + 1 < to
+                && looks_verbal(first + 1)
+                && items[first + 1].lower.ends_with('s'));
         if !next_ends && !noun {
             return Some(first);
         }
