@@ -305,7 +305,7 @@ CREATE TABLE claims (
     needs_review INTEGER NOT NULL DEFAULT 0,
     excepted     INTEGER NOT NULL DEFAULT 0,
     redacted     INTEGER NOT NULL DEFAULT 0,
-    forked       INTEGER NOT NULL DEFAULT 0, -- at least two live acts
+    forked       INTEGER NOT NULL DEFAULT 0, -- at least two live acts, or one although its creation was undone
     dependents   INTEGER NOT NULL DEFAULT 0, -- rows of `dependencies` that name it as the premise
     content      BLOB,                       -- hash of the content, while the claim is active
     indexed      INTEGER NOT NULL DEFAULT 0, -- bits: 1 text index, 2 candidate index, 4 vector index, 8 reason vector

@@ -3,8 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{claim_state::LiveAct, pairs};
-use crate::domain::id::ClaimId;
+use super::{
+    claim_state::{ClaimState, LiveAct},
+    pairs, understood,
+};
+use crate::domain::{
+    event::{EventKind, Header},
+    id::ClaimId,
+};
 
 /// Access to the successors of claims, for a walk along replacements.
 pub trait Lineage {
@@ -53,14 +59,50 @@ pub fn active_heads<L: Lineage>(from: &[ClaimId], lineage: &L) -> Result<BTreeSe
     Ok(heads)
 }
 
+/// Returns the claims that the event which created a claim replaced by it.
+pub fn replaced_at_creation(created: &Header) -> &[ClaimId] {
+    match understood(created) {
+        EventKind::Supersede => &created.targets,
+        _ => &[],
+    }
+}
+
 /// Returns the contest of a guarded claim, if it is contested. It is if at least two live successors lead to at least two
 /// active claims; or if a live retract and a live supersede had not seen each other and the latter leads to an active claim;
-/// or if all its successors were retracted by writers who had not seen that they took its place.
-pub fn contest<L: Lineage>(claim: ClaimId, live: &[LiveAct], lineage: &L) -> Result<Option<Contest>, L::Error> {
-    match contest_of_acts(claim, live, lineage)? {
-        None => contest_of_retracted_successors(claim, live, lineage),
-        found => Ok(found),
+/// or if its creation was undone, and both its successors and the claims that it `replaced` lead to active claims; or if all
+/// its successors were retracted by writers who had not seen that they took its place.
+pub fn contest<L: Lineage>(
+    claim: ClaimId,
+    replaced: &[ClaimId],
+    state: &ClaimState,
+    lineage: &L,
+) -> Result<Option<Contest>, L::Error> {
+    if let Some(found) = contest_of_acts(claim, &state.live, lineage)? {
+        return Ok(Some(found));
     }
+    if state.undone
+        && let Some(found) = contest_of_undone(replaced, &state.live, lineage)?
+    {
+        return Ok(Some(found));
+    }
+    contest_of_retracted_successors(claim, &state.live, lineage)
+}
+
+/// Whoever undid the replacement had not seen the acts on the new claim, or would have had to undo them first; so what it had
+/// `replaced` is active again beside what replaced it.
+fn contest_of_undone<L: Lineage>(
+    replaced: &[ClaimId],
+    live: &[LiveAct],
+    lineage: &L,
+) -> Result<Option<Contest>, L::Error> {
+    let successors: Vec<ClaimId> = live.iter().filter_map(|act| act.successor).collect();
+    let mut members = active_heads(&successors, lineage)?;
+    let restored = active_heads(replaced, lineage)?;
+    if members.is_empty() || restored.is_empty() {
+        return Ok(None);
+    }
+    members.extend(restored);
+    of_members(members, lineage)
 }
 
 fn contest_of_acts<L: Lineage>(claim: ClaimId, live: &[LiveAct], lineage: &L) -> Result<Option<Contest>, L::Error> {
@@ -145,7 +187,7 @@ mod tests {
     use std::{collections::BTreeMap, convert::Infallible};
 
     use super::*;
-    use crate::domain::clock::Hlc;
+    use crate::domain::{claim::Status, clock::Hlc};
 
     #[derive(Default)]
     struct Map {
@@ -188,8 +230,12 @@ mod tests {
         }
     }
 
+    fn state(live: &[LiveAct]) -> ClaimState {
+        ClaimState { status: Status::Superseded, undone: false, live: live.to_vec() }
+    }
+
     fn members(map: &Map, live: &[LiveAct]) -> Option<Vec<u8>> {
-        let Ok(contest) = contest(id(1), live, map);
+        let Ok(contest) = contest(id(1), &[], &state(live), map);
         contest.map(|found| found.members.iter().map(|member| member.0[0]).collect())
     }
 
@@ -235,10 +281,26 @@ mod tests {
     }
 
     #[test]
+    fn an_undone_replacement_that_was_replaced_is_contested_while_what_it_replaced_holds_again() {
+        let live = [act(2, Some(2), &[])];
+        let undone = ClaimState { undone: true, ..state(&live) };
+        let members = |map: &Map, state: &ClaimState| {
+            let Ok(found) = contest(id(1), &[id(9)], state, map);
+            found.map(|found| found.members)
+        };
+        let both = Map { active: vec![2, 9], ..Map::default() };
+        assert_eq!(members(&both, &undone), Some(vec![id(2), id(9)]));
+        assert_eq!(members(&both, &state(&live)), None, "it was not undone");
+        let one = Map { active: vec![2], successors: [(9, vec![2])].into(), ..Map::default() };
+        assert_eq!(members(&one, &undone), None, "the successor replaced both");
+        assert_eq!(members(&Map { active: vec![9], ..Map::default() }, &undone), None, "the successor was retracted");
+    }
+
+    #[test]
     fn a_settled_pair_settles_the_contest() {
         let map = Map { active: vec![2, 3], settled: vec![(3, 2)], ..Map::default() };
         let live = [act(2, Some(2), &[]), act(3, Some(3), &[])];
-        let Ok(found) = contest(id(1), &live, &map);
+        let Ok(found) = contest(id(1), &[], &state(&live), &map);
         assert!(found.unwrap().settled);
         let Ok(key) = contest_of_key([id(2), id(3), id(4)], &map);
         assert!(!key.unwrap().settled);

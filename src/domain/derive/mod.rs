@@ -17,7 +17,7 @@ mod settle;
 pub use card::{CardKind, LocalNote, SettledBy, card_of, group_of, local_note};
 pub use circle::circles;
 pub use claim_state::{ActKind, ActOnClaim, ClaimState, LiveAct, claim_state};
-pub use contest::{Contest, Lineage, active_heads, all_settled, contest, contest_of_key};
+pub use contest::{Contest, Lineage, active_heads, all_settled, contest, contest_of_key, replaced_at_creation};
 pub use project::{CardFacts, ClaimFacts, Projection, project};
 pub use review::{Premise, PremisesOf, causes};
 pub use settle::{Settlement, settles};

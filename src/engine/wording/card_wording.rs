@@ -103,7 +103,7 @@ pub(in crate::engine) fn headline(facts: &CardContext<'_>) -> String {
             [first, second, rest @ ..] => {
                 let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
                 format!(
-                    "{} and {}{more} replaced the same claim, by writers who had not seen each other's change",
+                    "{} and {}{more} took the place of the same claim, by writers who had not seen each other's change",
                     quote(&first.statement),
                     quote(&second.statement)
                 )

@@ -7,10 +7,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{Projector, claim_index, claims, contests::SuccessionLine, pairs, story_marks};
 use crate::{
     domain::{
-        CardId, ClaimId, EventId, Finding, GuardReport, Hlc, Qualifiers, Status, Tier,
+        CardId, ClaimId, EventId, Hlc, Qualifiers, Status,
         derive::{self, CardKind, all_settled, local},
         event::EventKind,
-        guard_report::PairCheck,
     },
     store::{
         Result, levels,
@@ -70,59 +69,6 @@ pub(in crate::store) fn events_of_card(db: &Connection, card: &CardId) -> Result
     let mut events = read.query_map([card.0], LoadedEvent::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
     events.sort_by_key(|event| (event.header.clock, event.id));
     Ok(events)
-}
-
-/// Returns the guard's report on a card: the stored evidence, else the result of comparing the present norms of the first member with those of the
-/// others.
-pub(in crate::store) fn report_of(
-    db: &Connection,
-    card: &CardId,
-    members: &[EventId],
-    check: &dyn PairCheck,
-) -> Result<GuardReport> {
-    let mut merged = GuardReport::default();
-    for event in events_of_card(db, card)? {
-        let mut sources = Vec::new();
-        if derive::is_unstored(&event.kind) {
-            let evidence = log::pointing_at(db, &event.id, EdgeRole::Target, event.scope)?;
-            sources.extend(
-                evidence.iter().filter(|e| e.effective && derive::is_local_kind(&e.kind, local::EVIDENCE)).map(|e| e.n),
-            );
-        } else if derive::is_local_kind(&event.kind, local::FOUND) || derive::is_local_kind(&event.kind, local::ASKED) {
-            sources.push(event.n);
-        }
-        for n in sources {
-            let data = log::body(db, n)?.and_then(|body| body.data);
-            if let Some(report) = data.and_then(|data| serde_json::from_str::<GuardReport>(&data).ok()) {
-                merge(&mut merged, report);
-            }
-        }
-    }
-    if merged.findings.is_empty()
-        && let Some((first, others)) = members.split_first()
-        && let Some(mine) = log::row_number(db, first)?
-    {
-        let ours = pairs::stored_norms(db, mine)?;
-        for other in others {
-            let Some(n) = log::row_number(db, other)? else { continue };
-            if let Some(evidence) = check.contradiction(ours.compared(), pairs::stored_norms(db, n)?.compared()) {
-                merged.findings.push(Finding { claim: *other, tier: Tier::Block, score: 1.0, evidence });
-                merged.tier = Tier::Block;
-            }
-        }
-    }
-    Ok(merged)
-}
-
-fn merge(into: &mut GuardReport, from: GuardReport) {
-    into.tier = into.tier.max(from.tier);
-    into.compared = into.compared.max(from.compared);
-    for finding in from.findings {
-        into.findings.retain(|known| known.claim != finding.claim);
-        into.findings.push(finding);
-    }
-    into.findings.sort_by(|a, b| b.tier.cmp(&a.tier).then(b.score.total_cmp(&a.score)));
-    into.skipped = from.skipped;
 }
 
 impl Projector<'_> {

@@ -117,6 +117,10 @@ impl Projector<'_> {
                     state.undone
                 ])?;
             }
+            if acts_changed || undone != state.undone {
+                let forked = state.live.len() + usize::from(state.undone) >= 2;
+                self.db.prepare_cached("UPDATE claims SET forked = ?2 WHERE n = ?1")?.execute(params![n, forked])?;
+            }
             if status_changed {
                 self.dirty.status_changed.insert(n);
             }
@@ -150,7 +154,6 @@ impl Projector<'_> {
                 .prepare_cached("INSERT INTO live_acts (claim, act, successor) VALUES (?1, ?2, ?3)")?
                 .execute(params![n, act, successor.map(|id| id.0)])?;
         }
-        self.db.prepare_cached("UPDATE claims SET forked = ?2 WHERE n = ?1")?.execute(params![n, new.len() >= 2])?;
         // The rows of the successors list what they replaced.
         for (_, successor) in old.iter().chain(&new) {
             if let Some(id) = successor

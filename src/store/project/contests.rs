@@ -8,7 +8,10 @@ use super::{Projector, claims};
 use crate::{
     domain::{
         CardId, ClaimId, EventId, Status,
-        derive::{CardKind, Contest, Lineage, LiveAct, Settlement, circles, contest, contest_of_key, settles},
+        derive::{
+            CardKind, Contest, Lineage, LiveAct, Settlement, circles, contest, contest_of_key, replaced_at_creation,
+            settles,
+        },
         event::{EventKind, ResolveAct},
     },
     store::{
@@ -154,7 +157,8 @@ impl Projector<'_> {
     }
 
     /// Collects the origins whose contest may include a claim: itself, the claims that it replaced after it was created,
-    /// the forked claims that it replaced directly or indirectly, its fact key.
+    /// the forked claims that it replaced directly or indirectly, the undone replacements of these and itself, its fact
+    /// key.
     pub(super) fn origins_of(&self, n: i64, origins: &mut BTreeSet<ContestOrigin>) -> Result<()> {
         let mut read = self.db.prepare_cached("SELECT id, scope, kind, key_hash FROM claims WHERE n = ?1")?;
         let (id, scope, kind, key): (ClaimId, i64, i64, Option<EventId>) =
@@ -184,9 +188,16 @@ impl Projector<'_> {
             "SELECT DISTINCT c.n, c.id, c.forked, c.kind FROM live_acts a JOIN claims c ON c.n = a.claim
              WHERE a.successor = ?1 AND c.scope = ?2",
         )?;
+        let mut undone = self.db.prepare_cached(
+            "SELECT c.n FROM edges x JOIN claims c ON c.n = x.src
+             WHERE x.dst = ?1 AND x.role = 0 AND c.scope = ?2 AND c.kind <> 0 AND c.undone = 1 AND c.forked = 1",
+        )?;
         let mut visited = BTreeSet::from([id]);
         let mut next = vec![id];
         while let Some(claim) = next.pop() {
+            for replacement in undone.query_map(params![claim.0, scope], |row| row.get(0))? {
+                origins.insert(ContestOrigin::Claim(replacement?));
+            }
             let rows = parents.query_map(params![claim.0, scope], |row| {
                 Ok((row.get::<_, i64>(0)?, id_at(row, 1)?, row.get::<_, bool>(2)?, row.get::<_, i64>(3)?))
             })?;
@@ -208,7 +219,15 @@ impl Projector<'_> {
             ContestOrigin::Claim(n) => {
                 let claim = log::load(self.db, n)?;
                 let state = claims::state(self.db, &claim)?;
-                (claim.id, contest(claim.id, &state.live, &SuccessionLine { db: self.db, scope: claim.scope })?)
+                (
+                    claim.id,
+                    contest(
+                        claim.id,
+                        replaced_at_creation(&claim.header),
+                        &state,
+                        &SuccessionLine { db: self.db, scope: claim.scope },
+                    )?,
+                )
             }
             ContestOrigin::Key(scope, key) => {
                 let mut read = self

@@ -5,6 +5,7 @@
 //! rows. Each step recomputes what it touches from the whole log, so that the result does not depend on the order of
 //! arrival.
 
+mod card_report;
 mod cards;
 mod chunks;
 mod claim_index;
@@ -37,7 +38,8 @@ use crate::domain::{
     verified::Verified,
 };
 
-pub(in crate::store) use cards::{events_of_card, report_of};
+pub(in crate::store) use card_report::report_of;
+pub(in crate::store) use cards::events_of_card;
 pub(in crate::store) use chunks::content_of;
 pub(in crate::store) use claim_index::{
     IN_TEXT_INDEX, IN_VECTOR_INDEX, REASON_CHECKED, collapsed, content_hash, fact_term, pair_term, phrase_key,

@@ -138,7 +138,7 @@ impl Projector<'_> {
             self.db.prepare_cached("DELETE FROM live_acts WHERE claim = ?1 AND act = ?2")?.execute([claim, event.n])?;
             self.db
                 .prepare_cached(
-                    "UPDATE claims SET forked = (SELECT count(*) >= 2 FROM live_acts WHERE claim = ?1) WHERE n = ?1",
+                    "UPDATE claims SET forked = undone + (SELECT count(*) FROM live_acts WHERE claim = ?1) >= 2 WHERE n = ?1",
                 )?
                 .execute([claim])?;
             self.dirty.states.insert(claim);

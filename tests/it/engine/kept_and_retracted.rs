@@ -1,4 +1,5 @@
-//! One device keeps a claim on a card, and another retracts that claim.
+//! Two devices act on a claim without having seen each other's act: one keeps what another retracts, or replaces what
+//! another takes back.
 
 use ergo::{api::CardKind, domain::Status};
 
@@ -83,4 +84,32 @@ fn a_claim_that_one_retracts_and_the_other_replaces_has_a_card_that_is_settled_a
     for fixture in [&a, &b] {
         assert_eq!((fixture.open_cards(), status(fixture, new).0), (0, Status::Active));
     }
+}
+
+#[test]
+fn what_an_undo_makes_active_again_and_what_another_wrote_meanwhile_are_on_one_card() {
+    let (a, b, team) = pair(&[("We use Postgres 14", "it is there")]);
+    let old = b.engine.claims(&ergo::api::ClaimsQuery::default()).unwrap().items[0].id;
+    let new = stored(a.supersede(old, "We use Postgres 16", "faster"));
+    meet(&a, &b, team);
+    a.undo();
+    b.clock.fetch_add(60_000, Ordering::Relaxed);
+    let newest = stored(b.supersede(new.claim_id, "We use Postgres 17", "supported for longer")).claim_id;
+    meet(&a, &b, team);
+    let card = common_card(&a, &b);
+    assert_eq!((card.kind, &card.members), (CardKind::Contested, &vec![newest, old]));
+    for fixture in [&a, &b] {
+        let states = [old, newest].map(|claim| status(fixture, claim));
+        assert_eq!(states, [(Status::Active, true), (Status::Active, true)]);
+    }
+    let winner = Some(newest.to_hex());
+    done(b.resolve(card.id, ResolveRequest { winner, ..order(CardAct::Supersede, "we upgraded") }));
+    pull(&a, &b, team);
+    for fixture in [&a, &b] {
+        let states = [old, newest].map(|claim| status(fixture, claim));
+        assert_eq!((fixture.open_cards(), states), (0, [(Status::Superseded, false), (Status::Active, false)]));
+    }
+    b.undo();
+    pull(&a, &b, team);
+    assert_eq!(common_card(&a, &b).id, card.id, "without the answer the question is open again");
 }

@@ -31,6 +31,7 @@ mod refine;
 mod shared_notes;
 mod snapshot;
 mod stories;
+mod stories_of_devices;
 mod story_edges;
 mod story_model;
 mod strangers;

@@ -10,7 +10,7 @@ use crate::domain::{
     ClaimId, DeviceId, EventId, EventKind, Flags, Header, Norm, OpId, ResolveAct, Scope, Status,
     derive::{
         ActOnClaim, ClaimState, Contest, Lineage, LiveAct, Premise, PremisesOf, Settlement, causes, circles,
-        claim_state, claim_state::claim_kind, contest, contest_of_key, local_note, pairs,
+        claim_state, claim_state::claim_kind, contest, contest_of_key, local_note, pairs, replaced_at_creation,
     },
     guard_report::{ComparedClaim, PairCheck},
 };
@@ -221,7 +221,12 @@ impl EventSet<'_> {
                 replaced.entry(&header.scope).or_default().push(*id);
             }
             if claim_kind(header).is_guarded() {
-                let Ok(contest) = contest(*id, &state.live, &SuccessionLine { set: self, scope: &header.scope });
+                let Ok(contest) = contest(
+                    *id,
+                    replaced_at_creation(header),
+                    state,
+                    &SuccessionLine { set: self, scope: &header.scope },
+                );
                 found.extend(contest.map(|contest| (Some(*id), header.scope.clone(), contest)));
             } else if let (Status::Active, Some(key)) = (state.status, header.key_hash) {
                 keys.entry((&header.scope, key)).or_default().push(*id);
