@@ -18,6 +18,9 @@ pub(crate) const MAX_CLAUSES: usize = 8;
 /// The maximum number of words of one clause that are aligned. Each is compared with each word of the other clause.
 const MAX_WORDS: usize = 256;
 
+/// The sets of exclusive alternatives whose members can also say where something else holds.
+const PLATFORM_SETS: &[&str] = &["language", "os", "shell"];
+
 /// The relation between two words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WordRelation {
@@ -253,6 +256,17 @@ impl Alignment {
         self.pairs.iter().filter(move |pair| relation(pair.relation))
     }
 
+    /// Makes different platforms a contrast if the clauses differ in something else, too: "two spaces in TypeScript", "four
+    /// spaces in Python".
+    fn contrast_platforms(&mut self) {
+        let is_platform = |pair: &Pair| matches!(pair.relation, WordRelation::Alternative(set) if PLATFORM_SETS.contains(&lexicon().set_name(set)));
+        if self.pairs.iter().any(|pair| pair.relation != WordRelation::Same && !is_platform(pair)) {
+            for pair in self.pairs.iter_mut().filter(|pair| is_platform(pair)) {
+                pair.relation = WordRelation::Contrast;
+            }
+        }
+    }
+
     /// Returns the shared weight as a share of the shorter clause.
     pub(crate) fn containment(&self) -> f32 {
         self.shared / (self.shared + self.our_rest.min(self.their_rest)).max(0.01)
@@ -364,6 +378,7 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
     };
     out.our_rest = rest(&ours.items, &left, &left_done);
     out.their_rest = rest(&theirs.items, &right, &right_done);
+    out.contrast_platforms();
     out
 }
 
