@@ -9,10 +9,12 @@ pub(super) struct ForbiddenAct {
     pub(super) package: bool,
     /// Whether its object can be a file.
     pub(super) path: bool,
+    /// Whether deleting a file is such an act.
+    pub(super) deletion: bool,
 }
 
 /// Acts of code: what is called, used or written.
-pub(super) const WRITES: ForbiddenAct = ForbiddenAct { code: true, package: false, path: false };
+pub(super) const WRITES: ForbiddenAct = ForbiddenAct { code: true, package: false, path: false, deletion: false };
 /// Acts that make something a dependency.
 pub(super) const USES: ForbiddenAct = ForbiddenAct { package: true, ..WRITES };
 /// Acts that bring something into the repository.
@@ -20,7 +22,7 @@ pub(super) const ADDS: ForbiddenAct = ForbiddenAct { path: true, ..WRITES };
 /// Acts that bring in files or packages.
 pub(super) const BRINGS: ForbiddenAct = ForbiddenAct { package: true, ..ADDS };
 /// Acts that change files.
-pub(super) const EDITS: ForbiddenAct = ForbiddenAct { code: false, package: false, path: true };
+pub(super) const EDITS: ForbiddenAct = ForbiddenAct { code: false, package: false, path: true, deletion: true };
 /// The act of “`x` is forbidden”.
 pub(super) const UNNAMED: ForbiddenAct = USES;
 

@@ -1,6 +1,6 @@
-//! Separates the code of added lines from their comments, which violate no constraint. Pure.
+//! Separates the code of changed lines from their comments, which violate no constraint. Pure.
 //!
-//! A diff shows only parts of a file, so of a comment over several lines only the part is known that follows its added beginning.
+//! A diff shows only parts of a file, so of a comment over several lines only the part is known that follows its changed beginning.
 
 /// How a language marks comments.
 #[derive(Debug)]
@@ -63,20 +63,20 @@ pub(super) struct SplitLine {
 }
 
 /// Separates the lines of a file, each with its number. A line of an unknown language is all code.
-pub(super) fn split(path: &str, lines: &[(usize, String)]) -> Vec<SplitLine> {
+pub(super) fn split<'t>(path: &str, lines: impl Iterator<Item = (usize, &'t str)>) -> Vec<SplitLine> {
     let Some(syntax) = syntax(path) else {
-        return lines.iter().map(|(_, text)| SplitLine { code: text.clone(), ..SplitLine::default() }).collect();
+        return lines.map(|(_, text)| SplitLine { code: text.to_owned(), ..SplitLine::default() }).collect();
     };
     let mut last = None;
     // The mark that ends the comment in which the next line begins.
     let mut open = None;
-    let split = |(number, text): &(usize, String)| {
-        if last.replace(*number).is_none_or(|last| last + 1 != *number) {
+    let split = |(number, text)| {
+        if last.replace(number).is_none_or(|last| last + 1 != number) {
             open = None;
         }
         syntax.split(text, &mut open)
     };
-    lines.iter().map(split).collect()
+    lines.map(split).collect()
 }
 
 impl CommentSyntax {
@@ -165,15 +165,14 @@ mod tests {
     #[case("a.html", "<a> <!-- x -->", "<a> ", " x ")]
     #[case("a.unknown", "# x // y", "# x // y", "")]
     fn a_line_and_its_comment(#[case] path: &str, #[case] text: &str, #[case] code: &str, #[case] comment: &str) {
-        let found = split(path, &[(1, text.to_owned())]);
+        let found = split(path, [(1, text)].into_iter());
         assert_eq!(found, [SplitLine { code: code.to_owned(), comment: comment.to_owned() }]);
     }
 
     #[test]
     fn a_comment_over_several_lines_ends_at_its_mark_or_where_lines_are_missing() {
         let lines = [(1, "a /* b"), (2, "c"), (3, "d */ e"), (4, "/* f"), (9, "g")];
-        let lines = lines.map(|(number, text)| (number, text.to_owned()));
-        let code: Vec<_> = split("a.c", &lines).into_iter().map(|line| line.code).collect();
+        let code: Vec<_> = split("a.c", lines.into_iter()).into_iter().map(|line| line.code).collect();
         assert_eq!(code, ["a ", "", " e", "", "g"]);
     }
 }

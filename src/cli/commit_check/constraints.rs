@@ -2,14 +2,14 @@
 //!
 //! There are few rules, and a person can verify each at a glance: people switch off a check with false alarms.
 
-use std::{path::Path, sync::LazyLock};
+use std::{collections::HashMap, path::Path, sync::LazyLock};
 
 use regex::Regex;
 use serde::Serialize;
 
 use super::{
     comments::SplitLine,
-    git_diff::ChangedFile,
+    git_diff::{ChangedFile, ChangedLine},
     places::{Place, is_same_name},
     prohibition::{self, Prohibition},
 };
@@ -114,38 +114,84 @@ impl<'a> ConstraintCheck<'a> {
         Ok(Self { claim, prohibitions, ports })
     }
 
-    /// Returns where the files violate the constraint.
+    /// Returns where the files violate the constraint. A line that the change moves, or only indents, is no violation.
     pub(super) fn violations(&self, files: &[ChangedFile]) -> Vec<ConstraintViolation> {
-        let mut found = Vec::new();
-        let exempt: Vec<_> = self.prohibitions.iter().flat_map(|one| one.exempt.iter().copied()).collect();
-        for file in files {
-            let holds = |prohibition: &&Prohibition<'_>| {
-                let within = &prohibition.within;
-                (within.is_empty() || within.iter().any(|place| is_in(place, &file.path)))
-                    && !prohibition.exempt.iter().any(|place| is_in(place, &file.path))
-            };
-            for prohibition in self.prohibitions.iter().filter(holds) {
-                self.check_file(prohibition, file, &mut found);
-            }
-            let is_exempt = exempt.iter().any(|place| is_in(place, &file.path));
-            for norm in self.ports.iter().filter(|_| !is_exempt) {
-                let ports = lines_outside(file, &exempt)
-                    .filter_map(|(line, split)| Some((line, wrong_port(norm, &file.path, &split.code)?)));
-                found.extend(ports.map(|(line, port)| self.violation(file, Some(line), format!("wrong port {port}"))));
-            }
+        let content = |violation: &ConstraintViolation| {
+            (violation.why.clone(), violation.text.as_deref().unwrap_or_default().trim().to_owned())
+        };
+        let mut removed: HashMap<_, usize> = HashMap::new();
+        for violation in self.line_violations(files, |file| &file.removed) {
+            *removed.entry(content(&violation)).or_default() += 1;
         }
+        let mut found = self.line_violations(files, |file| &file.added);
+        found.retain(|violation| match removed.get_mut(&content(violation)) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                false
+            }
+            _ => true,
+        });
+        found.extend(self.path_violations(files));
         found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
         found.dedup_by(|a, b| (&a.file, a.line) == (&b.file, b.line));
         found.truncate(MAX_VIOLATIONS);
         found
     }
 
-    fn check_file(&self, prohibition: &Prohibition<'_>, file: &ChangedFile, found: &mut Vec<ConstraintViolation>) {
-        let Prohibition { code, packages, paths, exempt, .. } = prohibition;
-        let is_manifest = is_manifest(&file.path);
-        for path in paths.iter().filter(|path| matches_path(path, &file.path)) {
-            found.push(self.violation(file, None, format!("change to the protected path {path}")));
+    /// Returns the changes of files that are violations by themselves.
+    fn path_violations(&self, files: &[ChangedFile]) -> Vec<ConstraintViolation> {
+        let mut found = Vec::new();
+        for file in files {
+            for Prohibition { paths, deletion, .. } in self.prohibitions_of(file) {
+                let protected =
+                    paths.iter().filter(|path| (!file.is_deleted || *deletion) && matches_path(path, &file.path));
+                let why = |path: &&str| format!("change to the protected path {path}");
+                found.extend(protected.map(|path| self.violation(file, None, why(path))));
+            }
         }
+        found
+    }
+
+    /// Returns the violations in the added or in the removed lines of the files.
+    fn line_violations(
+        &self,
+        files: &[ChangedFile],
+        lines: fn(&ChangedFile) -> &[ChangedLine],
+    ) -> Vec<ConstraintViolation> {
+        let mut found = Vec::new();
+        let exempt: Vec<_> = self.prohibitions.iter().flat_map(|one| one.exempt.iter().copied()).collect();
+        for file in files {
+            let lines = lines(file);
+            for prohibition in self.prohibitions_of(file) {
+                self.check_lines(prohibition, file, lines, &mut found);
+            }
+            let is_exempt = exempt.iter().any(|place| is_in(place, &file.path));
+            for norm in self.ports.iter().filter(|_| !is_exempt) {
+                let ports = lines_outside(lines, &exempt)
+                    .filter_map(|line| Some((line, wrong_port(norm, &file.path, &line.split.code)?)));
+                found.extend(ports.map(|(line, port)| self.violation(file, Some(line), format!("wrong port {port}"))));
+            }
+        }
+        found
+    }
+
+    /// Returns the prohibitions that hold in a file.
+    fn prohibitions_of(&self, file: &ChangedFile) -> impl Iterator<Item = &Prohibition<'a>> {
+        self.prohibitions.iter().filter(|Prohibition { within, exempt, .. }| {
+            (within.is_empty() || within.iter().any(|place| is_in(place, &file.path)))
+                && !exempt.iter().any(|place| is_in(place, &file.path))
+        })
+    }
+
+    fn check_lines(
+        &self,
+        prohibition: &Prohibition<'_>,
+        file: &ChangedFile,
+        lines: &[ChangedLine],
+        found: &mut Vec<ConstraintViolation>,
+    ) {
+        let Prohibition { code, packages, exempt, .. } = prohibition;
+        let is_manifest = is_manifest(&file.path);
         for code in code.iter().filter(|_| is_manifest || !is_prose(&file.path)) {
             // In a manifest, `lodash` is not `lodash-es`.
             let names = |line: &SplitLine| {
@@ -155,26 +201,25 @@ impl<'a> ConstraintCheck<'a> {
                     holds_word(&line.code, code) || begins_with_word(&line.comment, code)
                 }
             };
-            let lines = matching(file, exempt, names);
             let why = || format!("forbidden word `{code}` in an added line");
-            found.extend(lines.map(|line| self.violation(file, Some(line), why())));
+            let naming = lines_outside(lines, exempt).filter(|line| names(&line.split));
+            found.extend(naming.map(|line| self.violation(file, Some(line), why())));
         }
         for package in packages.iter().filter(|_| is_manifest) {
-            let names = |line: &SplitLine| names_package(&line.code, package);
-            let lines = matching(file, exempt, names);
-            found.extend(lines.map(|line| self.violation(file, Some(line), format!("forbidden package {package}"))));
+            let naming = lines_outside(lines, exempt).filter(|line| names_package(&line.split.code, package));
+            found.extend(naming.map(|line| self.violation(file, Some(line), format!("forbidden package {package}"))));
         }
     }
 
-    fn violation(&self, file: &ChangedFile, line: Option<&(usize, String)>, why: String) -> ConstraintViolation {
+    fn violation(&self, file: &ChangedFile, line: Option<&ChangedLine>, why: String) -> ConstraintViolation {
         let exceptions = self.claim.beside.iter().filter(|other| other.relation == BesideRelation::Exception);
         ConstraintViolation {
             claim: self.claim.id.short(),
             statement: self.claim.statement.clone(),
             reason: self.claim.reason.clone(),
             file: file.path.clone(),
-            line: line.map(|(number, _)| *number),
-            text: line.map(|(_, text)| text.clone()),
+            line: line.map(|line| line.number),
+            text: line.map(|line| line.text.clone()),
             why,
             exceptions: exceptions.cloned().collect(),
         }
@@ -225,23 +270,10 @@ fn is_manifest(path: &str) -> bool {
         || (name.starts_with("requirements") && Path::new(name).extension().is_some_and(|end| end == "txt"))
 }
 
-/// Returns those of [`lines_outside`] whose code or comment fits.
-fn matching<'f>(
-    file: &'f ChangedFile,
-    places: &'f [Place<'_>],
-    fits: impl Fn(&SplitLine) -> bool,
-) -> impl Iterator<Item = &'f (usize, String)> {
-    lines_outside(file, places).filter(move |(_, split)| fits(split)).map(|(line, _)| line)
-}
-
-/// Returns the added lines of a file that are not in a module with the name of one of these places.
-fn lines_outside<'f>(
-    file: &'f ChangedFile,
-    places: &'f [Place<'_>],
-) -> impl Iterator<Item = (&'f (usize, String), &'f SplitLine)> {
+/// Returns the lines that are not in a module with the name of one of these places.
+fn lines_outside<'f>(lines: &'f [ChangedLine], places: &'f [Place<'_>]) -> impl Iterator<Item = &'f ChangedLine> {
     let is_outside = move |module: &str| !places.iter().any(|place| is_in(place, module));
-    let lines = file.lines().zip(&file.modules);
-    lines.filter(move |(_, module)| module.as_deref().is_none_or(is_outside)).map(|(line, _)| line)
+    lines.iter().filter(move |line| line.module.as_deref().is_none_or(is_outside))
 }
 
 /// Returns the characters before and after each occurrence of a word.

@@ -1,4 +1,4 @@
-//! Parses the output of `git diff`: the changed files and their added lines. Pure.
+//! Parses the output of `git diff`: the changed files and lines. Pure.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -14,18 +14,43 @@ static COLOR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\x1b\[[0-9
 pub(super) struct ChangedFile {
     /// Its path in the repository after the change, or before it if the file is deleted.
     pub(super) path: String,
-    /// The added lines, with their numbers.
-    pub(super) added: Vec<(usize, String)>,
-    /// The code and the comment of each added line.
-    pub(super) split: Vec<SplitLine>,
-    /// The Rust module within the file in which each added line stands, as far as the diff shows it.
-    pub(super) modules: Vec<Option<String>>,
+    /// Whether the file is deleted, or moved to another path.
+    pub(super) is_deleted: bool,
+    pub(super) added: Vec<ChangedLine>,
+    pub(super) removed: Vec<ChangedLine>,
 }
 
-impl ChangedFile {
-    /// Returns the added lines, each with its code and comment.
-    pub(super) fn lines(&self) -> impl Iterator<Item = (&(usize, String), &SplitLine)> {
-        self.added.iter().zip(&self.split)
+/// A line that a change adds or removes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ChangedLine {
+    /// Its number in the new file, or in the old file if it is removed.
+    pub(super) number: usize,
+    pub(super) text: String,
+    /// Its code and its comment.
+    pub(super) split: SplitLine,
+    /// The Rust module within the file in which it stands, as far as the diff shows it.
+    pub(super) module: Option<String>,
+}
+
+/// The position of a hunk in the old or in the new file.
+#[derive(Debug, Default)]
+struct HunkSide<'t> {
+    /// The number of the next line.
+    number: usize,
+    /// The number of lines that are still expected.
+    left: usize,
+    module: Option<&'t str>,
+}
+
+impl<'t> HunkSide<'t> {
+    /// Moves past a line and returns it.
+    fn pass(&mut self, text: &'t str) -> ChangedLine {
+        self.module = module_after(text, self.module);
+        let module = self.module.map(str::to_owned);
+        let line = ChangedLine { number: self.number, text: text.to_owned(), module, ..ChangedLine::default() };
+        self.number += 1;
+        self.left = self.left.saturating_sub(1);
+        line
     }
 }
 
@@ -42,34 +67,31 @@ pub(super) enum InvalidDiff {
 pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, InvalidDiff> {
     let text = COLOR.as_ref().map_or(Cow::Borrowed(text), |color| color.replace_all(text, ""));
     let mut files: Vec<ChangedFile> = Vec::new();
-    let (mut at, mut old, mut new) = (0, 0, 0);
-    let mut module = None;
+    let (mut old, mut new) = (HunkSide::default(), HunkSide::default());
     // Whether the last file comes from a header of git, which a `---` line of the same file may follow.
     let mut in_header = false;
     for (number, line) in text.lines().enumerate() {
         // Within a hunk a line that looks like a header is still content.
-        if old > 0 || new > 0 {
+        if old.left > 0 || new.left > 0 {
+            let content = line.get(1..).unwrap_or_default();
             match line.as_bytes().first() {
                 Some(b'+') => {
-                    let line = line.get(1..).unwrap_or_default();
-                    module = module_after(line, module);
+                    let line = new.pass(content);
                     if let Some(file) = files.last_mut() {
-                        file.added.push((at, line.to_owned()));
-                        file.modules.push(module.map(str::to_owned));
+                        file.added.push(line);
                     }
-                    at += 1;
-                    new -= usize::from(new > 0);
                     continue;
                 }
                 Some(b'-') => {
-                    old -= usize::from(old > 0);
+                    let line = old.pass(content);
+                    if let Some(file) = files.last_mut() {
+                        file.removed.push(line);
+                    }
                     continue;
                 }
                 Some(b' ') | None => {
-                    module = module_after(line.get(1..).unwrap_or_default(), module);
-                    at += 1;
-                    old -= usize::from(old > 0);
-                    new -= usize::from(new > 0);
+                    old.pass(content);
+                    new.pass(content);
                     continue;
                 }
                 // `\ No newline at end of file`
@@ -82,8 +104,12 @@ pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, InvalidDiff> {
             // No other line names the file if it is binary or empty, or if only its mode changed.
             files.push(new_file(header_name(names)));
             in_header = true;
-        } else if let Some(path) = renamed(line).filter(|_| in_header) {
-            files.push(new_file(Some(unquoted(path))));
+        } else if line.starts_with("deleted file mode ") && in_header {
+            if let Some(file) = files.last_mut() {
+                file.is_deleted = true;
+            }
+        } else if let Some((path, is_deleted)) = renamed(line).filter(|_| in_header) {
+            files.push(ChangedFile { is_deleted, ..new_file(Some(unquoted(path))) });
         } else if let Some(path) = line.strip_prefix("--- ") {
             let path = name(path, "a/");
             match files.last_mut().filter(|_| in_header) {
@@ -92,23 +118,28 @@ pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, InvalidDiff> {
             }
             in_header = false;
         } else if let Some(path) = line.strip_prefix("+++ ") {
-            if let (Some(file), Some(path)) = (files.last_mut(), name(path, "b/")) {
-                file.path = path;
+            match (files.last_mut(), name(path, "b/")) {
+                (Some(file), Some(path)) => file.path = path,
+                (Some(file), None) => file.is_deleted = true,
+                (None, _) => {}
             }
         } else if let Some(hunk) = line.strip_prefix("@@ ") {
-            (old, at, new) = numbers(hunk).unwrap_or_default();
             // git repeats the last line before the hunk that begins at the left margin.
-            module = hunk.split_once(" @@ ").and_then(|(_, section)| module_after(section, None));
+            let module = hunk.split_once(" @@ ").and_then(|(_, section)| module_after(section, None));
+            [old, new] = numbers(hunk).unwrap_or_default().map(|(number, left)| HunkSide { number, left, module });
         } else if line.starts_with("@@@ ") {
             return Err(InvalidDiff::Combined { line: number + 1 });
         }
     }
-    if old > 0 || new > 0 {
+    if old.left > 0 || new.left > 0 {
         return Err(InvalidDiff::Truncated { line: text.lines().count() + 1 });
     }
     files.retain(|file| !file.path.is_empty());
     for file in &mut files {
-        file.split = comments::split(&file.path, &file.added);
+        for lines in [&mut file.added, &mut file.removed] {
+            let split = comments::split(&file.path, lines.iter().map(|line| (line.number, line.text.as_str())));
+            lines.iter_mut().zip(split).for_each(|(line, split)| line.split = split);
+        }
     }
     Ok(files)
 }
@@ -137,9 +168,10 @@ fn header_name(names: &str) -> Option<String> {
     name(old, "a/").filter(|old| name(new, "b/").as_ref() == Some(old))
 }
 
-/// Returns the path in a header's line about a renamed or copied file.
-fn renamed(line: &str) -> Option<&str> {
-    ["rename from ", "rename to ", "copy to "].iter().find_map(|head| line.strip_prefix(head))
+/// Returns the path in a header's line about a renamed or copied file, and whether the file is no longer there.
+fn renamed(line: &str) -> Option<(&str, bool)> {
+    let heads = [("rename from ", true), ("rename to ", false), ("copy to ", false)];
+    heads.iter().find_map(|(head, is_deleted)| Some((line.strip_prefix(head)?, *is_deleted)))
 }
 
 /// Returns a path without the quotes and the escapes, as in C, with which git writes one that has special characters.
@@ -169,17 +201,15 @@ fn unquoted(path: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Parses `-3,2 +4,5 @@ …`: the number of old lines, the first new line, and the number of new lines.
-fn numbers(hunk: &str) -> Option<(usize, usize, usize)> {
+/// Parses `-3,2 +4,5 @@ …`: the first line and the number of lines, in the old and in the new file.
+fn numbers(hunk: &str) -> Option<[(usize, usize); 2]> {
     let mut parts = hunk.split(' ');
     let mut part = |mark: char| -> Option<(usize, usize)> {
         let range = parts.next()?.strip_prefix(mark)?;
         let (start, length) = range.split_once(',').unwrap_or((range, "1"));
         Some((start.parse().ok()?, length.parse().ok()?))
     };
-    let (_, old) = part('-')?;
-    let (at, new) = part('+')?;
-    Some((old, at, new))
+    Some([part('-')?, part('+')?])
 }
 
 #[cfg(test)]
@@ -217,10 +247,15 @@ diff --git a/made b/made
         let files = read(text).unwrap();
         let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["src/a.rs", "gone.sql", "made"]);
-        let added: Vec<_> = files[0].added.iter().map(|(n, text)| (*n, text.as_str())).collect();
-        assert_eq!(added, [(3, "new"), (4, "+++ b/nor/this"), (5, "third"), (21, "y")]);
-        assert!(files[1].added.is_empty());
-        assert_eq!(files[2].added, [(1, "w".to_owned())]);
+        let numbered =
+            |lines: &[ChangedLine]| -> Vec<_> { lines.iter().map(|line| (line.number, line.text.clone())).collect() };
+        let expected = [(3, "new"), (4, "+++ b/nor/this"), (5, "third"), (21, "y")];
+        assert_eq!(numbered(&files[0].added), expected.map(|(number, text)| (number, text.to_owned())));
+        let expected = [(3, "old"), (4, "-- a/not/a/header"), (20, "x")];
+        assert_eq!(numbered(&files[0].removed), expected.map(|(number, text)| (number, text.to_owned())));
+        assert!(files[1].added.is_empty() && files[1].is_deleted);
+        assert_eq!(numbered(&files[2].added), [(1, "w".to_owned())]);
+        assert!(files[2].removed.is_empty() && !files[2].is_deleted);
     }
 
     #[test]
@@ -255,6 +290,8 @@ rename to src/b.c
         );
         let added: Vec<_> = files.iter().map(|file| file.added.len()).collect();
         assert_eq!(added, [0, 0, 0, 1, 0, 0]);
+        let deleted: Vec<_> = files.iter().map(|file| file.is_deleted).collect();
+        assert_eq!(deleted, [false, false, true, false, true, false]);
     }
 
     #[rstest::rstest]
@@ -285,14 +322,14 @@ rename to src/b.c
         let text = "\x1b[1mdiff --git a/a b/a\x1b[m\n\x1b[1m--- a/a\x1b[m\n\x1b[1m+++ b/a\x1b[m\n\
             \x1b[36m@@ -0,0 +1 @@\x1b[m\n\x1b[32m+\x1b[m\x1b[32mx\x1b[m\n";
         let files = read(text).unwrap();
-        assert_eq!((files[0].path.as_str(), files[0].added[0].1.as_str()), ("a", "x"));
+        assert_eq!((files[0].path.as_str(), files[0].added[0].text.as_str()), ("a", "x"));
     }
 
     #[test]
     fn a_line_is_in_the_module_that_the_hunk_shows() {
         let of = |hunk: &str| {
             let files = read(&format!("--- a/a.rs\n+++ b/a.rs\n{hunk}\n")).unwrap();
-            files[0].modules.last().unwrap().clone()
+            files[0].added.last().unwrap().module.clone()
         };
         assert_eq!(of("@@ -8,0 +9 @@ mod tests {\n+    x"), Some("tests".to_owned()));
         assert_eq!(of("@@ -8,0 +9,2 @@ mod tests {\n+}\n+fn f() {"), None, "the module has ended");

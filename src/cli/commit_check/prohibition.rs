@@ -21,6 +21,8 @@ pub(super) struct Prohibition<'a> {
     pub(super) packages: Vec<&'a str>,
     /// Files and folders that must not be changed.
     pub(super) paths: Vec<&'a str>,
+    /// Whether they must not be deleted either.
+    pub(super) deletion: bool,
     /// The places to which it is limited; empty if it holds everywhere.
     pub(super) within: Vec<Place<'a>>,
     /// The places in which it does not hold.
@@ -258,6 +260,7 @@ impl<'a> Prohibition<'a> {
             at += 1;
         }
         items.retain(|item| !item.is_empty());
+        self.deletion = act.deletion;
         let mut named = Vec::new();
         let mut is_prose = false;
         for item in &items {

@@ -153,6 +153,59 @@ fn a_file_that_must_not_be_touched(#[case] statement: &str, #[case] path: &str, 
     assert!(found.iter().all(|violation| violation.line.is_none()));
 }
 
+/// The diff of a file that is moved, of which each line is indented.
+fn moved(from: &str, to: &str, line: &str) -> String {
+    format!(
+        "diff --git a/{from} b/{from}\ndeleted file mode 100644\n--- a/{from}\n+++ /dev/null\n@@ -1 +0,0 @@\n-{line}\n\
+         diff --git a/{to} b/{to}\nnew file mode 100644\n--- /dev/null\n+++ b/{to}\n@@ -0,0 +1 @@\n+  {line}\n"
+    )
+}
+
+#[rstest::rstest]
+#[case("Never use `unwrap`.", "src/a.rs", "src/b.rs", "x.unwrap();", false)]
+#[case("Never use `unwrap` outside tests.", "tests/a.rs", "src/a.rs", "x.unwrap();", true)]
+#[case("Never use `unwrap` in `src/daemon/`.", "src/cli/a.rs", "src/daemon/a.rs", "x.unwrap();", true)]
+#[case("Never use `unwrap` in `src/daemon/`.", "src/daemon/a.rs", "src/daemon/b.rs", "x.unwrap();", false)]
+#[case("Never use lodash.", "package.json", "web/package.json", "\"lodash\": \"1\"", false)]
+#[case("Never use lodash.", "lodash.txt", "package.json", "\"lodash\": \"1\"", true)]
+fn a_line_that_moves_is_a_violation_only_if_it_was_none_before(
+    #[case] statement: &str,
+    #[case] from: &str,
+    #[case] to: &str,
+    #[case] line: &str,
+    #[case] broken: bool,
+) {
+    let found = violations(&forbids(statement), &git_diff::read(&moved(from, to, line)).unwrap());
+    assert_eq!(!found.is_empty(), broken, "{found:?}");
+    assert!(found.iter().all(|violation| violation.file == to));
+}
+
+#[test]
+fn a_removed_line_outweighs_only_one_added_line() {
+    let diff = moved("a.rs", "b.rs", "x.unwrap();") + "--- a/c.rs\n+++ b/c.rs\n@@ -0,0 +7 @@\n+x.unwrap();\n";
+    let found = violations(&forbids("Never use `unwrap`."), &git_diff::read(&diff).unwrap());
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+#[rstest::rstest]
+#[case("Never commit files under `web/dist`.", "web/dist/a.js", "web/src/a.js", &[])]
+#[case("Never commit files under `web/dist`.", "web/src/a.js", "web/dist/a.js", &["web/dist/a.js"])]
+#[case("Do not add files to vendor/.", "vendor/a.c", "a.c", &[])]
+#[case("`*.sql` files must not be committed.", "dump.sql", "dump.rs", &[])]
+#[case("Never edit files under vendor/.", "vendor/a.c", "a.c", &["vendor/a.c"])]
+#[case("Never edit files under vendor/.", "vendor/a.c", "vendor/b.c", &["vendor/a.c", "vendor/b.c"])]
+#[case("Never delete `docs/adr/*`.", "docs/adr/1.md", "docs/1.md", &["docs/adr/1.md"])]
+fn a_file_that_must_not_be_added_may_be_deleted(
+    #[case] statement: &str,
+    #[case] from: &str,
+    #[case] to: &str,
+    #[case] broken: &[&str],
+) {
+    let found = violations(&forbids(statement), &git_diff::read(&moved(from, to, "x")).unwrap());
+    let files: Vec<_> = found.iter().map(|violation| violation.file.as_str()).collect();
+    assert_eq!(files, broken, "{found:?}");
+}
+
 #[rstest::rstest]
 #[case("Never use global variables.")]
 #[case("Never use moment or other date libraries with plugins.")]
