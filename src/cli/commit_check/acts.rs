@@ -17,6 +17,8 @@ pub(super) struct ForbiddenAct {
 pub(super) const WRITES: ForbiddenAct = ForbiddenAct { code: true, package: false, path: false, deletion: false };
 /// Acts that make something a dependency.
 pub(super) const USES: ForbiddenAct = ForbiddenAct { package: true, ..WRITES };
+/// Acts that only change the dependencies in a manifest.
+pub(super) const DEPENDS: ForbiddenAct = ForbiddenAct { code: false, ..USES };
 /// Acts that bring something into the repository.
 pub(super) const ADDS: ForbiddenAct = ForbiddenAct { path: true, ..WRITES };
 /// Acts that bring in files or packages.

@@ -2,7 +2,7 @@
 //!
 //! There are few rules, and a person can verify each at a glance: people switch off a check with false alarms.
 
-use std::{collections::HashMap, path::Path, sync::LazyLock};
+use std::{collections::HashMap, ffi::OsStr, path::Path, sync::LazyLock};
 
 use regex::Regex;
 use serde::Serialize;
@@ -228,6 +228,10 @@ impl<'a> ConstraintCheck<'a> {
 
 /// Whether a file is in a place. A word must be a whole part of the path, such as a folder or a word of `store_test.go`.
 fn is_in(place: &Place<'_>, path: &str) -> bool {
+    if !place.extensions.is_empty() {
+        let is_of_language = |end: &OsStr| place.extensions.iter().any(|extension| end == *extension);
+        return Path::new(path).extension().is_some_and(is_of_language);
+    }
     if place.name.contains(['/', '*', '.']) {
         return matches_path(place.name, path);
     }

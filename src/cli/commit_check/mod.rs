@@ -46,7 +46,8 @@ In CI:
 It finds: a forbidden package in a manifest; a forbidden word in `backquotes` in a line of code; a change to
 a protected path; a wrong port. In comments it finds only a forbidden word that begins one, such as `@ts-ignore`;
 strings count as code. If a constraint names places (“outside tests”, “in src/daemon/”), it is checked
-only there: by the path, and by the name of a Rust module that the diff shows around the line. Lines that only move are not reported, nor is the deletion of a file that
+only there: by the path, and by the name of a Rust module that the diff shows around the line. “In TypeScript”
+limits it to files of that language. Lines that only move are not reported, nor is the deletion of a file that
 must not be committed. What violates a constraint that has an exception is reported as allowed. Constraints that
 cannot be checked are counted; --json names them.
 The exit code is 1 if something was found, or 0 with --warn-only.")]

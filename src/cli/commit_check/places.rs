@@ -2,19 +2,43 @@
 
 use super::words::{CONDITIONS, PLACE_PREPOSITIONS, Punctuation, StatementWord};
 
-/// A place that a statement names: a path, or a word that is a part of paths (“tests”).
+/// A place that a statement names: a path, a word that is a part of paths (“tests”), or the files of a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place<'a> {
     pub(super) name: &'a str,
-    /// Whether it surely names a place in the repository: it is a path, stands in backquotes, or is a usual name of a folder.
+    /// Whether it surely names a place in the repository: it is a path, stands in backquotes, or is a language or a usual name of a
+    /// folder.
     pub(super) is_sure: bool,
+    /// The extensions of the language's files; empty if it is no language.
+    pub(super) extensions: &'static [&'static str],
 }
+
+/// Languages, with the extensions of their files. A rule about SQL or CSS also concerns code within files of other languages.
+const LANGUAGES: [(&str, &[&str]); 13] = [
+    ("bash", &["bash", "sh"]),
+    ("elixir", &["ex", "exs"]),
+    ("go", &["go"]),
+    ("golang", &["go"]),
+    ("java", &["java"]),
+    ("javascript", &["cjs", "js", "jsx", "mjs"]),
+    ("kotlin", &["kt", "kts"]),
+    ("php", &["php"]),
+    ("python", &["py", "pyi"]),
+    ("ruby", &["rb"]),
+    ("rust", &["rs"]),
+    ("swift", &["swift"]),
+    ("typescript", &["cts", "mts", "ts", "tsx"]),
+];
 
 impl<'a> Place<'a> {
     fn of(word: &StatementWord<'a>) -> Self {
         let usual = ["bench", "doc", "example", "fixture", "lib", "migration", "script", "spec", "src", "test"];
-        let is_sure = word.is_code() || is_path(word.text) || usual.iter().any(|name| is_same_name(name, &word.lower));
-        Self { name: word.text, is_sure }
+        let language = LANGUAGES.iter().find(|(name, _)| *name == word.lower);
+        let is_sure = word.is_code()
+            || is_path(word.text)
+            || language.is_some()
+            || usual.iter().any(|name| is_same_name(name, &word.lower));
+        Self { name: word.text, is_sure, extensions: language.map_or(&[], |(_, extensions)| extensions) }
     }
 }
 

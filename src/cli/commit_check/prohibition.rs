@@ -4,7 +4,7 @@
 //! switch the check off.
 
 use super::{
-    acts::{EDITS, ForbiddenAct, UNNAMED, act_of, done_act},
+    acts::{DEPENDS, EDITS, ForbiddenAct, UNNAMED, act_of, done_act},
     places::{EVERYBODY, FILLERS, JOINERS, Place, exempt_places, is_limit, is_path, places},
     words::{
         PLACE_PREPOSITIONS, Punctuation, StatementClause, StatementWord, begins_exemption, begins_replaced, clauses,
@@ -187,8 +187,9 @@ fn prohibition<'a>(words: &[StatementWord<'a>], cue: &Cue, subject: Option<&[Pla
             object = rest;
         }
         let (act, object) = named_act(object, cue.act?);
+        let (act, limits) = as_dependency(act, after);
         found.read(object, act)?;
-        found.read_limits(after, act, false)?;
+        found.read_limits(limits, act, false)?;
         return Some(found);
     }
     found.within = subject?.to_vec();
@@ -220,6 +221,26 @@ fn named_act<'w, 'a>(words: &'w [StatementWord<'a>], default: ForbiddenAct) -> (
             None => (default, words),
         },
         _ => (default, words),
+    }
+}
+
+/// Returns the act and the rest of its limits; before “as a dependency” or “to the dependencies”, it only concerns manifests.
+fn as_dependency<'w, 'a>(
+    act: ForbiddenAct,
+    limits: &'w [StatementWord<'a>],
+) -> (ForbiddenAct, &'w [StatementWord<'a>]) {
+    let Some((first, phrase)) = limits.split_first() else { return (act, limits) };
+    let at = phrase.iter().position(|word| !word.is_one_of(&FILLERS)).unwrap_or(phrase.len());
+    match phrase.get(at..) {
+        Some([noun, rest @ ..])
+            if act.package
+                && first.is_one_of(&["as", "to"])
+                && noun.is_one_of(&["dependencies", "dependency"])
+                && rest.first().is_none_or(is_limit) =>
+        {
+            (DEPENDS, rest)
+        }
+        _ => (act, limits),
     }
 }
 
@@ -260,6 +281,7 @@ impl<'a> Prohibition<'a> {
             at += 1;
         }
         items.retain(|item| !item.is_empty());
+        let (act, limits) = as_dependency(act, words.get(end..)?);
         self.deletion = act.deletion;
         let mut named = Vec::new();
         let mut is_prose = false;
@@ -278,7 +300,7 @@ impl<'a> Prohibition<'a> {
         if act.package && !is_prose {
             self.packages.extend(named);
         }
-        self.read_limits(words.get(end..)?, act, names_nothing)
+        self.read_limits(limits, act, names_nothing)
     }
 
     fn read_code<'w>(&mut self, words: impl Iterator<Item = &'w &'w StatementWord<'a>>, act: ForbiddenAct)
@@ -290,6 +312,8 @@ impl<'a> Prohibition<'a> {
                 self.paths.push(text);
             } else if act.code && !text.contains('*') {
                 self.code.push(text);
+            } else if act == DEPENDS && is_package(text) {
+                self.packages.push(text);
             }
         }
     }

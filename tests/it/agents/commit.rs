@@ -127,6 +127,42 @@ fn a_protected_path_is_protected_from_changes_without_lines() {
 }
 
 #[test]
+fn plain_bans_are_checked_and_a_clean_up_or_a_move_is_no_violation() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let work = home.work();
+    git(&work, &["init", "-q"]);
+    fs::create_dir_all(work.join("web/dist")).unwrap();
+    fs::write(work.join("legacy.ts"), "import moment from 'moment';\n").unwrap();
+    fs::write(work.join("web/dist/old.js"), "x\n").unwrap();
+    git(&work, &["add", "."]);
+    git(&work, &["commit", "-qm", "x"]);
+    for statement in [
+        "Never use `moment`.",
+        "Never commit files under `web/dist`.",
+        "Never add `lodash` as a dependency.",
+        "Do not add `left-pad` to the dependencies.",
+        "TypeScript must not use `any`.",
+        "Do not use `@ts-nocheck` in TypeScript.",
+    ] {
+        home.run(["remember", statement, "--kind", "constraint", "--reason", "Agreed."]).ok();
+    }
+    git(&work, &["mv", "legacy.ts", "old.ts"]);
+    git(&work, &["rm", "-q", "web/dist/old.js"]);
+    let clean = home.run(["commit-check", "--json"]).ok().json();
+    assert_eq!((clean["checked"].as_u64(), clean["not_checked"].as_array().unwrap().len()), (Some(6), 0), "{clean}");
+
+    fs::write(work.join("package.json"), "{\"dependencies\": {\n\"lodash\": \"4\",\n\"left-pad\": \"1\"\n}}\n")
+        .unwrap();
+    fs::write(work.join("a.ts"), "// @ts-nocheck\nlet x: any;\n").unwrap();
+    git(&work, &["add", "."]);
+    let output = home.run(["commit-check"]);
+    for part in ["forbidden package lodash", "forbidden package left-pad", "word `any`", "word `@ts-nocheck`"] {
+        assert!(output.code == Some(1) && output.stdout.contains(part), "{part} is not in\n{}", output.stdout);
+    }
+}
+
+#[test]
 fn what_the_project_excepted_is_reported_as_allowed_and_what_it_narrowed_is_not_checked() {
     let home = TestHome::new();
     let _daemon = home.daemon();
