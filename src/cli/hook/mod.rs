@@ -18,7 +18,7 @@ use crate::{
         Caller, ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, LogQuery, RecallRequest,
         RecallVerdict,
     },
-    client::{Client, Connect, injected},
+    client::{Client, ClientError, Connect, injected},
     domain::Scope,
 };
 
@@ -157,10 +157,10 @@ async fn session_brief(
     let review = ClaimsQuery { needs_review: Some(true), kind: None, limit: Some(MAX_CLAIMS), ..constraints.clone() };
     let cards = ConflictsQuery { limit: Some(MAX_CLAIMS), ..paging::cards_of(scope) };
     let (above, constraints, decisions, review, cards) = tokio::join!(
-        async { if scope.level().is_project() { client.claims(&above).await } else { Ok(ClaimsPage::default()) } },
-        client.claims(&constraints),
-        client.claims(&decisions),
-        client.claims(&review),
+        async { if scope.level().is_project() { unexpired(client, &above).await } else { Ok(ClaimsPage::default()) } },
+        unexpired(client, &constraints),
+        unexpired(client, &decisions),
+        unexpired(client, &review),
         client.conflicts(&cards)
     );
     let (above, constraints, decisions): (ClaimsPage, ClaimsPage, ClaimsPage) = (above?, constraints?, decisions?);
@@ -184,6 +184,15 @@ async fn session_brief(
     let Some(text) = brief.finish() else { return Ok(None) };
     session.record(Context::now(), "session-start", scope, &given)?;
     Ok(Some(text))
+}
+
+/// Returns a page of claims without those that have expired.
+async fn unexpired(client: &Client, query: &ClaimsQuery) -> Result<ClaimsPage, ClientError> {
+    let mut page = client.claims(query).await?;
+    let all = page.items.len();
+    page.items.retain(|claim| !claim.flags.expired);
+    page.total = page.total.saturating_sub(all - page.items.len());
+    Ok(page)
 }
 
 async fn recalled(client: &Client, scope: &Scope, prompt: &str) -> Result<Vec<ClaimView>, CliError> {
@@ -228,7 +237,7 @@ async fn claims_from_file(client: &Client, scope: &Scope, file: &str) -> Result<
     Ok(claims)
 }
 
-/// Returns claims that are new to this session, as text.
+/// Returns the claims that have not expired and are new to this session, as text.
 fn new_to_session(
     session: &mut SessionRecord,
     moment: &str,
@@ -236,7 +245,7 @@ fn new_to_session(
     mut claims: Vec<ClaimView>,
     about: &str,
 ) -> Result<Option<String>, CliError> {
-    claims.retain(|claim| !session.knows(claim.id));
+    claims.retain(|claim| !claim.flags.expired && !session.knows(claim.id));
     claims.truncate(MAX_CLAIMS);
     if claims.is_empty() {
         return Ok(None);

@@ -86,7 +86,8 @@ impl Engine {
         if !self.pages.leads().lock().waiting.remove(scope) {
             return Ok(0);
         }
-        let (entries, _) = self.read_at(None, |reader| super::snapshot::entries(reader, scope))?;
+        let now = (self.config.clock)();
+        let (entries, _) = self.read_at(None, |reader| super::snapshot::entries(reader, scope, now))?;
         let mut asked = 0;
         for group in snapshot::large_groups(&entries) {
             let name = group_hash(&model, &group);

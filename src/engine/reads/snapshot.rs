@@ -9,7 +9,7 @@ use std::{
 use super::leading_claims::LeadingClaims;
 use crate::{
     api::{ApiError, Snapshot, SnapshotQuery, limits},
-    domain::Scope,
+    domain::{Scope, ago::day},
     engine::{Engine, agreement, beside, past_reads::PastTime, validate},
     recall::snapshot::{SnapshotEntry, SnapshotPage, TOKENS, page},
     store::{EVER, PastMark, Reader},
@@ -59,8 +59,8 @@ pub(in crate::engine) fn snapshot(engine: &Engine, query: &SnapshotQuery) -> Res
     match known.filter(|_| !query.rebuild) {
         Some(made) => {
             let now = engine.readers.lend().past_mark(Some(&scope), EVER)?;
-            if made.mark.lost_words(&now) {
-                // A redacted text must not be shown, not even once more.
+            if made.mark.lost_words(&now) || day(made.at) != day((engine.config.clock)()) {
+                // A redacted text must not be shown, not even once more, nor a claim after its last day.
                 return rebuild(engine, &scope, budget).map(|made| view(made, false));
             }
             let stale = now != made.mark;
@@ -102,8 +102,10 @@ fn keep(engine: &Engine, scope: &Scope, budget: usize) -> Result<CachedPage, Api
     Ok(made)
 }
 
-/// Returns the entries for a page, and the number of active claims, including those of the organisation's level.
-pub(super) fn entries(reader: &Reader, scope: &Scope) -> Result<(Vec<SnapshotEntry>, usize), ApiError> {
+/// Returns the entries for a page at this time, and the number of active claims that have not expired, including those of the
+/// organisation's level.
+pub(super) fn entries(reader: &Reader, scope: &Scope, at: u64) -> Result<(Vec<SnapshotEntry>, usize), ApiError> {
+    let today = day(at);
     let (mut rows, mut claims) = (Vec::new(), 0);
     for scope in scope.in_force() {
         let (newest, all) = reader.newest_active(&scope, MAX_CLAIMS)?;
@@ -112,7 +114,7 @@ pub(super) fn entries(reader: &Reader, scope: &Scope) -> Result<(Vec<SnapshotEnt
     }
     let read = rows.len();
     // A redacted claim has no text.
-    rows.retain(|row| !row.statement.is_empty());
+    rows.retain(|row| !row.statement.is_empty() && !row.expired_on(&today));
     agreement::drop_covered_by_level(reader, scope, &mut rows, |row| row)?;
     claims -= read - rows.len();
     let entries = rows.into_iter().map(|row| {
@@ -141,7 +143,7 @@ fn make(
     at: u64,
     lead: &mut dyn FnMut(&mut [SnapshotEntry]) -> usize,
 ) -> Result<CachedPage, ApiError> {
-    let (mut entries, claims) = entries(reader, scope)?;
+    let (mut entries, claims) = entries(reader, scope, at)?;
     let led = lead(&mut entries);
     let page = page(&scope.to_string(), entries, claims, budget);
     Ok(CachedPage { page, claims, led, mark: reader.past_mark(Some(scope), EVER)?, at })

@@ -54,7 +54,11 @@ fn a_session_is_told_what_binds_it_once_and_it_is_on_the_record() {
 
     remember(&home, ClaimKind::Decision, "Use tabs for indentation.", None);
     remember(&home, ClaimKind::Constraint, "Never log request bodies.", Some("src/log.rs:4"));
+    let expired =
+        ["remember", "Deploys are frozen.", "--kind", "constraint", "--reason", "Audit.", "--until", "2020-01-31"];
+    home.run(expired).ok();
     let brief = context(&home, "session-start", &session("startup"));
+    assert!(!brief.contains("frozen") && !brief.contains("more"), "{brief}");
     let (constraint, decision) = (brief.find("request bodies").unwrap(), brief.find("Use tabs").unwrap());
     assert!(constraint < decision, "constraints come first: {brief}");
     assert!(brief.contains("It was agreed."), "{brief}");

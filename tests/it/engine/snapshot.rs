@@ -45,6 +45,22 @@ fn what_was_redacted_is_not_even_on_the_last_page() {
 }
 
 #[test]
+fn an_expired_claim_is_not_on_the_page_after_its_last_day() {
+    let fixture = Fixture::new();
+    let until = Qualifiers { valid_until: Some("2026-03-01".into()), ..Qualifiers::default() };
+    let freeze = RememberRequest { qualifiers: until, ..request("Deployments are frozen", "the audit") };
+    stored(fixture.engine.remember(freeze).unwrap());
+    let last_day = fixture.clock.load(Ordering::Relaxed);
+    let page = snapshot(&fixture, |_| ());
+    assert!(page.snapshot.contains("frozen") && page.claims == 1, "{page:?}");
+    fixture.clock.fetch_add(86_400_000, Ordering::Relaxed);
+    let page = snapshot(&fixture, |_| ());
+    assert!(!page.snapshot.contains("frozen") && page.claims == 0 && !page.stale, "{page:?}");
+    let past = snapshot(&fixture, |query| query.as_of = Some(last_day));
+    assert!(past.snapshot.contains("frozen"), "{past:?}");
+}
+
+#[test]
 fn an_empty_scope_has_a_page_and_a_budget_has_bounds() {
     let fixture = Fixture::new();
     assert_eq!(snapshot(&fixture, |_| ()).snapshot, "# acme/api: 0 active claims\n");
