@@ -96,10 +96,10 @@ fn report(cx: &mut Context, outcome: &AuditOutcome, scope: &Scope, dry_run: bool
     if outcome.questions > 0 {
         let questions = count(outcome.questions, "unanswered question", "unanswered questions");
         cx.ui.line(text!("The story has {}.", questions));
-        cx.ui.commands(&[("ergo story --marks".to_owned(), "show them".to_owned())]);
+        cx.ui.commands(&[(cx.in_scope("ergo story --marks"), "show them".to_owned())]);
     }
     if !outcome.opened.is_empty() && !dry_run {
-        cx.ui.commands(&[("ergo tui".to_owned(), "settle them".to_owned())]);
+        cx.ui.commands(&[(cx.in_scope("ergo tui"), "settle them".to_owned())]);
     }
 }
 

@@ -152,9 +152,9 @@ fn show_rest(cx: &mut Context, page: &ClaimsPage, place: &str, earlier: bool) {
         } else {
             cx.ui.line(text!("There are no claims in {} yet.", place));
             cx.ui.commands(&[
-                ("ergo remember '…' --reason '…'".to_owned(), "store a first decision".to_owned()),
-                ("ergo import rules CLAUDE.md".to_owned(), "import the rules of a file".to_owned()),
-                ("ergo import adr docs/adr".to_owned(), "import decision records".to_owned()),
+                (cx.in_scope("ergo remember '…' --reason '…'"), "store a first decision".to_owned()),
+                (cx.in_scope("ergo import rules CLAUDE.md"), "import the rules of a file".to_owned()),
+                (cx.in_scope("ergo import adr docs/adr"), "import decision records".to_owned()),
                 ("ergo scopes".to_owned(), "list the scopes that have claims".to_owned()),
             ]);
         }

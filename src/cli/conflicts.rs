@@ -91,9 +91,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         page.items.iter().find(|card| card.status == CardStatus::Open).filter(|_| as_of.is_none())
     {
         cx.ui.note(text!(
-            "Settle {}: ergo resolve {} --interactive. Review all: ergo tui",
+            "Settle {}: ergo resolve {} --interactive. Review all: {}",
             first.id.short(),
-            first.id.short()
+            first.id.short(),
+            cx.in_scope("ergo tui")
         ));
     }
     Ok(Exit::Ok)

@@ -63,7 +63,7 @@ pub(super) async fn run(
         if stopped {
             cx.ui.commands(&[(cx.in_scope("ergo audit --deep"), "continue".to_owned())]);
         } else if sum.cards > 0 {
-            cx.ui.commands(&[("ergo story --marks".to_owned(), "show them".to_owned())]);
+            cx.ui.commands(&[(cx.in_scope("ergo story --marks"), "show them".to_owned())]);
         }
     }
     Ok(sum)

@@ -63,10 +63,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         let place = scope.map_or_else(|| "any scope".to_owned(), |scope| escape(&scope.to_string()));
         if filtered {
             cx.ui.line(text!("No change in {} matches.", place));
-            cx.ui.commands(&[("ergo log".to_owned(), "list all changes".to_owned())]);
+            cx.ui.commands(&[(cx.in_scope("ergo log"), "list all changes".to_owned())]);
         } else {
             cx.ui.line(text!("There are no changes in {} yet.", place));
-            cx.ui.commands(&[("ergo remember '…' --reason '…'".to_owned(), "store a first claim".to_owned())]);
+            cx.ui.commands(&[(cx.in_scope("ergo remember '…' --reason '…'"), "store a first claim".to_owned())]);
         }
     }
     if page.items.iter().any(|event| event.can_undo().is_ok()) {

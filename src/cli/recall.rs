@@ -96,7 +96,7 @@ fn show(cx: &mut Context, answer: &RecallAnswer, now: u64) {
         Some(best) => {
             (format!("ergo why {}", best.claim.id.short()), "show its history and what depends on it".to_owned())
         }
-        None => ("ergo remember '…' --reason '…'".to_owned(), "store the answer".to_owned()),
+        None => (cx.in_scope("ergo remember '…' --reason '…'"), "store the answer".to_owned()),
     };
     cx.ui.line("");
     cx.ui.commands(&[commands]);

@@ -39,8 +39,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     cx.ui.prompt(SafeText::lines(&answer.snapshot));
     if answer.stale {
-        cx.ui
-            .note("This page is out of date; a new one is being generated. To wait for it: `ergo snapshot --rebuild`.");
+        let rebuild = cx.in_scope("ergo snapshot --rebuild");
+        cx.ui.note(text!("This page is out of date; a new one is being generated. To wait for it: `{}`.", rebuild));
     }
     Ok(Exit::Ok)
 }

@@ -107,7 +107,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         ui.line(text!("{} {}", label, sanitize_line(problem)));
     }
     if diagnose.open_cards > 0 {
-        ui.commands(&[("ergo tui".to_owned(), "settle the open conflicts".to_owned())]);
+        cx.ui.commands(&[(cx.in_scope("ergo tui"), "settle the open conflicts".to_owned())]);
     }
     Ok(Exit::Ok)
 }

@@ -102,9 +102,9 @@ fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &st
             }
         }
         ui.line("");
-        ui.commands(&[
-            ("ergo claims".to_owned(), "list all active claims".to_owned()),
-            ("ergo remember '…' --reason '…'".to_owned(), "store the answer".to_owned()),
+        cx.ui.commands(&[
+            (cx.in_scope("ergo claims"), "list all active claims".to_owned()),
+            (cx.in_scope("ergo remember '…' --reason '…'"), "store the answer".to_owned()),
         ]);
         return;
     };

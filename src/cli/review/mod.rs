@@ -105,7 +105,8 @@ pub(crate) async fn inbox(
         }
         None => {
             cx.ui.line("");
-            cx.ui.commands(&[("ergo judge".to_owned(), "judge the pairs, one by one".to_owned())]);
+            let judge = if scope.is_some() { cx.in_scope("ergo judge") } else { "ergo judge --all".to_owned() };
+            cx.ui.commands(&[(judge, "judge the pairs, one by one".to_owned())]);
             Ok(Exit::Ok)
         }
     }
@@ -130,7 +131,7 @@ pub(crate) async fn cards(
     if cards.is_empty() {
         cx.ui.line("No open conflicts.");
         cx.ui.commands(&[
-            ("ergo audit".to_owned(), "compare all active claims".to_owned()),
+            (cx.in_scope("ergo audit"), "compare all active claims".to_owned()),
             ("ergo conflicts --all".to_owned(), "list those of all scopes".to_owned()),
         ]);
         return Ok(Exit::Ok);

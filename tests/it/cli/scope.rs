@@ -104,6 +104,24 @@ fn a_namesake_does_not_read_what_it_did_not_write() {
 }
 
 #[test]
+fn suggested_commands_name_the_scope_that_the_command_named() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for (command, suggested) in [
+        (&["why", "who owns billing?"][..], &["ergo claims", "ergo remember '…' --reason '…'"][..]),
+        (&["recall", "who owns billing?"], &["ergo remember '…' --reason '…'"]),
+        (&["claims"], &["ergo remember '…' --reason '…'", "ergo import rules CLAUDE.md"]),
+        (&["log"], &["ergo remember '…' --reason '…'"]),
+        (&["log", "--who", "ada"], &["ergo log"]),
+    ] {
+        let output = home.run([command, &["--scope", "acme/billing"]].concat());
+        for suggested in suggested {
+            assert!(output.stdout.contains(&format!("{suggested} --scope acme/billing")), "{command:?}: {output:?}");
+        }
+    }
+}
+
+#[test]
 fn a_scope_has_two_parts_and_a_typing_error_is_pointed_out() {
     let home = TestHome::new();
     let _daemon = home.daemon();
