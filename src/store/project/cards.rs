@@ -51,6 +51,22 @@ pub(super) fn cards_of_event(db: &Connection, n: i64) -> Result<Vec<CardId>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Returns whether a card follows from the events without the story, so that no story card asks about its claims, too.
+fn covers_stories(db: &Connection, card: &CardId) -> Result<bool> {
+    let mut read =
+        db.prepare_cached("SELECT EXISTS (SELECT 1 FROM card_sources WHERE card = ?1 AND kind IN (?2, ?3))")?;
+    let kinds = [CardKind::Contradiction as i64, CardKind::Contested as i64];
+    Ok(read.query_row(params![card.0, kinds[0], kinds[1]], |row| row.get(0))?)
+}
+
+/// Returns the members of a card as they are stored.
+fn members_of(db: &Connection, card: &CardId) -> Result<BTreeSet<EventId>> {
+    let mut read =
+        db.prepare_cached("SELECT m.member FROM cards k JOIN card_members m ON m.card = k.n WHERE k.id = ?1")?;
+    let rows = read.query_map([card.0], |row| id_at(row, 0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Returns the row numbers of the claims on a card.
 pub(super) fn member_claims(db: &Connection, card: &CardId) -> Result<Vec<i64>> {
     let mut read = db.prepare_cached(
@@ -88,11 +104,17 @@ impl Projector<'_> {
         }
         drop(read);
         let changed = std::mem::take(&mut self.dirty.cards);
+        // Those that may cover story cards come first.
+        let mut others = BTreeSet::new();
         for id in &changed {
-            self.update_card(*id)?;
+            if covers_stories(self.db, id)? {
+                self.update_card(*id)?;
+            } else {
+                others.insert(*id);
+            }
         }
-        // After the others, because a story card is open only while none of them has its claims.
-        for id in self.story_cards_beside(&changed)? {
+        others.extend(self.story_cards_beside(&changed)?);
+        for id in others {
             self.update_card(id)?;
         }
         Ok(())
@@ -278,10 +300,7 @@ impl Projector<'_> {
             open |= holds;
         }
         if !kinds.is_empty() && ids.is_empty() {
-            let mut read = self
-                .db
-                .prepare_cached("SELECT m.member FROM cards k JOIN card_members m ON m.card = k.n WHERE k.id = ?1")?;
-            ids = read.query_map([id.0], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
+            ids = members_of(self.db, &id)?;
         }
         for event in events {
             let asked = story_marks::asked(self.db, event)?;
@@ -394,25 +413,17 @@ impl Projector<'_> {
         if active.len() > 1 && all_settled(&active, &SuccessionLine { db: self.db, scope })? {
             return Ok(true);
         }
-        let [first, others @ ..] = members else { return Ok(false) };
-        if others.is_empty() {
-            return Ok(false);
-        }
-        let mut with_first = self.db.prepare_cached(
-            "SELECT DISTINCT m.card FROM card_members m JOIN cards k ON k.n = m.card
-             JOIN card_sources s ON s.card = k.id AND s.kind IN (?2, ?3) WHERE m.member = ?1",
-        )?;
-        let kinds = [CardKind::Contradiction as i64, CardKind::Contested as i64];
-        let mut has =
-            self.db.prepare_cached("SELECT EXISTS (SELECT 1 FROM card_members WHERE card = ?1 AND member = ?2)")?;
-        for card in with_first.query_map(params![first.id.0, kinds[0], kinds[1]], |row| row.get::<_, i64>(0))? {
+        let [first, _, ..] = members else { return Ok(false) };
+        let mut with_first = self
+            .db
+            .prepare_cached("SELECT k.id FROM card_members m JOIN cards k ON k.n = m.card WHERE m.member = ?1")?;
+        for card in with_first.query_map([first.id.0], |row| Ok(CardId(row.get(0)?)))? {
             let card = card?;
-            let mut covered = true;
-            for other in others {
-                covered = covered && has.query_row(params![card, other.id.0], |row| row.get(0))?;
-            }
-            if covered {
-                return Ok(true);
+            if covers_stories(self.db, &card)? {
+                let on_card = members_of(self.db, &card)?;
+                if members.iter().all(|member| on_card.contains(&member.id)) {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)

@@ -219,15 +219,8 @@ impl Projector<'_> {
             ContestOrigin::Claim(n) => {
                 let claim = log::load(self.db, n)?;
                 let state = claims::state(self.db, &claim)?;
-                (
-                    claim.id,
-                    contest(
-                        claim.id,
-                        replaced_at_creation(&claim.header),
-                        &state,
-                        &SuccessionLine { db: self.db, scope: claim.scope },
-                    )?,
-                )
+                let line = SuccessionLine { db: self.db, scope: claim.scope };
+                (claim.id, contest(claim.id, replaced_at_creation(&claim.header), &state, &line)?)
             }
             ContestOrigin::Key(scope, key) => {
                 let mut read = self

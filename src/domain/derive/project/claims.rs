@@ -221,12 +221,8 @@ impl EventSet<'_> {
                 replaced.entry(&header.scope).or_default().push(*id);
             }
             if claim_kind(header).is_guarded() {
-                let Ok(contest) = contest(
-                    *id,
-                    replaced_at_creation(header),
-                    state,
-                    &SuccessionLine { set: self, scope: &header.scope },
-                );
+                let line = SuccessionLine { set: self, scope: &header.scope };
+                let Ok(contest) = contest(*id, replaced_at_creation(header), state, &line);
                 found.extend(contest.map(|contest| (Some(*id), header.scope.clone(), contest)));
             } else if let (Status::Active, Some(key)) = (state.status, header.key_hash) {
                 keys.entry((&header.scope, key)).or_default().push(*id);
