@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{
-    CliError, Context, Exit,
+    CliError, Context, Exit, judge,
     show::{
         inbox::{counted, settling_commands},
         text::count,
@@ -98,8 +98,7 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
     if inbox.doubts > 0 {
         let title = cx.ui.paint(Style::Strong, "To judge");
         cx.ui.line(text!("{}: {} that may contradict each other", title, count(inbox.doubts, "pair", "pairs")));
-        let judge = if scope.is_some() { cx.in_scope("ergo judge") } else { "ergo judge --all".to_owned() };
-        further.push((judge, "judge them, one by one".to_owned()));
+        further.push((judge::command(cx, scope), "judge them, one by one".to_owned()));
     }
     if inbox.promotions > 0 {
         let title = cx.ui.paint(Style::Strong, "To promote");

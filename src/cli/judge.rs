@@ -42,6 +42,11 @@ pub(crate) struct Args {
     all: bool,
 }
 
+/// Returns the command that judges the pairs of a scope, or of all scopes.
+pub(super) fn command(cx: &Context, scope: Option<&Scope>) -> String {
+    if scope.is_some() { cx.in_scope("ergo judge") } else { "ergo judge --all".to_owned() }
+}
+
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     if let (Some(pair), Some(verdict)) = (args.pair, args.verdict) {

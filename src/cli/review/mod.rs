@@ -105,8 +105,8 @@ pub(crate) async fn inbox(
         }
         None => {
             cx.ui.line("");
-            let judge = if scope.is_some() { cx.in_scope("ergo judge") } else { "ergo judge --all".to_owned() };
-            cx.ui.commands(&[(judge, "judge the pairs, one by one".to_owned())]);
+            let command = judge::command(cx, scope.as_ref());
+            cx.ui.commands(&[(command, "judge the pairs, one by one".to_owned())]);
             Ok(Exit::Ok)
         }
     }
