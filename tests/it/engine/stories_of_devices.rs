@@ -12,6 +12,17 @@ use super::{
 };
 use crate::support::random::Random;
 
+/// Has all devices join a team of the first one.
+fn join(fixtures: &[Fixture]) -> EventId {
+    let first = &fixtures[0];
+    let team = super::team::create(first).id;
+    for (n, fixture) in fixtures.iter().enumerate().skip(1) {
+        let roster = super::team::add(first, fixture, &format!("laptop-{n}"), &super::team::all());
+        fixture.engine.join_team(&caller(), team, &roster, Some(first.engine.device()), &[], &[]).unwrap();
+    }
+    team
+}
+
 /// Writes and replaces facts about the few subjects on a device that has met no other.
 fn tell_a_story(fixture: &Fixture, random: &mut Random) {
     let mut ids: Vec<ClaimId> = Vec::new();
@@ -53,11 +64,7 @@ fn story_cards_do_not_depend_on_the_order_in_which_events_arrive() {
     let mut random = Random::of_this_run();
     let fixtures: Vec<Fixture> = (1..=7).map(|device| Fixture::of(device, AgentPolicy::Force)).collect();
     let (authors, readers) = fixtures.split_at(3);
-    let team = super::team::create(&authors[0]).id;
-    for (n, fixture) in fixtures.iter().enumerate().skip(1) {
-        let roster = super::team::add(&authors[0], fixture, &format!("laptop-{n}"), &super::team::all());
-        fixture.engine.join_team(&caller(), team, &roster, Some(authors[0].engine.device()), &[], &[]).unwrap();
-    }
+    let team = join(&fixtures);
     let mut events = Vec::new();
     let reversal = [(0, "We use REST."), (31, "We switched to GraphQL."), (59, "The API is REST-based.")];
     for (author, (days, turn)) in authors.iter().zip(reversal) {
@@ -81,11 +88,7 @@ fn story_cards_do_not_depend_on_the_order_in_which_events_arrive() {
 fn claims_on_the_card_of_a_contest_are_on_no_story_card_whenever_they_come() {
     let fixtures: Vec<Fixture> = (1..=5).map(|device| Fixture::of(device, AgentPolicy::Force)).collect();
     let (authors, readers) = fixtures.split_at(3);
-    let team = super::team::create(&authors[0]).id;
-    for (n, fixture) in fixtures.iter().enumerate().skip(1) {
-        let roster = super::team::add(&authors[0], fixture, &format!("laptop-{n}"), &super::team::all());
-        fixture.engine.join_team(&caller(), team, &roster, Some(authors[0].engine.device()), &[], &[]).unwrap();
-    }
+    let team = join(&fixtures);
     for (author, (days, seconds)) in authors.iter().zip([(1, 1), (3, 3), (5, 4)]) {
         let statement = format!("The timeout of mail is {seconds} seconds.");
         tell(author, days, &format!("writer {days}"), ClaimKind::Fact, &statement);
@@ -115,11 +118,7 @@ fn claims_on_the_card_of_a_contest_are_on_no_story_card_whenever_they_come() {
 #[test]
 fn a_reversal_over_three_devices_is_one_card_in_whatever_order_they_sync() {
     let fixtures: Vec<Fixture> = (1..=3).map(|device| Fixture::of(device, AgentPolicy::Force)).collect();
-    let team = super::team::create(&fixtures[0]).id;
-    for (fixture, name) in [(&fixtures[1], "bob-laptop"), (&fixtures[2], "cleo-laptop")] {
-        let roster = super::team::add(&fixtures[0], fixture, name, &super::team::all());
-        fixture.engine.join_team(&caller(), team, &roster, Some(fixtures[0].engine.device()), &[], &[]).unwrap();
-    }
+    let team = join(&fixtures);
     let statements = ["We use REST.", "We switched to GraphQL.", "The API is REST-based."];
     let ids: Vec<ClaimId> = statements
         .iter()
