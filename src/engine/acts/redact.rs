@@ -1,5 +1,7 @@
-//! `redact`: removes a text, such as a pasted secret, for good. The record stays.
+//! `redact`: removes a text, such as a pasted secret, for good. The record stays. An agent that may only propose cannot
+//! redact, because nothing brings the text back.
 
+use super::propose::needs_person;
 use crate::{
     api::{ActRequest, ApiError, ErrorCode, WriteOutcome},
     domain::{EventId, EventKind, Scope, derive::local},
@@ -22,6 +24,14 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
             return Ok(answer);
         }
         let found = find(context, &target)?;
+        if context.may_only_propose() {
+            let id = found.event;
+            return Err(needs_person(format!(
+                "{} was not redacted: here, only a person may redact a text",
+                id.short()
+            ))
+            .hint(format!("ask a person to run `ergo redact {id} --reason '…'`, which removes the text for good")));
+        }
         let event = context.reader().event(&found.event)?;
         let gone = event.as_ref().is_some_and(|event| event.body.is_none());
         let is_local = event.is_some_and(|event| matches!(event.kind, EventKind::Local(_)));

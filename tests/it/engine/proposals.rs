@@ -111,3 +111,39 @@ fn what_an_agent_wrote_or_where_agents_may_force_is_done_at_once() {
     done(fixture.engine.retract(by_agent(persons, "looks wrong")).unwrap());
     assert_eq!(fixture.claim(persons).status, Status::Retracted);
 }
+
+#[test]
+fn an_agent_that_may_only_propose_redacts_nothing() {
+    let (fixture, claim, _) = proposal();
+    let own = RememberRequest { caller: agent(), ..request("The staging password is hunter2", "handy") };
+    let own = stored(fixture.engine.remember(own).unwrap()).claim_id;
+    for target in [claim, own] {
+        let error = fixture.engine.redact(by_agent(target, "a secret")).unwrap_err();
+        assert_eq!(error.code, ErrorCode::NeedsPerson);
+        assert!(error.hint.unwrap().contains(&format!("`ergo redact {target} --reason")));
+        assert!(!fixture.claim(target).flags.redacted);
+    }
+    done(fixture.engine.redact(on(own, "a secret")).unwrap());
+    assert!(fixture.claim(own).flags.redacted);
+}
+
+#[test]
+fn an_agent_that_may_only_propose_discards_its_own_refused_write_and_no_persons() {
+    let fixture = Fixture::with(AgentPolicy::Propose);
+    let blue = fixture.remember("Deployments must use a blue canary", "safe");
+    let red = "Deployments must use a red canary";
+    let persons = fixture.refuse(red, "festival week");
+    let discard = || ResolveRequest { caller: agent(), ..order(CardAct::Discard, "settled long ago") };
+    let keep = ResolveRequest { act: CardAct::Supersede, winner: Some(blue.to_hex()), ..discard() };
+    for act in [discard(), keep] {
+        let error = fixture.engine.resolve(&persons.to_hex(), act).unwrap_err();
+        assert_eq!((error.code, error.hint.unwrap().contains("ada")), (ErrorCode::NeedsPerson, true));
+    }
+    assert_eq!(fixture.open_cards(), 1);
+    done(fixture.resolve(persons, order(CardAct::Discard, "the week is over")));
+
+    let write = RememberRequest { caller: agent(), ..request("Deployments must use a green canary", "spring") };
+    let own = refused(fixture.engine.remember(write).unwrap()).card_id.unwrap();
+    done(fixture.engine.resolve(&own.to_hex(), discard()).unwrap());
+    assert_eq!(fixture.open_cards(), 0);
+}

@@ -1,6 +1,6 @@
 //! Acts on cards that concern this device only: snoozing a card, discarding a refused write.
 
-use super::{Plan, Resolution, Settling};
+use super::{Plan, Resolution, Settling, refused::must_be_allowed_to_discard};
 use crate::{
     api::ApiError,
     domain::EventKind,
@@ -33,6 +33,7 @@ pub(super) fn snooze(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
 
 pub(super) fn discard(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {
     let refused_write = context.refused_write(card)?;
+    must_be_allowed_to_discard(context, card, &refused_write.row)?;
     let draft = refuse::settled(card, "discard", None, Some(resolution.reason.clone()));
     Ok(Settling::plan(vec![draft], wording::summary("Discarded", &[&refused_write.row.statement])))
 }

@@ -54,6 +54,22 @@ pub(super) fn must_be_allowed_to_retract(context: &ActContext<'_>, claim: &Claim
         .hint(format!("propose it with `ergo retract {id}`, or leave the card to a person")))
 }
 
+/// Refuses to discard a person's refused write by an agent, if agents may only propose.
+pub(super) fn must_be_allowed_to_discard(
+    context: &ActContext<'_>,
+    card: &CardRow,
+    new_claim: &ClaimRow,
+) -> Result<(), ApiError> {
+    if context.may_retract(new_claim) {
+        return Ok(());
+    }
+    let (card, who) = (card.id.short(), &new_claim.who);
+    Err(needs_person(format!(
+        "the new claim on card {card} was written by a person, and agents may not discard it here"
+    ))
+    .hint(format!("leave the card to {who}: `ergo tui` shows it")))
+}
+
 /// Stores the new claim, which replaces what opposes it, or discards it if the other side wins.
 fn supersede(
     context: &ActContext<'_>,
@@ -69,6 +85,7 @@ fn supersede(
         _ => pick(card, "winner", resolution.side("winner")?, &sides)?,
     };
     if winner.id != refused_write.row.id {
+        must_be_allowed_to_discard(context, card, &refused_write.row)?;
         let summary = format!(
             "Kept {}; discarded {}",
             wording::quote(&winner.statement),
