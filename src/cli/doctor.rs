@@ -1,5 +1,6 @@
 //! `ergo doctor`: checks the installation and the store, and rebuilds projections.
 
+pub(super) mod daemon_findings;
 mod exposure;
 
 use std::{fs, path::Path, sync::Arc};
@@ -156,16 +157,11 @@ fn chosen_models(paths: &Paths) -> Vec<Finding> {
     match health::check(paths, &config) {
         Ok(health) => {
             let mut out = vec![fine("models", health.summary)];
-            out.extend(health.problems.into_iter().map(unusable_model));
+            out.extend(health.problems.into_iter().map(daemon_findings::unusable_model));
             out
         }
         Err(error) => vec![problem("models", error.to_string(), error.hints.first().map(|hint| hint.to_string()))],
     }
-}
-
-/// Reports a chosen model that cannot be used. Only a note, since the default model is used instead.
-fn unusable_model(message: String) -> Finding {
-    Finding { hint: Some("ergo models list".to_owned()), ..note("models", message) }
 }
 
 /// Checks the free space on the disk of the store.
@@ -197,7 +193,7 @@ async fn ask_daemon(paths: &Paths, ui: &mut Ui) -> Vec<Finding> {
                 fine("daemon", format!("ergo {} runs (process {}) and owns the store", health.version, health.pid)),
                 fine("store", format!("{}: {}", diagnose.store, bytes(diagnose.store_bytes))),
             ];
-            out.extend(diagnose.problems.into_iter().map(|message| problem("daemon", message, None)));
+            out.extend(daemon_findings::reported(&diagnose));
             out.extend(models(&diagnose.models));
             out.push(vectors(&diagnose.unembedded));
             match connect.client().await {
@@ -353,7 +349,6 @@ fn models(models: &ModelsStatus) -> Vec<Finding> {
             None => fine("model", message),
         });
     }
-    out.extend(models.problems.iter().cloned().map(unusable_model));
     for worker in models.workers.iter().filter(|worker| worker.restarts > 0) {
         let (roles, times) = (worker.roles.join(" and "), count_times(worker.restarts));
         out.push(Finding {

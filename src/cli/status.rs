@@ -1,13 +1,12 @@
 //! `ergo status`: shows the daemon, the store and this project.
 
 use super::{
-    CliError, Context, Exit,
+    CliError, Context, Exit, doctor,
     show::{text::count, time::lasting},
-    ui::Style,
 };
 use crate::{
     api::{Diagnose, ScopeView, SizeByKind, SizeQuery},
-    domain::text::{escape, sanitize_line},
+    domain::text::escape,
 };
 
 /// Show the daemon, the store and this project. Does not start the daemon.
@@ -102,10 +101,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         }
         None => ui.field("this scope", &format!("{name}: no claims yet")),
     }
-    for problem in diagnose.problems.iter().chain(&diagnose.models.problems) {
-        let label = ui.paint(Style::Warn, "Problem:");
-        ui.line(text!("{} {}", label, sanitize_line(problem)));
-    }
+    doctor::daemon_findings::show(&diagnose, ui);
     if diagnose.open_cards > 0 {
         cx.ui.commands(&[(cx.in_scope("ergo tui"), "settle the open conflicts".to_owned())]);
     }

@@ -1,6 +1,7 @@
 //! The paths of ergo's files, and the settings in `config.toml`. Shared by the daemon and its clients.
 
 pub mod app;
+mod changed_settings;
 pub mod daemon_record;
 pub mod disk;
 pub mod judge_settings;

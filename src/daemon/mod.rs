@@ -24,6 +24,7 @@ mod request_checks;
 mod response;
 mod routes;
 mod run;
+mod running_settings;
 mod state;
 mod teams;
 #[cfg(any(test, feature = "testing"))]

@@ -21,6 +21,8 @@ pub(super) struct ConfiguredModels {
     paths: Paths,
     pool: Pool,
     problems: Mutex<Vec<String>>,
+    /// The settings by which the models were selected.
+    selected_by: Mutex<ModelSettings>,
     /// Held during a reload, so that a reload with older settings does not overwrite one with newer settings.
     reloading: Mutex<()>,
 }
@@ -32,7 +34,13 @@ impl ConfiguredModels {
         clear_drafts(&paths.models());
         let (set, problems) = selected_models(paths, &config.models);
         let pool = Pool::new(pool_options(paths, &config.models), set);
-        Self { paths: paths.clone(), pool, problems: Mutex::new(problems), reloading: Mutex::default() }
+        Self {
+            paths: paths.clone(),
+            pool,
+            problems: Mutex::new(problems),
+            selected_by: Mutex::new(config.models.clone()),
+            reloading: Mutex::default(),
+        }
     }
 
     /// Selects the models again, after a change of the installed files, of the choice or of the settings. The settings
@@ -52,7 +60,13 @@ impl ConfiguredModels {
             self.pool.change(set);
         }
         *self.problems.lock().unwrap_or_else(PoisonError::into_inner) = problems;
+        *self.selected_by.lock().unwrap_or_else(PoisonError::into_inner) = config.models;
         Ok(())
+    }
+
+    /// Returns the settings by which the models were last selected.
+    pub(super) fn selected_by(&self) -> ModelSettings {
+        self.selected_by.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the status of the models for `GET /diagnose`, including problems with the selection.

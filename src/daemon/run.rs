@@ -27,6 +27,7 @@ use super::{
     notes::{NotesKeeper, NotesWatcher},
     request_checks::{RequestSource, StreamPermits},
     routes,
+    running_settings::RunningSettings,
     state::{DaemonState, RebuildingScopes, SharedState},
     teams::Teams,
 };
@@ -143,6 +144,7 @@ async fn serve(
         bus,
         teams: Arc::clone(&teams),
         notes,
+        settings: RunningSettings::read(paths),
         token: keys::token(paths)?,
         store: record.store.clone(),
         log: record.log.clone(),

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::{
     agents::ConnectedAgents, bus::Bus, long_tasks::RunningTasks, models, notes::NotesKeeper,
-    request_checks::StreamPermits, teams::Teams,
+    request_checks::StreamPermits, running_settings::RunningSettings, teams::Teams,
 };
 use crate::{
     api::{API_VERSION, ApiError, Health},
@@ -35,6 +35,7 @@ pub(super) struct DaemonState {
     pub(super) agents: Arc<ConnectedAgents>,
     pub(super) teams: Arc<Teams>,
     pub(super) notes: Arc<NotesKeeper>,
+    pub(super) settings: RunningSettings,
     pub(super) token: String,
     pub(super) store: PathBuf,
     pub(super) log: PathBuf,
@@ -175,6 +176,7 @@ pub(super) mod testing {
             models: Arc::new(models::ConfiguredModels::new(&paths, &config)),
             agents: Arc::new(ConnectedAgents::new(Arc::clone(&bus))),
             bus,
+            settings: RunningSettings::read(&paths),
             token: "secret".to_owned(),
             store,
             log: folder.join("daemon.log"),

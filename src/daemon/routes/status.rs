@@ -26,6 +26,10 @@ pub(in crate::daemon) async fn health(State(shared): State<SharedState>) -> Json
 #[utoipa::path(get, path = "/diagnose", tag = "daemon", responses((status = 200, body = Diagnose)))]
 pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>) -> JsonResult<Diagnose> {
     let counts = shared.engine(crate::engine::Engine::counts).await?;
+    let changed_settings = {
+        let state = shared.clone();
+        shared.blocking(move || Ok(state.settings.changed(state.models.selected_by()))).await?
+    };
     Ok(Json(Diagnose {
         health: shared.health(),
         store: shared.store.display().to_string(),
@@ -51,6 +55,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>) -> Js
             .chain(shared.streams.problems())
             .chain(shared.agents.problem())
             .collect(),
+        changed_settings,
         models: shared.models.status(),
         timings: counts.timings,
         unembedded: counts.unembedded,

@@ -213,6 +213,7 @@ pub(crate) fn diagnose() -> Diagnose {
         ask_thresholds: vec![],
         requests: 88_213,
         problems: vec!["port 8788 is taken: only the socket serves; set daemon.tcp in config.toml".into()],
+        changed_settings: vec![],
         models: ModelsStatus {
             roles: vec![
                 model("embedder", "mini-embed", true),

@@ -132,3 +132,34 @@ fn a_short_check_and_a_short_backup_say_nothing_of_their_progress_without_a_term
     daemon.terminate();
     assert_eq!(home.run(["doctor", "--rebuild"]).ok().stderr, "");
 }
+
+#[test]
+fn settings_that_were_changed_since_the_daemon_started_are_named() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    let changed = || home.run(["status", "--json"]).ok().json()["changed_settings"].clone();
+    assert_eq!(changed(), serde_json::json!([]));
+    let settings = "[daemon]\ntcp = false\n[guard]\nagents_may = \"propose\"\n[tui]\nmouse = false\n";
+    std::fs::write(home.paths().config, settings).unwrap();
+    assert_eq!(changed(), serde_json::json!(["guard.agents_may"]), "the app reads its own settings at each start");
+    let text = home.run(["status"]).ok().stdout;
+    assert!(text.contains("Note: changed in config.toml") && text.contains("`guard.agents_may`"), "{text}");
+    assert!(text.contains("ergo daemon stop && ergo daemon start"), "{text}");
+    let report = home.run(["doctor", "--json"]).ok().json();
+    assert_eq!(finding(&report, "settings")["health"], "note", "{report}");
+    assert_eq!(daemon.terminate(), Some(0));
+    let _daemon = home.daemon();
+    assert_eq!(changed(), serde_json::json!([]));
+}
+
+#[test]
+fn a_model_that_cannot_be_used_is_as_severe_in_the_status_as_for_the_doctor() {
+    let home = TestHome::with_config("[daemon]\ntcp = false\n[models]\nnli = \"no-such-model\"\n");
+    let _daemon = home.daemon();
+    let report = home.run(["doctor", "--json"]).ok().json();
+    let noted = finding(&report, "models");
+    assert_eq!(noted["health"], "note", "{report}");
+    let text = home.run(["status"]).ok().stdout;
+    let line = format!("Note: {}", noted["message"].as_str().unwrap());
+    assert!(text.contains(&line) && !text.contains("Problem:"), "{text}");
+}
