@@ -4,7 +4,10 @@ use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
 use super::{CliError, Context, Exit, context::Here, scope::top_of};
-use crate::mcp::{self, DaemonLink, McpBridge, McpSettings, Profile};
+use crate::{
+    config::log_filter,
+    mcp::{self, DaemonLink, McpBridge, McpSettings, Profile},
+};
 
 /// Run an MCP server for a coding agent, on stdin and stdout.
 #[derive(Debug, clap::Args)]
@@ -63,7 +66,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
 
 /// Sends log lines to stderr, since stdout carries the protocol.
 fn log() {
-    let filter = std::env::var("ERGO_MCP_LOG").ok().and_then(|filter| EnvFilter::try_new(filter).ok());
+    let set = std::env::var("ERGO_MCP_LOG").ok().filter(|filter| !filter.trim().is_empty());
+    let (filter, problem) = match set.map(|filter| log_filter(&filter)).transpose() {
+        Ok(filter) => (filter, None),
+        Err(problem) => (None, Some(problem)),
+    };
     let filter = filter.unwrap_or_else(|| EnvFilter::new("warn,rmcp=error"));
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -72,4 +79,7 @@ fn log() {
         .with_writer(std::io::stderr)
         .finish();
     drop(tracing::subscriber::set_global_default(subscriber));
+    if let Some(problem) = problem {
+        tracing::warn!("ERGO_MCP_LOG is invalid and was ignored: {problem}");
+    }
 }

@@ -7,6 +7,7 @@ pub mod disk;
 pub mod judge_settings;
 mod level_settings;
 pub mod lock;
+mod log_filter;
 mod machine;
 mod notes;
 pub mod paths;
@@ -16,6 +17,7 @@ pub mod recall;
 pub mod settings;
 pub mod store_file;
 mod store_settings;
+pub mod toml_text;
 
 use std::path::{Path, PathBuf};
 
@@ -24,6 +26,7 @@ pub use daemon_record::DaemonRecord;
 pub use judge_settings::JudgeSettings;
 pub use level_settings::{LevelSettings, PromoteSetting};
 pub use lock::{Owner, StoreLock};
+pub use log_filter::log_filter;
 pub use machine::machine_name;
 pub use notes::NotesSettings;
 pub use paths::Paths;

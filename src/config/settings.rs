@@ -7,11 +7,11 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use toml::de::{DeTable, DeValue};
-use tracing_subscriber::EnvFilter;
 
 use super::{
     CompatSettings, ConfigError, JudgeSettings, LevelSettings, NotesSettings, Paths, RecallSettings, StoreSettings,
+    log_filter,
+    toml_text::{line_of, start_of_setting},
 };
 use crate::files;
 
@@ -289,9 +289,8 @@ impl DaemonSettings {
             let message = format!("invalid `address` {address}: {expected}, since the connection is not encrypted");
             return Some(("address", message));
         }
-        let error = EnvFilter::try_new(log).err()?;
-        let expected = "expected a level such as info, or a filter such as info,ergo::sync=debug";
-        Some(("log", format!("invalid `log` “{log}”: {error}; {expected}")))
+        let error = log_filter(log).err()?;
+        Some(("log", format!("invalid `log` “{log}”: {error}")))
     }
 }
 
@@ -362,24 +361,6 @@ fn invalid_setting(config: &Config) -> Option<(&'static str, (&str, String))> {
     sections.into_iter().find_map(|(section, invalid)| Some((section, invalid?)))
 }
 
-/// Returns the byte offset of a setting in a valid settings file: that of its section if the file does not have the
-/// setting, and 0 if it has neither. The section is "" for the settings that precede all sections.
-fn start_of_setting(text: &str, section: &str, key: &str) -> usize {
-    let Ok(file) = DeTable::parse(text) else { return 0 };
-    let (mut table, mut start) = (file.into_inner(), 0);
-    for name in section.split('.').filter(|name| !name.is_empty()).chain([key]) {
-        let Some((name, value)) = table.remove_entry(name) else { break };
-        start = name.span().start;
-        let DeValue::Table(inner) = value.into_inner() else { break };
-        table = inner;
-    }
-    start
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
-}
-
 /// Returns the user's login name: `USER`, otherwise `LOGNAME`, otherwise the name in `/etc/passwd` (containers often
 /// set neither variable), otherwise `user-` and the numeric id.
 fn login_name() -> String {
@@ -448,6 +429,7 @@ mod tests {
             ("\n\n[daemon]\ntcp = \"yes\"\n", 4, "boolean"),
             ("[daemon]\naddress = \"0.0.0.0:1\"\n", 2, "loopback address"),
             ("[daemon]\ntcp = true\nlog = \"loud=quiet\"\n", 3, "`log` “loud=quiet”"),
+            ("[daemon]\nlog = \"wran\"\n", 2, "did you mean `warn`?"),
             ("[guard]\nagents_may = \"all\"\n", 2, "propose"),
             ("[levels]\npromote = \"ask\"\npromote_at = 1\n", 3, "at least 2"),
             ("[levels]\npromote = \"always\"\n", 2, "`promote`: unknown variant `always`, expected"),

@@ -5,6 +5,8 @@ use toml::{
     de::{DeString, DeTable, DeValue},
 };
 
+use crate::config::toml_text::{kind, line_of};
+
 /// What is wrong in a file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
@@ -69,30 +71,4 @@ fn in_order<'b, 'a>(table: &'b DeTable<'a>) -> Vec<ConfigEntry<'b, 'a>> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     entries
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
-}
-
-/// Names the type of a value.
-fn kind(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a string",
-        DeValue::Integer(_) | DeValue::Float(_) => "a number",
-        DeValue::Boolean(_) => "true or false",
-        DeValue::Datetime(_) => "a time",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
-    }
-}
-
-/// Returns a hint that names the word of `known` most similar to `word`; empty if none is similar.
-pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let best = known
-        .into_iter()
-        .map(|other| (similar::TextDiff::from_chars(word, other).ratio(), other))
-        .filter(|(ratio, _)| *ratio >= 0.6)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b));
-    best.map_or_else(String::new, |(_, other)| format!("; did you mean `{other}`?"))
 }

@@ -10,9 +10,10 @@
 use ratatui::style::{Color, Modifier, Style};
 
 use super::{
-    config_file::{ConfigDocument, Mistake, nearest},
+    config_file::{ConfigDocument, Mistake},
     theme::{ROLES, Theme, ThemeBase},
 };
+use crate::config::toml_text::nearest;
 
 /// The names of text modifiers.
 const MODIFIERS: [(&str, Modifier); 5] = [

@@ -13,9 +13,12 @@ use std::collections::HashMap;
 use toml::{Spanned, de::DeValue};
 
 use super::{ACTIONS, Action, ActionSpec, KeyScope, chains::CHAINS};
-use crate::tui::{
-    config_file::{ConfigDocument, Mistake, nearest},
-    key::KeyPress,
+use crate::{
+    config::toml_text::nearest,
+    tui::{
+        config_file::{ConfigDocument, Mistake},
+        key::KeyPress,
+    },
 };
 
 /// Actions without which the app could not be used. Each keeps at least one key.
