@@ -14,6 +14,7 @@ pub mod paths;
 pub mod privacy;
 mod private_file;
 pub mod recall;
+mod setting_error;
 pub mod settings;
 pub mod store_file;
 mod store_settings;

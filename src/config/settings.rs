@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     CompatSettings, ConfigError, JudgeSettings, LevelSettings, NotesSettings, Paths, RecallSettings, StoreSettings,
     log_filter,
+    setting_error::explain,
     toml_text::{line_of, start_of_setting},
 };
 use crate::files;
@@ -313,15 +314,9 @@ impl Config {
     /// [`ConfigError::Invalid`] with file and line.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         let invalid = |line, message: String| ConfigError::Invalid { path: path.to_owned(), line, message };
-        let config: Self = toml::from_str(text).map_err(|e| {
-            let line = line_of(text, e.span().map_or(0, |span| span.start));
-            let message = e.message().replace("unknown field", "unknown setting");
-            // Messages about a wrong value do not name the setting.
-            let set = text.lines().nth(line - 1).and_then(|line| line.split_once('='));
-            match set.filter(|_| message.starts_with("unknown variant") || message.starts_with("invalid type")) {
-                Some((key, _)) => invalid(line, format!("`{}`: {message}", key.trim())),
-                None => invalid(line, message),
-            }
+        let config: Self = toml::from_str(text).map_err(|error| {
+            let (line, message) = explain(text, &error);
+            invalid(line, message)
         })?;
         let line_with = |section: &str, key: &str| line_of(text, start_of_setting(text, section, key));
         for role in ModelSettings::ROLES {
@@ -426,13 +421,13 @@ mod tests {
     fn mistakes_name_the_file_the_line_and_the_word() {
         let cases = [
             ("org_id = \"a\"\norg = \"b\"\n", 2, "org"),
-            ("\n\n[daemon]\ntcp = \"yes\"\n", 4, "boolean"),
+            ("\n\n[daemon]\ntcp = \"yes\"\n", 4, "true or false"),
             ("[daemon]\naddress = \"0.0.0.0:1\"\n", 2, "loopback address"),
             ("[daemon]\ntcp = true\nlog = \"loud=quiet\"\n", 3, "`log` “loud=quiet”"),
             ("[daemon]\nlog = \"wran\"\n", 2, "did you mean `warn`?"),
             ("[guard]\nagents_may = \"all\"\n", 2, "propose"),
             ("[levels]\npromote = \"ask\"\npromote_at = 1\n", 3, "at least 2"),
-            ("[levels]\npromote = \"always\"\n", 2, "`promote`: unknown variant `always`, expected"),
+            ("[levels]\npromote = \"always\"\n", 2, "invalid `promote` in [levels]: found the text “always”"),
             ("[models]\nnli = \"\"\n", 2, "`nli`"),
             ("[models]\nnormaliser = \"x\"\n", 2, "llm"),
             ("[models]\n\nthreads = 0\n", 3, "1 to 256"),
@@ -443,7 +438,7 @@ mod tests {
             ("[judge]\nendpoint = \"host\"\nmodel = \"m\"\n", 2, "http://"),
             ("[judge]\nendpoint = \"http://host/v1\"\n", 2, "`model`"),
             ("[judge]\ncommand = [\"\"]\n", 2, "claude"),
-            ("[judge]\ncommand = \"claude -p\"\n", 2, "sequence"),
+            ("[judge]\ncommand = \"claude -p\"\n", 2, "a list"),
             ("[judge]\n\nbudget_percent = 101\n", 3, "0 to 100"),
             ("[judge]\ntimeout_ms = 5\n", 2, "1000 to 600000"),
             ("[recall]\nfilter_timeout_ms = 5\nendpoint = \"http://host/v1\"\n", 3, "now in [judge]"),
@@ -462,7 +457,7 @@ mod tests {
             ("[notes]\n# similarity = 5\nnearest_similarity = 50\nsimilarity = 0\n", 4, "`similarity`"),
             ("[notes]\nsimilarity = 60\n\n[models]\nthreads = 0\n", 5, "1 to 256"),
             ("[tui]\ntheme = \"pink\"\n", 2, "light"),
-            ("[tui]\nmouse = 1\n", 2, "boolean"),
+            ("[tui]\nmouse = 1\n", 2, "true or false"),
             ("who = \"\"\n", 1, "`who`"),
             ("who = \n", 1, ""),
         ];

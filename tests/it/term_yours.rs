@@ -38,7 +38,7 @@ fn a_mistake_in_a_file_is_reported_with_its_line_before_anything_is_drawn() {
     for (file, text, says) in [
         ("keys.toml", "[card]\n\nkeep_new = \"q\"\n", "keys.toml:3: `q` is bound to both “Keep new” and “Quit”"),
         ("theme.toml", "[styles]\nok = \"gren\"\n", "theme.toml:2: `gren` is neither a colour"),
-        ("config.toml", "[tui]\ntheme = \"pink\"\n", "config.toml:2: `theme`: unknown variant `pink`"),
+        ("config.toml", "[tui]\ntheme = \"pink\"\n", "config.toml:2: invalid `theme` in [tui]: found the text “pink”"),
     ] {
         let path = home.path().join(file);
         let before = fs::read_to_string(&path).ok();
