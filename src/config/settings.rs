@@ -14,7 +14,13 @@ use super::{
     setting_error::explain,
     toml_text::{line_of, start_of_setting},
 };
-use crate::files;
+use crate::{
+    domain::{
+        scope::{MAX_NAME, ORGANISATION},
+        text::name_problem,
+    },
+    files,
+};
 
 /// The default organisation.
 pub const DEFAULT_ORG: &str = "claude-code";
@@ -331,13 +337,29 @@ impl Config {
             return Err(invalid(line_with(section, key), message));
         }
         for (key, value) in [("org_id", &config.org_id), ("who", &config.who)] {
-            if value.trim().is_empty() || value.len() > crate::domain::scope::MAX_NAME {
-                let message = format!("`{key}` must be a string of 1 to {} bytes", crate::domain::scope::MAX_NAME);
-                return Err(invalid(line_with("", key), message));
+            let is_scope_syntax = value.contains('/') || value.starts_with('@') || value == ORGANISATION;
+            let problem = invalid_name(value).or_else(|| {
+                let not_allowed = "it must not contain “/”, begin with “@” or be “*”: scopes are written with these";
+                (key == "org_id" && is_scope_syntax).then(|| not_allowed.to_owned())
+            });
+            if let Some(problem) = problem {
+                return Err(invalid(line_with("", key), format!("invalid `{key}`: {problem}")));
             }
         }
         Ok(config)
     }
+}
+
+/// Says why a text cannot be the name of a person or an organisation. Writes with such a name would be refused.
+fn invalid_name(name: &str) -> Option<String> {
+    let bytes = name.len();
+    if name.trim().is_empty() {
+        return Some("it is empty: give a name, or remove the line for the default".to_owned());
+    }
+    if bytes > MAX_NAME {
+        return Some(format!("it has {bytes} bytes: expected at most {MAX_NAME}"));
+    }
+    name_problem(name).map(|problem| format!("it {problem}: write it on one line, in visible characters"))
 }
 
 /// Returns the first invalid setting of any section, and why it is invalid, with the name of its section.
@@ -419,7 +441,8 @@ mod tests {
 
     #[test]
     fn mistakes_name_the_file_the_line_and_the_word() {
-        let cases = [
+        let long = format!("who = \"{}\"\n", "x".repeat(201));
+        let cases: &[(&str, usize, &str)] = &[
             ("org_id = \"a\"\norg = \"b\"\n", 2, "org"),
             ("\n\n[daemon]\ntcp = \"yes\"\n", 4, "true or false"),
             ("[daemon]\naddress = \"0.0.0.0:1\"\n", 2, "loopback address"),
@@ -458,10 +481,13 @@ mod tests {
             ("[notes]\nsimilarity = 60\n\n[models]\nthreads = 0\n", 5, "1 to 256"),
             ("[tui]\ntheme = \"pink\"\n", 2, "light"),
             ("[tui]\nmouse = 1\n", 2, "true or false"),
-            ("who = \"\"\n", 1, "`who`"),
+            ("who = \"\"\n", 1, "invalid `who`: it is empty"),
+            ("\nwho = \"a\\u0007b\"\n", 2, "invalid `who`: it contains the invisible character U+0007"),
+            (long.as_str(), 1, "it has 201 bytes: expected at most 200"),
+            ("org_id = \"acme/api\"\n", 1, "invalid `org_id`: it must not contain “/”"),
             ("who = \n", 1, ""),
         ];
-        for (text, line, word) in cases {
+        for &(text, line, word) in cases {
             let error = parse(text).unwrap_err();
             let message = error.to_string();
             assert!(message.starts_with(&format!("/c/config.toml:{line}: ")), "{message}");

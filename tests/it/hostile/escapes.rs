@@ -376,12 +376,11 @@ fn names_that_cannot_be_seen_are_refused_where_they_are_made() {
         assert!(stderr.contains(shown) && stderr.contains("agent"), "{stderr}");
     }
     let person = TestHome::with_config(&CONFIG.replace("bob", "b\\u202eob"));
-    let _persons = person.daemon();
-    let output = person.run(["remember", "The wiki is up.", "--kind", "fact"]);
-    assert!(
-        output.code == Some(2) && output.stderr.contains("`who` contains the invisible character U+202E"),
-        "{output:?}"
-    );
+    for args in [&["remember", "The wiki is up.", "--kind", "fact"][..], &["daemon", "start"]] {
+        let output = person.run(args);
+        let named = output.stderr.contains("invalid `who`: it contains the invisible character U+202E");
+        assert!(output.code == Some(2) && named, "{args:?}: {output:?}");
+    }
     home.run(["sync", "create", "platform"]).ok();
     let output = home.run(["sync", "rename", "bo\u{2066}at"]);
     assert!(output.code == Some(2) && output.stderr.contains("U+2066"), "{output:?}");
