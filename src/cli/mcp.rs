@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// Which tools to offer: `default` (all) or `minimal` (the essential ones).
     #[arg(long, value_name = "PROFILE", default_value = "default", hide_possible_values = true)]
     profile: ProfileArg,
-    /// The name to record as the author of writes [default: the agent's own name].
+    /// The name to record as the author of all writes [default: the agent's own name].
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
     /// Never ask the user to settle a conflict, even if the agent can ask (elicitation).

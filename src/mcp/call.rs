@@ -297,8 +297,18 @@ impl<'a> ToolCall<'a> {
 
     /// Adds the author and an `op_id` to the arguments.
     pub(super) fn acting(&self, mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
-        let who = self.settings().who.clone().unwrap_or_else(|| self.agent.clone());
-        arguments.entry("who").or_insert_with(|| json!(who));
+        let who = match (&self.settings().who, arguments.get("who")) {
+            (Some(fixed), Some(given)) if given != fixed => {
+                let fixed = sanitize(fixed);
+                return Err(ToolError::new(format!(
+                    "`who` cannot be chosen here: `ergo mcp --who` sets it to “{fixed}”. Next: leave `who` out"
+                )));
+            }
+            (Some(fixed), _) => json!(fixed),
+            (None, Some(given)) => given.clone(),
+            (None, None) => json!(self.agent),
+        };
+        arguments.insert("who".to_owned(), who);
         arguments.insert("agent".to_owned(), json!(self.agent));
         if !arguments.contains_key("op_id") {
             arguments.insert("op_id".to_owned(), json!(new_op_id()?));

@@ -50,7 +50,7 @@ pub struct McpSettings {
     pub identities: Vec<String>,
     /// The project's folder, whose files may be ingested; `None` if no files may be read.
     pub folder: Option<PathBuf>,
-    /// The author of writes; by default the name that the client gives itself.
+    /// The author of writes, which no call may change; by default the name that the call or the client gives.
     pub who: Option<String>,
     /// Whether to ask a person about a conflict, if the client can do that.
     pub ask_person: bool,

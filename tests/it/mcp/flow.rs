@@ -241,6 +241,11 @@ fn who_and_where_can_be_named() {
     let why = client.tool("ergo_why", json!({"question": "billing database"}));
     assert_eq!(why["answer"]["by"], "ada through test-agent", "{why}");
     assert_eq!(client.tool("ergo_scopes", json!({}))["scopes"][0]["scope"], "acme/api");
+    let as_another = |who| json!({"statement": "Deploys run at noon.", "reason": "Everyone is there.", "who": who});
+    let refused = client.result("ergo_remember", as_another("bob"));
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains("sets it to “ada”"), "{refused}");
+    assert_eq!(client.tool("ergo_remember", as_another("ada"))["result"], "stored");
 }
 
 #[test]
