@@ -27,8 +27,9 @@ pub(super) fn next_step(error: &ClientError) -> Option<String> {
     error.hint()
 }
 
-/// Replaces each command in backticks by the tool for it. If there is no tool, the command stays, as one for a person:
-/// “`ergo redact 3f2a`” becomes “`ergo redact 3f2a` in a terminal”.
+/// Replaces each command in backticks by the tool for it, with the scope that the command names. If there is no tool, the
+/// command stays, as one for a person: “`ergo redact 3f2a`” becomes “`ergo redact 3f2a` in a terminal”. A command that
+/// somebody else is to run stays as it is.
 pub(super) fn as_tools(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -41,7 +42,11 @@ pub(super) fn as_tools(text: &str) -> String {
             continue;
         }
         match command.map(|command| tool(command.split_whitespace().next().unwrap_or_default())) {
-            Some(Some(tool)) => out.push_str(&tool),
+            Some(_) if before.ends_with(" to run ") => out.extend(["`", quoted, "`"]),
+            Some(Some(tool)) => {
+                out.push_str(&tool);
+                out.extend(scope_of(quoted).into_iter().flat_map(|scope| [" with scope ", scope]));
+            }
             Some(None) => out.extend(["`", quoted, "` in a terminal"]),
             None => out.extend(["`", quoted, "`"]),
         }
@@ -56,6 +61,12 @@ fn quoted(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('`')?;
     let (quoted, after) = rest.split_once('`')?;
     Some((before, quoted, after))
+}
+
+/// Returns the scope that a command names.
+fn scope_of(command: &str) -> Option<&str> {
+    let (_, after) = command.split_once(" --scope ")?;
+    Some(after.split_whitespace().next()?.trim_matches('\''))
 }
 
 fn tool(verb: &str) -> Option<String> {
@@ -92,6 +103,9 @@ mod tests {
             ("`ergo claims` and `ergo conflicts` show ids", "ergo_recall and ergo_conflicts show ids"),
             ("propose it with `ergo retract 3f2a`, or leave it", "propose it with ergo_retract, or leave it"),
             ("`ergo history 3f2a` shows all", "ergo_why shows all"),
+            ("to undo that one: `ergo undo --scope acme/web`", "to undo that one: ergo_undo with scope acme/web"),
+            ("`ergo supersede 3f2a '…' --reason '…' --scope 'acme/*'`", "ergo_supersede with scope acme/*"),
+            ("ask ada to run `ergo undo 3f2a`", "ask ada to run `ergo undo 3f2a`"),
             ("start it with `ergo daemon start`", "start it with `ergo daemon start` in a terminal"),
             ("`GET /openapi.json` lists the fields", "the tool's input schema lists the fields"),
             ("`reason` is empty", "`reason` is empty"),

@@ -75,7 +75,7 @@ fn promote(engine: &Engine, request: &PromoteRequest) -> Result<WriteOutcome, Ap
             return Err(needs_person(
                 "a claim of the whole organisation needs a person here: agents may only propose".into(),
             )
-            .hint("ask a person to run `ergo promote`"));
+            .hint(format!("ask a person to run `ergo promote {}`", ids.join(" "))));
         }
         let mut rows: Vec<ClaimRow> = Vec::new();
         for id in &ids {

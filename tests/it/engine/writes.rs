@@ -131,6 +131,7 @@ fn an_agent_that_may_only_propose_leaves_its_exception_on_the_card() {
     for past_the_guard in [by_agent, dismissed] {
         let error = fixture.engine.resolve(&card.to_hex(), past_the_guard).unwrap_err();
         assert_eq!(error.code, ErrorCode::NeedsPerson);
+        assert!(error.hint.unwrap().contains(&format!("`ergo tui --conflict {}`", card.short())));
     }
     done(fixture.resolve(card, order(CardAct::Exception, "one week only")));
 }

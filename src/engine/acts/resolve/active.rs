@@ -88,7 +88,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
             StoreResult::Refused(refused) => return Ok(answer(card, *refused)),
         },
         CardAct::Exception | CardAct::Dismiss => {
-            super::refused::must_be_allowed_to_except(context, resolution.act)?;
+            super::refused::must_be_allowed_to_except(context, card, resolution.act)?;
             if resolution.act == CardAct::Exception {
                 exception = match &resolution.target {
                     Some(target) => Some(pick(card, "target", target, &sides)?.id),
@@ -179,7 +179,7 @@ fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -
             (drafts, ResolveAct::Retract, None)
         }
         StoryAnswer::Confirm => {
-            super::refused::must_be_allowed_to_except(context, CardAct::Dismiss)?;
+            super::refused::must_be_allowed_to_except(context, card, CardAct::Dismiss)?;
             (keep_all_notice(context, &rows, CardAct::Dismiss).into_iter().collect(), ResolveAct::Dismiss, None)
         }
     };

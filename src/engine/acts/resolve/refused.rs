@@ -35,13 +35,17 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
 }
 
 /// Refuses an exception or dismissal by an agent, if agents may only propose.
-pub(super) fn must_be_allowed_to_except(context: &ActContext<'_>, act: CardAct) -> Result<(), ApiError> {
+pub(super) fn must_be_allowed_to_except(
+    context: &ActContext<'_>,
+    card: &CardRow,
+    act: CardAct,
+) -> Result<(), ApiError> {
     if context.may_except() {
         return Ok(());
     }
     let what = if act == CardAct::Exception { "an exception" } else { "a dismissal" };
     Err(needs_person(format!("{what} needs a person's approval here: agents may only propose"))
-        .hint("the write is kept on its card; ask a person to run `ergo tui` and settle it"))
+        .hint(format!("ask a person to settle the card: `ergo tui --conflict {}`", card.id.short())))
 }
 
 /// Refuses the retraction of a person's claim by an agent, if agents may only propose.
@@ -67,7 +71,7 @@ pub(super) fn must_be_allowed_to_discard(
     Err(needs_person(format!(
         "the new claim on card {card} was written by a person, and agents may not discard it here"
     ))
-    .hint(format!("leave the card to {who}: `ergo tui` shows it")))
+    .hint(format!("ask {who} to settle the card: `ergo tui --conflict {card}`")))
 }
 
 /// Stores the new claim, which replaces what opposes it, or discards it if the other side wins.
@@ -227,7 +231,7 @@ fn keep_both(
     refused_write: &RefusedWrite,
 ) -> Result<Plan, ApiError> {
     let exception = resolution.act == CardAct::Exception;
-    must_be_allowed_to_except(context, resolution.act)?;
+    must_be_allowed_to_except(context, card, resolution.act)?;
     let claim = context.claim_from_refused(refused_write, refused_write.wanted(), Rewording::default())?;
     let against = refused_write.against();
     let mut extra = Extra { aside: against.clone(), ..Extra::default() };
