@@ -59,7 +59,7 @@ pub(crate) struct Args {
 
 /// Runs the verb. Never fails.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Exit {
-    if std::env::var_os("ERGO_HOOKS").is_some_and(|value| value == "off") {
+    if std::env::var("ERGO_HOOKS").is_ok_and(|value| turns_off(&value)) {
         return Exit::Ok;
     }
     let payload = HookPayload::from_stdin();
@@ -78,6 +78,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Exit {
         cx.ui.value(&payload.output_json(&moment, &output));
     }
     Exit::Ok
+}
+
+/// Whether this value of ERGO_HOOKS turns the hooks off.
+fn turns_off(value: &str) -> bool {
+    ["off", "0", "false", "no"].iter().any(|word| value.trim().eq_ignore_ascii_case(word))
 }
 
 /// The output of a hook.
@@ -292,6 +297,13 @@ impl HookOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_usual_word_for_off_turns_the_hooks_off() {
+        for (value, off) in [("off", true), ("0", true), ("False", true), ("no ", true), ("on", false), ("", false)] {
+            assert_eq!(turns_off(value), off, "{value}");
+        }
+    }
 
     #[test]
     fn of_a_long_prompt_the_beginning_is_asked_about_in_whole_words() {
