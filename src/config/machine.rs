@@ -1,4 +1,4 @@
-//! The name of this machine.
+//! The names of this machine and of its user.
 
 use std::{path::Path, process::Command};
 
@@ -19,6 +19,28 @@ fn first_label(host: &str) -> Option<String> {
     (!name.is_empty() && name != "localhost").then(|| name.to_owned())
 }
 
+/// Returns the user's login name: `USER`, otherwise `LOGNAME`, otherwise the name in `/etc/passwd` (containers often
+/// set neither variable), otherwise `user-` and the numeric id.
+pub(super) fn login_name() -> String {
+    let id = rustix::process::getuid().as_raw();
+    ["USER", "LOGNAME"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.trim().is_empty())
+        .or_else(|| name_in(&files::text(Path::new("/etc/passwd"), files::MAX_SETTINGS).ok()?, id))
+        .unwrap_or_else(|| format!("user-{id}"))
+}
+
+/// Returns the name of a user from `list`, the text of `/etc/passwd`.
+fn name_in(list: &str, id: u32) -> Option<String> {
+    let id = id.to_string();
+    list.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == id && !name.is_empty()).then(|| name.to_owned())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,5 +50,12 @@ mod tests {
         assert_eq!(first_label("ada-laptop.example.org\n").as_deref(), Some("ada-laptop"));
         assert_eq!((first_label("localhost.localdomain"), first_label(" \n")), (None, None));
         assert!(!machine_name().is_empty());
+    }
+
+    #[test]
+    fn a_user_is_found_by_id_in_the_systems_list() {
+        let list = "root:x:0:0:root:/root:/bin/sh\n# a comment\nada:x:1000:1000::/home/ada:/bin/sh\n";
+        assert_eq!(name_in(list, 1000).as_deref(), Some("ada"));
+        assert_eq!(name_in(list, 100), None);
     }
 }

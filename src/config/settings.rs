@@ -1,6 +1,7 @@
 //! `config.toml`: the user's settings. An unknown or invalid setting is an error that names the file and the line.
 
 use std::{
+    io::ErrorKind,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     CompatSettings, ConfigError, JudgeSettings, LevelSettings, NotesSettings, Paths, RecallSettings, StoreSettings,
     log_filter,
+    machine::login_name,
     setting_error::explain,
     toml_text::{line_of, start_of_setting},
 };
@@ -307,10 +309,26 @@ impl Config {
     /// # Errors
     /// [`ConfigError::Invalid`] with file and line; [`ConfigError::Io`] if the file exists and cannot be read.
     pub fn load(paths: &Paths) -> Result<Self, ConfigError> {
-        match files::text(&paths.config, files::MAX_SETTINGS) {
-            Ok(text) => Self::parse(&text, &paths.config),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(e) => Err(ConfigError::io("read", &paths.config, e)),
+        let path = &paths.config;
+        let invalid = |line, message| ConfigError::Invalid { path: path.clone(), line, message };
+        let bytes = match files::bytes(path, files::MAX_SETTINGS) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                return match error.kind() {
+                    ErrorKind::NotFound => Ok(Self::default()),
+                    ErrorKind::InvalidInput | ErrorKind::IsADirectory | ErrorKind::FileTooLarge => {
+                        Err(invalid(1, format!("these are not settings: {error}")))
+                    }
+                    _ => Err(ConfigError::io("read", path, error)),
+                };
+            }
+        };
+        match std::str::from_utf8(&bytes) {
+            Ok(text) => Self::parse(text, path),
+            Err(error) => {
+                let line = line_of(&String::from_utf8_lossy(&bytes), error.valid_up_to());
+                Err(invalid(line, "this line is not UTF-8 text: save the file as UTF-8".to_owned()))
+            }
         }
     }
 
@@ -378,28 +396,6 @@ fn invalid_setting(config: &Config) -> Option<(&'static str, (&str, String))> {
     sections.into_iter().find_map(|(section, invalid)| Some((section, invalid?)))
 }
 
-/// Returns the user's login name: `USER`, otherwise `LOGNAME`, otherwise the name in `/etc/passwd` (containers often
-/// set neither variable), otherwise `user-` and the numeric id.
-fn login_name() -> String {
-    let id = rustix::process::getuid().as_raw();
-    ["USER", "LOGNAME"]
-        .into_iter()
-        .filter_map(|name| std::env::var(name).ok())
-        .find(|value| !value.trim().is_empty())
-        .or_else(|| name_in(&files::text(Path::new("/etc/passwd"), files::MAX_SETTINGS).ok()?, id))
-        .unwrap_or_else(|| format!("user-{id}"))
-}
-
-/// Returns the name of a user from `list`, the text of `/etc/passwd`.
-fn name_in(list: &str, id: u32) -> Option<String> {
-    let id = id.to_string();
-    list.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == id && !name.is_empty()).then(|| name.to_owned())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -430,13 +426,6 @@ mod tests {
         let cogito = config.compat.cogito.unwrap();
         assert_eq!((cogito.recall_limit, cogito.recall_threshold.0, cogito.query_threshold.0), (20, 300.0, 250.0));
         assert_eq!(config.recall.filter_timeout(), Duration::from_secs(12));
-    }
-
-    #[test]
-    fn a_user_is_found_by_id_in_the_systems_list() {
-        let list = "root:x:0:0:root:/root:/bin/sh\n# a comment\nada:x:1000:1000::/home/ada:/bin/sh\n";
-        assert_eq!(name_in(list, 1000).as_deref(), Some("ada"));
-        assert_eq!(name_in(list, 100), None);
     }
 
     #[test]

@@ -65,6 +65,15 @@ fn a_mistake_in_the_settings_names_file_and_line() {
     let output = home.run(["claims"]);
     assert_eq!(output.code, Some(2), "{output:?}");
     assert!(output.stderr.contains("config.toml:2: "), "{output:?}");
+    std::fs::write(home.paths().config, b"# a comment\n# caf\xe9\n").unwrap();
+    let output = home.run(["daemon", "start"]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.stderr.contains("config.toml:2: this line is not UTF-8"), "{output:?}");
+    std::fs::remove_file(home.paths().config).unwrap();
+    std::fs::create_dir(home.paths().config).unwrap();
+    let output = home.run(["status"]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.stderr.contains("it is a folder"), "{output:?}");
 }
 
 #[test]
