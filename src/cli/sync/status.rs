@@ -158,7 +158,8 @@ fn details(peer: &PeerView, now: u64) -> Vec<String> {
     let mut parts = vec![escape(&peer.person), path];
     // The counts are unknown until the first comparison.
     if peer.connected || peer.last_sync.is_some() {
-        parts.push(format!("you lack {}, they lack {}", peer.we_lack, peer.they_lack));
+        let to_receive = count(usize::try_from(peer.we_lack).unwrap_or(usize::MAX), "event", "events");
+        parts.push(format!("{to_receive} to receive, {} to send", peer.they_lack));
     }
     if peer.digests_equal {
         parts.push("in sync".to_owned());
@@ -316,8 +317,8 @@ pub(super) mod tests {
 
         platform  admin
           acme/api, on this device acme/api-2: 312 events
-          ● bob-laptop  bob, LAN 2.2 ms, you lack 0, they lack 0, in sync
-          ○ carol-desk  carol, offline, last seen 2 hours ago, you lack 0, they lack 3
+          ● bob-laptop  bob, LAN 2.2 ms, 0 events to receive, 0 to send, in sync
+          ○ carol-desk  carol, offline, last seen 2 hours ago, 0 events to receive, 3 to send
               it did not answer at 192.168.1.7:4242
               is it on this network? `ergo sync address carol-desk IP:PORT` says where it is
           In sync with 1 of 2 peers; the others are offline.

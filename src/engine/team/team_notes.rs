@@ -107,13 +107,10 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
     }
     for ((device, scope), places) in forks {
         let (name, word) = (name(device), word(roster, device));
-        let places = match places {
-            1 => "one place".to_owned(),
-            count => format!("{count} places"),
-        };
-        let place = if is_roster_scope(scope) { "the roster".to_owned() } else { escape(&scope.to_string()) };
+        let times = if *places == 1 { "once".to_owned() } else { format!("{places} times") };
+        let place = if is_roster_scope(scope) { "the team's roster".to_owned() } else { escape(&scope.to_string()) };
         let what = format!(
-            "{name} has forked its history: it signed two different events in {places} of its chain in {place}"
+            "{name} has forked its history: {times}, in {place}, it signed two different events after the same one"
         );
         let why = "its store was copied or restored, or its key was stolen; all events are kept";
         says.push(if *device == me {
@@ -268,7 +265,7 @@ mod tests {
         assert_eq!((notes.len(), found.forks), (3, 2));
         assert!(notes[0].contains("adas") && notes[0].contains("bobs") && notes[0].contains("revoked each other"));
         assert!(notes[0].ends_with("no admin is left, so create a new team: `ergo sync create`"), "{}", notes[0]);
-        assert!(notes[1].contains("2 places of its chain in acme/api") && notes[1].contains("ergo sync revoke bobs"));
+        assert!(notes[1].contains("2 times, in acme/api, it signed") && notes[1].contains("ergo sync revoke bobs"));
         assert!(notes[2].contains("bobs wrote 6000 events in one hour") && notes[2].contains("5000"));
         let (ada, bob) = (roster.member(&two).unwrap().out.unwrap().by, two);
         let sentence = end(&roster, bob, ada, 1_900_000_000_000, Some("it was lost".into())).says;

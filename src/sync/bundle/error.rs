@@ -41,7 +41,7 @@ pub enum BundleError {
         forged", .0.short())]
     BadEnvelope(DeviceId),
     /// The signature of a note is invalid.
-    #[error("the signature of the {0} does not verify: it was damaged or forged; ask for it again")]
+    #[error("the signature of the {0} is invalid: it was damaged or forged; ask for it again")]
     BadSignature(&'static str),
     /// A device's key is not a valid point of the curve.
     #[error("device {} has an invalid key: nothing can be encrypted for it", .0.short())]
@@ -68,7 +68,7 @@ fn names(devices: &[DeviceId]) -> String {
 
 /// A damaged part of a file. The parts before and after it are used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("byte {offset}, frame {frame}: {what}")]
+#[error("byte {offset}, part {frame}: {what}")]
 pub struct BundleDamage {
     /// The offset of the frame in the file, in bytes.
     pub offset: u64,

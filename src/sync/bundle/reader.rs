@@ -156,12 +156,12 @@ impl<R: Read> BundleReader<R> {
         let (fields, check) = bytes.split_at(13);
         let (fields, check) = (fixed::<13>(fields), fixed::<32>(check));
         let Some(head) = FrameHead::read(&fields) else {
-            self.stop(begin, "the rest of the file cannot be read: the next frame is missing or damaged");
+            self.stop(begin, "the rest of the file cannot be read: the next part is missing or damaged");
             return None;
         };
         if head.stored as usize > MAX_STORED || head.plain as usize > MAX_CHUNK_BYTES {
             let what = format!(
-                "a frame declares {} bytes, {} unpacked; at most {MAX_CHUNK_BYTES} are allowed",
+                "a part declares {} bytes, {} unpacked; at most {MAX_CHUNK_BYTES} are allowed",
                 head.stored, head.plain
             );
             self.stop(begin, what);
@@ -171,7 +171,7 @@ impl<R: Read> BundleReader<R> {
         match self.input.by_ref().take(u64::from(head.stored)).read_to_end(&mut stored) {
             Ok(length) if length == head.stored as usize => {}
             Ok(_) => {
-                self.stop(begin, "the file ends within this frame");
+                self.stop(begin, "the file ends within this part");
                 return None;
             }
             Err(error) => {
@@ -184,7 +184,7 @@ impl<R: Read> BundleReader<R> {
         let item = if sound {
             self.sound_frame(begin, head, &stored)
         } else {
-            Err("the frame was modified, or moved from another place".to_owned())
+            Err("this part was modified, or moved from another place".to_owned())
         };
         let item = item.unwrap_or_else(|what| {
             self.damage(begin, what);
@@ -201,7 +201,7 @@ impl<R: Read> BundleReader<R> {
         let place = (head.kind, head.section);
         let follows = |last| if head.kind == FrameKind::Events { last <= place } else { last < place };
         if head.section >= self.header.sections || !self.last.is_none_or(follows) {
-            return Err("the frame is out of order".to_owned());
+            return Err("this part is out of order".to_owned());
         }
         self.last = Some(place);
         let opened;
@@ -210,12 +210,12 @@ impl<R: Read> BundleReader<R> {
             (Some(keys), _) => {
                 let Some(key) = keys.get(&head.section) else { return Ok(None) };
                 opened = seal::open(key, head, self.id, self.frames, stored)
-                    .ok_or("the frame cannot be decrypted: it was not written by the file's sender")?;
+                    .ok_or("this part cannot be decrypted: it was not written by the file's sender")?;
                 &opened
             }
         };
         let plain = event_chunk::unpack(packed, head.plain as usize)?;
-        let wrong = |error: minicbor::decode::Error| format!("the frame cannot be read: {error}");
+        let wrong = |error: minicbor::decode::Error| format!("this part cannot be read: {error}");
         match head.kind {
             FrameKind::Manifest => Ok(Some(BundleItem::Manifest(minicbor::decode(&plain).map_err(wrong)?))),
             FrameKind::Head => {
@@ -242,7 +242,7 @@ impl<R: Read> BundleReader<R> {
 
     fn check_end(&mut self, trailer: &BundleTrailer) -> Result<(), String> {
         if trailer.frames != self.frames {
-            return Err(format!("the file ends after {} frames of {}", self.frames, trailer.frames));
+            return Err(format!("the file ends after {} parts of {}", self.frames, trailer.frames));
         }
         if self.report.sealed_sections == 0 && self.report.damages.is_empty() && trailer.events != self.events {
             return Err(format!("the file holds {} events and should hold {}", self.events, trailer.events));

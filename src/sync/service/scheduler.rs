@@ -370,7 +370,7 @@ impl Scheduler {
         }
         for (key, peer) in &self.peers {
             if !members.contains(key) {
-                let reason = "your device no longer belongs to the team".to_owned();
+                let reason = "the rejected device no longer belongs to the team".to_owned();
                 let revoked = Rejection { code: RejectCode::NotPaired, reason, document: None };
                 let rejection = if teams.contains(&key.0) { revoked } else { rejection_after_leaving() };
                 peer.send(SessionCommand::Reject(rejection));

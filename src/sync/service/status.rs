@@ -120,7 +120,7 @@ impl PeerProblem {
                 return Some(Self::persistent(message, "free space on the disk of that device; ergo keeps trying"));
             }
             SessionEnd::Interrupted(message) => {
-                return Some(Self::transient(format!("the connection was lost: {message}")));
+                return Some(Self::transient(format!("the session was interrupted: {message}")));
             }
             SessionEnd::Rejected(code, message) => (code, format!("this device rejected the peer: {message}"), false),
             SessionEnd::RejectedByPeer(code, message) => {
@@ -135,10 +135,18 @@ impl PeerProblem {
                 "`ergo sync quarantine list` shows them; once they are discarded, sync continues: `ergo sync quarantine \
                  discard --all`, or `--author DEVICE` for those of one device"
             }
-            RejectCode::NotPaired => "if your device should be in the team, ask an admin for a new invitation",
+            RejectCode::NotPaired if by_peer => {
+                "if this device should be in the team, ask an admin for a new invitation"
+            }
+            RejectCode::NotPaired => {
+                "if that device should be in the team, an admin can invite it again: `ergo sync invite`"
+            }
             RejectCode::TeamMismatch => "`ergo sync status` on both devices shows their teams",
             RejectCode::RosterStale => {
                 "let this device sync with the admin who last changed the team (`ergo sync now NAME`), then with this peer again"
+            }
+            RejectCode::TooBig | RejectCode::BadEvent if by_peer => {
+                "install the same version of ergo on both devices; `ergo doctor` checks this device's store"
             }
             RejectCode::TooBig | RejectCode::BadEvent => {
                 "the peer broke the protocol: its ergo may be damaged or modified; check that device before it syncs again"
@@ -182,6 +190,14 @@ mod tests {
         for (problem, whose) in [(here, "this device's disk"), (there, "the disk of that device")] {
             assert!(!problem.transient && problem.message.ends_with("full"), "{problem:?}");
             assert!(problem.advice.unwrap().contains(whose));
+        }
+        let advice = |end: SessionEnd| PeerProblem::from_session_end(&end).unwrap().advice.unwrap();
+        for (code, here, there) in [
+            (RejectCode::NotPaired, "if this device should be in the team", "if that device should be in the team"),
+            (RejectCode::BadEvent, "checks this device's store", "check that device"),
+        ] {
+            assert!(advice(SessionEnd::RejectedByPeer(code.clone(), "no".into())).contains(here), "{code:?}");
+            assert!(advice(SessionEnd::Rejected(code.clone(), "no".into())).contains(there), "{code:?}");
         }
         assert!(!PeerProblem::from_dial_error(&TransportError::NotPaired).transient);
         assert!(!PeerProblem::from_dial_error(&TransportError::NotLocal("8.8.8.8:1".into())).transient);

@@ -110,7 +110,7 @@ async fn exchange_hellos(
             return Err(StopReason::reject(RejectCode::TeamMismatch, reason));
         }
         Some(false) => {
-            return Err(StopReason::reject(RejectCode::NotPaired, "your device is not on the roster of that team"));
+            return Err(StopReason::reject(RejectCode::NotPaired, "the rejected device is not a member of that team"));
         }
         Some(true) => {}
     }

@@ -168,7 +168,7 @@ impl<'a> SyncSession<'a> {
             return Err(StopReason::Reject(rejection_after_leaving()));
         }
         if !roster.is_member(&peer) {
-            return Err(StopReason::reject(RejectCode::NotPaired, "your device no longer belongs to the team"));
+            return Err(StopReason::reject(RejectCode::NotPaired, "the rejected device no longer belongs to the team"));
         }
         self.roster = Some(Arc::new(roster));
         Ok(())

@@ -110,7 +110,7 @@ impl ExportJob<'_> {
                 MemberState::Active => Ok(found.device),
                 state => {
                     let message = format!("{} no longer belongs to the team ({})", found.name, state.as_str());
-                    Err(ApiError::field("to", message).hint("a bundle can be sealed to active members only"))
+                    Err(ApiError::field("to", message).hint("only active members of the team can read a bundle"))
                 }
             }
         });

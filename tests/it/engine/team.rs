@@ -390,7 +390,8 @@ fn a_copied_device_is_reported_until_it_was_revoked_and_admitted_again() {
     pull(&a, &b, team);
     let notes = a.engine.team_notes(team).unwrap();
     assert_eq!(notes.forks, 1);
-    let forked = "bob-laptop has forked its history: it signed two different events in one place";
+    let forked =
+        "bob-laptop has forked its history: once, in acme/api, it signed two different events after the same one";
     assert!(notes.says[0].contains(forked), "{notes:?}");
     assert!(notes.says[0].contains("ergo sync revoke bob-laptop"), "it says what to do: {notes:?}");
     let revoke = RevokeRequest {

@@ -299,7 +299,7 @@ async fn a_revoked_device_is_notified_and_disconnected() {
     let cuts = a.engine.with_reader(|r| r.cuts_of(&team, &b.device())).unwrap();
     a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts });
     x.commands.send(SessionCommand::Roster).unwrap();
-    let words = "your device no longer belongs to the team".to_owned();
+    let words = "the rejected device no longer belongs to the team".to_owned();
     assert_eq!(x.end().await, SessionEnd::Rejected(RejectCode::NotPaired, words.clone()));
     assert_eq!(y.end().await, SessionEnd::RejectedByPeer(RejectCode::NotPaired, words));
     // And at the greeting of the next one.
