@@ -69,8 +69,8 @@ pub struct Diagnose {
     pub requests: u64,
     /// Problems, each with advice.
     pub problems: Vec<String>,
-    /// The names of the settings, such as `guard.agents_may`, that were changed in config.toml after the daemon had read
-    /// it: they apply once the daemon is restarted.
+    /// The names of the settings, such as `guard.agents_may`, that were changed in config.toml after the daemon had
+    /// read it: they apply once the daemon is restarted.
     #[serde(default)]
     pub changed_settings: Vec<String>,
     /// The models and their processes.

@@ -27,9 +27,9 @@ pub(super) fn next_step(error: &ClientError) -> Option<String> {
     error.hint()
 }
 
-/// Replaces each command in backticks by the tool for it, with the scope that the command names. If there is no tool, the
-/// command stays, as one for a person: “`ergo redact 3f2a`” becomes “`ergo redact 3f2a` in a terminal”. A command that
-/// somebody else is to run stays as it is.
+/// Replaces each command in backticks by the tool for it, with the scope that the command names. If there is no tool,
+/// the command stays, as one for a person: “`ergo redact 3f2a`” becomes “`ergo redact 3f2a` in a terminal”. A command
+/// that somebody else is to run stays as it is.
 pub(super) fn as_tools(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
