@@ -7,6 +7,7 @@ use super::{CliError, Context, Exit, pace, status::bytes};
 /// Copy the store into a file. This works while the daemon is running.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+The file gets its name only when it is complete and SQLite's integrity, and the hash and signature of each event in it, were checked.
 To restore a backup: `ergo daemon stop`, copy it over ergo.db (`ergo daemon status` names the file), `ergo daemon start`.
 To inspect it: put it into an empty folder as ergo.db and set ERGO_HOME to that folder.
 The backup does not contain the device's key, the token or the models.")]
@@ -27,7 +28,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if cx.ui.json {
         cx.ui.value(&outcome);
     } else if !cx.ui.quiet {
-        cx.ui.line(text!("Copied the store to {} ({}).", outcome.path, bytes(outcome.bytes)));
+        cx.ui.line(text!("Copied the store to {} ({}) and checked the copy.", outcome.path, bytes(outcome.bytes)));
     }
     Ok(Exit::Ok)
 }

@@ -49,8 +49,10 @@ impl From<StoreError> for ApiError {
             }
             _ if error.is_damage() => {
                 tracing::error!(%error, "the store is damaged");
-                Self::new(ErrorCode::Damaged, error.to_string())
-                    .hint("run `ergo daemon stop`, then replace ergo.db with a backup (`ergo status` shows its path)")
+                Self::new(ErrorCode::Damaged, error.to_string()).hint(
+                    "run `ergo daemon stop && ergo doctor --rebuild`, which computes everything but the events again; \
+                        if it still finds problems, replace ergo.db with a backup, as `ergo backup --help` says",
+                )
             }
             _ if error.is_full() => Self::new(ErrorCode::Unavailable, "the disk that holds the store is full")
                 .hint("nothing was stored: make room on that disk, then try again"),

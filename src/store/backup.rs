@@ -1,31 +1,51 @@
 //! Copies the store while it is in use.
 
-use std::{io::ErrorKind, path::Path, time::Duration};
+use std::{io::ErrorKind, path::Path, sync::Arc, time::Duration};
 
 use rusqlite::{Connection, backup};
 
-use super::{Result, Store, StoreError, StoreProgress, StoreStep, open};
+use super::{Reader, Result, Store, StoreError, StoreProgress, StoreStep, open};
 use crate::{files::DraftFile, steps};
 
 /// The number of pages that are copied at once, and the pause after them, so that writes can proceed.
 const PAGES_PER_STEP: i32 = 2_000;
 const PAUSE_AFTER_STEP: Duration = Duration::from_millis(1);
 
+/// The number of problems that the error about a copy lists.
+const MAX_LISTED: usize = 3;
+
 impl Store {
-    /// Copies the store in its present state to a new file, waits for the disk, and returns the size in bytes. The
-    /// store can be in use.
+    /// Copies the store in its present state to a new file, checks the copy, waits for the disk, and returns the size in
+    /// bytes. The store can be in use.
     ///
     /// The file gets its name only when it is complete. A backup that fails leaves nothing behind; one that is killed
     /// leaves a file with `.partial-` in its name, which the next backup to the same file removes.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if the copy fails a check: SQLite copies damaged pages as they are.
     pub fn backup(&self, to: &Path) -> Result<u64> {
         self.reader.backup_shown(to, &mut ())
     }
 }
 
-impl super::Reader {
+impl Reader {
     /// Copies the store like [`Store::backup`], from a connection that does not block the writer, and reports the
     /// progress.
     pub fn backup_shown(&self, to: &Path, progress: &mut dyn StoreProgress) -> Result<u64> {
+        self.copy_file(to, progress, |copy, progress| self.check_copy(copy, to, progress))
+    }
+
+    /// Copies the store like [`Reader::backup_shown`], but does not check the copy.
+    pub fn copy_unchecked(&self, to: &Path) -> Result<u64> {
+        self.copy_file(to, &mut (), |_, _| Ok(()))
+    }
+
+    fn copy_file(
+        &self,
+        to: &Path,
+        progress: &mut dyn StoreProgress,
+        check: impl FnOnce(&Path, &mut dyn StoreProgress) -> Result<()>,
+    ) -> Result<u64> {
         let io = |what| {
             move |error: std::io::Error| match error.kind() {
                 ErrorKind::AlreadyExists => StoreError::Exists(to.to_owned()),
@@ -44,14 +64,30 @@ impl super::Reader {
             reader.schema()?;
             copy(&reader.db, draft.path(), progress)
         })?;
-        progress.at(StoreStep::whole("waiting for the disk"));
         steps::reached("backup copied");
+        check(draft.path(), progress)?;
+        progress.at(StoreStep::whole("waiting for the disk"));
         draft.sync().map_err(io("cannot write"))?;
         let size = draft.file().metadata().map_err(io("cannot read the metadata of"))?.len();
         steps::reached("backup synced");
         draft.publish(false).map_err(io("cannot write"))?;
         steps::reached("backup named");
         Ok(size)
+    }
+
+    /// Checks the finished copy for a backup.
+    fn check_copy(&self, copy: &Path, to: &Path, progress: &mut dyn StoreProgress) -> Result<()> {
+        let reader =
+            Self { db: open::reader(copy)?, path: copy.to_owned(), file: None, check: Arc::clone(&self.check) };
+        let problems = reader.check_log(progress)?.problems;
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let listed = problems.iter().take(MAX_LISTED).map(String::as_str).collect::<Vec<_>>().join("; ");
+        let more = problems.len().saturating_sub(MAX_LISTED);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let to = to.display();
+        Err(StoreError::Damaged(format!("no backup {to} was made, because the copy failed its check: {listed}{more}")))
     }
 }
 

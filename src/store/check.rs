@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{CheckReport, Reader, Result, Store, StoreProgress, StoreStep};
+use super::{CheckReport, Reader, Result, Store, StoreError, StoreProgress, StoreStep, error};
 use crate::domain::{
     DeviceId, EventId, Scope, SignedEvent, derive,
     derive::{Projection, project},
@@ -35,7 +35,8 @@ impl Reader {
             let mut report = CheckReport::default();
             progress.at(StoreStep::whole("checking the file"));
             reader.check_file(&mut report)?;
-            let events = reader.check_events(&mut report, progress)?;
+            let mut events = Vec::new();
+            reader.check_events(&mut report, progress, |event| events.push(event))?;
             progress.at(StoreStep::whole("comparing claims and cards with the events"));
             check_chains(&events, &reader.compacted()?, &mut report);
             reader.check_quarantine(&mut report)?;
@@ -58,6 +59,25 @@ impl Reader {
         })
     }
 
+    /// Checks what no rebuild can compute again: the file itself, and the hash and signature of each event. Data that
+    /// cannot be read is a problem of the report, not an error.
+    pub(super) fn check_log(&self, progress: &mut dyn StoreProgress) -> Result<CheckReport> {
+        let mut report = CheckReport::default();
+        progress.at(StoreStep::whole("checking the file"));
+        let file = self.check_file(&mut report);
+        let events = self.check_events(&mut report, progress, drop);
+        for checked in [file, events] {
+            match checked {
+                Err(StoreError::Sqlite(error)) if error::is_damage(&error) => {
+                    report.problems.push(format!("SQLite: {error}"));
+                }
+                Err(error) if error.is_damage() => report.problems.push(error.to_string()),
+                other => other?,
+            }
+        }
+        Ok(report)
+    }
+
     fn check_file(&self, report: &mut CheckReport) -> Result<()> {
         // The check of a text index uses the structure that this connection read last, and reports damage if another
         // one has changed it since (SQLite 3.54). A new cursor reads it again.
@@ -66,11 +86,11 @@ impl Reader {
             let _reported = self.db.query_row(&format!("SELECT rowid FROM {index} LIMIT 1"), [], |_| Ok(()));
         }
         let mut read = self.db.prepare("PRAGMA integrity_check(20)")?;
-        for line in read.query_map([], |row| row.get::<_, String>(0))? {
-            let line = line?;
-            if line != "ok" {
-                report.problems.push(format!("SQLite: {line}"));
-            }
+        for found in read.query_map([], |row| row.get::<_, String>(0))? {
+            let found = found?;
+            // The first line of several only names the database.
+            let lines = found.lines().filter(|line| *line != "ok" && !line.starts_with("***"));
+            report.problems.extend(lines.map(|line| format!("SQLite: {line}")));
         }
         let mut read = self.db.prepare("PRAGMA foreign_key_check")?;
         let mut rows = read.query([])?;
@@ -111,9 +131,14 @@ impl Reader {
         Ok(())
     }
 
-    fn check_events(&self, report: &mut CheckReport, progress: &mut dyn StoreProgress) -> Result<Vec<SignedEvent>> {
-        let total: i64 = self.db.query_row("SELECT count(*) FROM events", [], |row| row.get(0))?;
-        let mut events = Vec::new();
+    /// Checks the hash and signature of each event, and passes on those that can be read.
+    fn check_events(
+        &self,
+        report: &mut CheckReport,
+        progress: &mut dyn StoreProgress,
+        mut pass_on: impl FnMut(SignedEvent),
+    ) -> Result<()> {
+        let total: i64 = self.db.query_row("SELECT count(*) FROM events NOT INDEXED", [], |row| row.get(0))?;
         let mut names = super::log::ScopeNames::default();
         let mut after = 0;
         loop {
@@ -139,13 +164,13 @@ impl Reader {
                         report.redacted += usize::from(event.body.is_none());
                         // From here on the scope is that of this device, not its name in the team.
                         event.header.scope = names.of(&self.db, row.get(6)?)?;
-                        events.push(event);
+                        pass_on(event);
                     }
                     Err(error) => report.problems.push(format!("event {id}: {error}")),
                 }
             }
             if after == before {
-                return Ok(events);
+                return Ok(());
             }
         }
     }

@@ -204,7 +204,7 @@ fn kind_of(error: &rusqlite::Error) -> &'static str {
 }
 
 /// Returns whether an error of SQLite, or of decoding a column, means that the file is damaged.
-fn is_damage(error: &rusqlite::Error) -> bool {
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::{
         Error,
         ErrorCode::{DatabaseCorrupt, NotADatabase},

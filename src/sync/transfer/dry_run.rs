@@ -28,7 +28,7 @@ pub fn dry_run(engine: &Engine, input: impl Read) -> Result<ImportOutcome, ApiEr
     let _turn = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = ScratchDir::make(&engine.config().path).map_err(|error| no_room(&error))?;
     let path = folder.0.join("ergo.db");
-    engine.backup(&path)?;
+    engine.copy_unchecked(&path)?;
     let (device, clock) = (engine.config().device.clone(), engine.config().clock.clone());
     let copy = Engine::open(EngineConfig { clock, readers: 1, durable: false, ..EngineConfig::new(path, device) })?;
     let outcome = import(&copy, input)?;

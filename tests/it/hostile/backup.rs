@@ -1,8 +1,8 @@
-//! A backup that is killed at each of its steps, and files in a store's place that are none.
+//! A backup that is killed at each of its steps, backups of a damaged store, and files in a store's place that are none.
 
 use std::fs;
 
-use super::run;
+use super::{overwrite_root_of, run};
 use crate::support::{TestHome, block_on, until};
 
 fn remember(home: &TestHome) {
@@ -56,6 +56,35 @@ fn a_backup_that_has_its_name_is_whole() {
     assert_eq!(names(&home), ["copy.db"]);
     let copy = fs::read(home.work().join("copy.db")).unwrap();
     assert!(restored(&TestHome::new(), &copy).contains("Deploys run at noon."));
+}
+
+#[test]
+fn a_backup_of_a_damaged_store_is_refused_and_leaves_no_file() {
+    type Damage = fn(&TestHome);
+    let cases: [(Damage, &str); 2] = [
+        (|home| overwrite_root_of(home, "events_op", 0xff), "SQLite: "),
+        (
+            // SQLite finds nothing wrong with this file.
+            |home| {
+                let db = rusqlite::Connection::open(home.paths().store()).unwrap();
+                assert_eq!(db.execute("UPDATE events SET signature = zeroblob(64)", []).unwrap(), 1);
+            },
+            "signature",
+        ),
+    ];
+    for (damage, found) in cases {
+        let home = TestHome::new();
+        let daemon = home.daemon();
+        remember(&home);
+        daemon.terminate();
+        damage(&home);
+        let _daemon = home.daemon();
+        let output = run(&home, &["backup", "copy.db"]);
+        assert_eq!(output.code, Some(4), "{output:?}");
+        assert!(output.stderr.contains("no backup") && output.stderr.contains(found), "{output:?}");
+        assert!(output.stderr.contains("ergo doctor --rebuild"), "{output:?}");
+        assert_eq!(names(&home), Vec::<String>::new(), "nothing looks like a backup");
+    }
 }
 
 #[test]

@@ -18,7 +18,9 @@ mod stranger;
 mod token;
 
 use std::{
+    fs::File,
     io::Write,
+    os::unix::fs::FileExt,
     path::Path,
     process::{Command, Stdio},
 };
@@ -43,6 +45,19 @@ fn run_with(mut command: Command, stdin: &[u8]) -> Output {
     let output = child.wait_with_output().unwrap();
     feed.join().unwrap();
     output.into()
+}
+
+/// Overwrites the root page of an index or table of the store's file with one byte.
+fn overwrite_root_of(home: &TestHome, name: &str, byte: u8) {
+    let db = rusqlite::Connection::open(home.paths().store()).unwrap();
+    let (page, size): (u64, u64) = db
+        .query_row("SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = ?1", [name], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .unwrap();
+    drop(db);
+    let file = File::options().write(true).open(home.paths().store()).unwrap();
+    file.write_all_at(&vec![byte; size as usize], (page - 1) * size).unwrap();
 }
 
 fn pipe(path: &Path) {

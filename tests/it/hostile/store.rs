@@ -1,6 +1,6 @@
 //! The store's file: lost, emptied, swapped, cut, overwritten, before the daemon starts and under it.
 
-use std::{fs, os::unix::fs::FileExt, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 use ergo::{
     api::{ApiError, ClaimsQuery, ErrorCode, WriteOutcome},
@@ -8,6 +8,7 @@ use ergo::{
     domain::OpId,
 };
 
+use super::overwrite_root_of;
 use crate::support::{Output, TestHome, block_on, decision, fact};
 
 /// A home whose daemon does nothing in the background.
@@ -184,14 +185,7 @@ fn damage_that_a_write_meets_is_called_damage_and_no_defect() {
     stored(&home, "Deploys run at noon.");
     daemon.terminate();
     // Nothing but a write, which looks for its `op_id`, reads this index.
-    let db = rusqlite::Connection::open(home.paths().store()).unwrap();
-    let page: u64 =
-        db.query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'events_op'", [], |row| row.get(0)).unwrap();
-    let size: u64 = db.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
-    drop(db);
-    let file = fs::File::options().write(true).open(home.paths().store()).unwrap();
-    file.write_all_at(&[0xff; 512], (page - 1) * size).unwrap();
-    drop(file);
+    overwrite_root_of(&home, "events_op", 0xff);
 
     let _daemon = home.daemon();
     let error = write(&home, "Logs are JSON.").unwrap_err();

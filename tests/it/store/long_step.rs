@@ -41,5 +41,8 @@ fn each_long_task_tells_its_steps_and_counts_what_is_done() {
         fixture.store.reader().backup_shown(&file, &mut progress).unwrap();
     });
     let pages = std::fs::metadata(&file).unwrap().len() / 4096;
-    assert_eq!(copied, [("copying", pages), ("waiting for the disk", 0)]);
+    assert_eq!(
+        copied,
+        [("copying", pages), ("checking the file", 0), ("checking signatures", 2_500), ("waiting for the disk", 0)]
+    );
 }
