@@ -8,8 +8,7 @@ use super::{
     conflicts::CardSummary,
 };
 use crate::domain::{
-    ClaimId, ClaimKind, DeviceId, EventId, Flags, Level, Norm, OpId, Qualifiers, Scope, Status,
-    derive::may_be_last_act, text::without_place,
+    ClaimId, ClaimKind, DeviceId, EventId, Flags, Level, Norm, OpId, Qualifiers, Scope, Status, text::without_place,
 };
 
 /// A claim as clients see it. Texts are unchanged from what was written: sanitise them before showing them.
@@ -368,11 +367,6 @@ impl EventView {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Returns whether a person may mean this change by “my last act”: it was not made by an agent, is not undone, and is not an undo.
-    pub fn is_last_act(&self) -> bool {
-        self.agent.is_none() && self.can_undo().is_ok() && may_be_last_act(&self.kind)
     }
 }
 

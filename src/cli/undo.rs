@@ -8,7 +8,7 @@ use super::{
     ui::Style,
 };
 use crate::{
-    api::{ErrorCode, EventView, LogQuery, MAX_PAGE, UndoRequest},
+    api::{EventView, LogQuery, MAX_PAGE, UndoRequest},
     client::{Client, ClientError},
     domain::{OpId, text::escape},
 };
@@ -77,18 +77,12 @@ fn unanswered(error: ClientError, target: OpId) -> CliError {
 /// Shows the user's last act and undoes it after confirmation. Returns whether it was undone.
 pub(super) async fn last_act(cx: &mut Context, client: &Client, asker: &mut Asker) -> Result<bool, CliError> {
     let caller = cx.caller()?;
-    let request = UndoRequest { caller: caller.clone(), dry_run: true, ..UndoRequest::default() };
-    let would = match client.undo(&request).await {
-        Err(ClientError::Api(error)) if error.code == ErrorCode::NotFound => {
-            cx.ui.line("There is no change of yours to undo.");
-            return Ok(false);
-        }
-        would => would?,
+    let Some((would, event)) = client.last_act(caller.clone()).await? else {
+        cx.ui.line("There is no change of yours to undo.");
+        return Ok(false);
     };
-    if let Some(event) = events(client, &would.undone.to_hex()).await?.first() {
-        let when = ago(event.at, Context::now());
-        cx.ui.line(text!("Your last change was made {}, in {}.", when, escape(&event.scope.to_string())));
-    }
+    let when = ago(event.at, Context::now());
+    cx.ui.line(text!("Your last change was made {}, in {}.", when, escape(&event.scope.to_string())));
     cx.ui.prose(0, None, &format!("{}.", would.summary));
     if !asker.yes(cx, "Undo it?")? {
         cx.ui.line("Nothing was changed.");

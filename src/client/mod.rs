@@ -13,6 +13,7 @@ mod error;
 mod fake;
 pub mod http;
 pub mod injected;
+mod last_act;
 pub mod launch;
 mod moment;
 mod notes;

@@ -19,7 +19,7 @@ const REMOVABLE_KINDS: &str = "('local.forced', 'local.retracted', 'local.seen',
 
 /// Returns the query for old events of [`REMOVABLE_KINDS`], except notices that no person has seen (they may wait again
 /// if their claim changes), active chunks, the end of each chain (the next event names it), the newest event (its row
-/// number must not be reused), and the newest act of each writer (which `undo` reverses). Binds ?1 to the time.
+/// number must not be reused), and the last act of each writer (which `undo` reverses). Binds ?1 to the time.
 fn old_events() -> String {
     format!(
         "SELECT e.n FROM events e WHERE e.log = 1 AND e.kind IN {REMOVABLE_KINDS} AND e.wall < ?1
@@ -30,7 +30,8 @@ fn old_events() -> String {
          AND EXISTS (SELECT 1 FROM events f WHERE f.author = e.author AND f.epoch = e.epoch AND f.scope = e.scope AND f.log = 1
             AND f.team IS e.team AND f.seq > e.seq)
          AND e.n < (SELECT max(n) FROM events)
-         AND EXISTS (SELECT 1 FROM events f WHERE f.who = e.who AND f.agent IS e.agent AND f.op <> e.op AND f.wall >= e.wall)"
+         AND EXISTS (SELECT 1 FROM events f NOT INDEXED
+            WHERE f.n > e.n AND f.author = e.author AND f.who = e.who AND f.agent IS e.agent AND f.op <> e.op)"
     )
 }
 

@@ -6,14 +6,14 @@ use crossterm::event::MouseEventKind;
 use super::{clipboard::Copied, drift::Drift, key::KeyPress, theme::ThemeBase};
 use crate::{
     api::{
-        ActRequest, Agents, AgentsQuery, AnswerJoinRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage,
-        ClaimsQuery, ConflictsPage, ConflictsQuery, CreateTeamRequest, Diagnose, Doubts, DoubtsQuery, Health, History,
-        Inbox, InboxQuery, IngestedFiles, IngestedQuery, Insights, InsightsQuery, JoinRequest, JoinView,
-        JudgePairsRequest, JudgeRequest, JudgedPairs, LogPage, LogQuery, NotesRun, NotesScanRequest, NotesStatus,
-        NotesWriteRequest, NotesWritten, PendingJoins, PromoteRequest, QuarantineRequest, Questions, QuestionsQuery,
-        RecallAnswer, RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany,
-        Scopes, Snapshot, SnapshotQuery, Story, StoryQuery, SupersedeRequest, SyncRound, SyncStatus, TeamDone,
-        TeamView, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        ActRequest, Agents, AgentsQuery, AnswerJoinRequest, AuditOutcome, AuditRequest, Caller, CardView, Change,
+        ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, CreateTeamRequest, Diagnose, Doubts, DoubtsQuery,
+        Health, History, Inbox, InboxQuery, IngestedFiles, IngestedQuery, Insights, InsightsQuery, JoinRequest,
+        JoinView, JudgePairsRequest, JudgeRequest, JudgedPairs, LogPage, LogQuery, NotesRun, NotesScanRequest,
+        NotesStatus, NotesWriteRequest, NotesWritten, PendingJoins, PromoteRequest, QuarantineRequest, Questions,
+        QuestionsQuery, RecallAnswer, RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest,
+        ResolvedMany, Scopes, Snapshot, SnapshotQuery, Story, StoryQuery, SupersedeRequest, SyncRound, SyncStatus,
+        TeamDone, TeamView, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     client::injected::InjectedClaim,
     domain::{ClaimId, OpId, Scope},
@@ -163,6 +163,8 @@ pub enum ReadRequest {
     Inbox(InboxQuery),
     /// `GET /log`.
     Log(LogQuery),
+    /// The change that `POST /undo` of this person would undo.
+    LastAct(Caller),
     /// `GET /diagnose`.
     Diagnose,
     /// `POST /recall`, one per scope; the answers are merged.

@@ -361,6 +361,7 @@ pub(crate) fn answer(read: &ReadRequest) -> RequestAnswer {
         }),
         ReadRequest::Inbox(_) => RequestAnswer::Inbox(screens::inbox()),
         ReadRequest::Log(_) => RequestAnswer::Log(screens::log()),
+        ReadRequest::LastAct(_) => RequestAnswer::Log(screens::last_act()),
         ReadRequest::Recall(requests) => {
             RequestAnswer::Recalled(Box::new(agents::recalled(requests)), super::msg::UnansweredScopes::default())
         }

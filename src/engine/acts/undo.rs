@@ -36,7 +36,8 @@ pub(in crate::engine) fn undo(engine: &Engine, request: &UndoRequest) -> Result<
 /// Returns the caller's latest act in a scope, or in all scopes.
 fn latest_act(context: &ActContext<'_>, scope: Option<&Scope>) -> Result<OpId, ApiError> {
     let (reader, actor) = (context.reader(), &context.actor);
-    let last = |scope: Option<&Scope>| reader.last_op(&actor.who, actor.agent.as_deref(), scope);
+    let device = context.engine.device();
+    let last = |scope: Option<&Scope>| reader.last_op(&device, &actor.who, actor.agent.as_deref(), scope);
     if let Some(op) = last(scope)? {
         return Ok(op);
     }

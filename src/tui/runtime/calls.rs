@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     api::{
-        CardView, ClaimsQuery, ErrorCode, MAX_PAGE, PendingJoins, RecallAnswer, RecallHit, RecallRequest,
+        CardView, ClaimsQuery, ErrorCode, LogPage, MAX_PAGE, PendingJoins, RecallAnswer, RecallHit, RecallRequest,
         SyncNowRequest,
     },
     client::{
@@ -52,6 +52,10 @@ pub(super) async fn read(
         ReadRequest::Cards(ids) => RequestAnswer::Cards(cards(client, &ids).await?),
         ReadRequest::Inbox(query) => RequestAnswer::Inbox(client.inbox(&query).await?),
         ReadRequest::Log(query) => RequestAnswer::Log(client.log(&query).await?),
+        ReadRequest::LastAct(caller) => {
+            let items = client.last_act(caller).await?.map(|(_, event)| event).into_iter().collect();
+            RequestAnswer::Log(LogPage { items, ..LogPage::default() })
+        }
         ReadRequest::Recall(requests) => {
             let (answer, unanswered) = recall(client, &requests).await?;
             RequestAnswer::Recalled(Box::new(answer), unanswered)

@@ -164,6 +164,12 @@ pub(crate) fn log() -> LogPage {
     LogPage { total: items.len(), items, next: None }
 }
 
+/// The last act of the person at the app.
+pub(crate) fn last_act() -> LogPage {
+    let items = log().items.into_iter().filter(|event| event.agent.is_none()).take(1).collect();
+    LogPage { items, ..LogPage::default() }
+}
+
 /// A daemon with two models, one of which has a problem.
 pub(crate) fn diagnose() -> Diagnose {
     let model = |role: &str, name: &str, loaded| ModelStatus {

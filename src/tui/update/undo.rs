@@ -3,7 +3,7 @@
 
 use super::{cursor, global, live, reads, replies::sentence};
 use crate::{
-    api::{Caller, LogPage, LogQuery, ResolveManyRequest, UndoOutcome, UndoRequest},
+    api::{Caller, LogPage, ResolveManyRequest, UndoOutcome, UndoRequest},
     domain::{OpId, Scope},
     tui::{
         key::KeyPress,
@@ -13,15 +13,12 @@ use crate::{
     },
 };
 
-/// Acts requested at a time, to find one from before this session.
-const PAGE_ACTS: usize = 200;
-
-/// Undoes the newest act of this session; if there is none, looks for the newest one before it.
+/// Undoes the newest act of this session; if there is none, asks for the last one before it.
 pub(super) fn undo(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     match state.undo_stack.last().cloned() {
         Some(act) => undo_or_ask(state, &act, "Undo", key, out),
         None if state.waits(Slot::LastAct) => {}
-        None => request_own_acts(state, None, out),
+        None => request_last_act(state, out),
     }
 }
 
@@ -96,27 +93,17 @@ pub(super) fn acting(request: &UndoRequest) -> Acting {
     request.target_op.map_or(Acting::Confirmed, |op| Acting::Undo(op, Scope { org_id, project }))
 }
 
-/// Requests the acts of this person, the newest first.
-fn request_own_acts(state: &mut AppState, cursor: Option<String>, out: &mut Vec<Effect>) {
-    let scope = state.scope.clone();
-    let query = LogQuery {
-        org_id: scope.as_ref().map(|scope| scope.org_id.clone()),
-        project: scope.map(|scope| scope.project),
-        acts: true,
-        who: Some(state.settings.who.clone()),
-        limit: Some(PAGE_ACTS),
-        cursor,
-        ..LogQuery::default()
-    };
-    reads::read(state, Slot::LastAct, ReadRequest::Log(query), out);
+/// Requests the last act of this person in the shown scope, or in all scopes.
+fn request_last_act(state: &mut AppState, out: &mut Vec<Effect>) {
+    let shown = state.scope.clone();
+    let (org_id, project) = shown.map_or_else(Default::default, |scope| (scope.org_id, scope.project));
+    let caller = Caller { org_id, project, who: state.settings.who.clone(), ..Caller::default() };
+    reads::read(state, Slot::LastAct, ReadRequest::LastAct(caller), out);
 }
 
-/// Handles the acts of this person: opens a confirmation to undo the newest one that can be undone.
+/// Handles the last act of this person: opens a confirmation to undo it.
 pub(super) fn found(state: &mut AppState, page: LogPage, out: &mut Vec<Effect>) {
-    let Some(event) = page.items.iter().find(|event| event.is_last_act()) else {
-        if page.next.is_some() {
-            return request_own_acts(state, page.next, out);
-        }
+    let Some(event) = page.items.into_iter().next() else {
         let place = state.scope.as_ref().map_or_else(String::new, |scope| format!(" in {scope}"));
         let how = state.keys.say("{show_timeline} lists what others did");
         return out.push(state.toast(Tone::Info, format!("You have no change{place} to undo; {how}.")));

@@ -34,6 +34,18 @@ fn undo_takes_back_the_callers_own_last_act() {
 }
 
 #[test]
+fn the_last_act_is_the_one_stored_last_although_the_clock_was_days_ahead() {
+    let fixture = Fixture::new();
+    fixture.clock.store(NOON + 10 * 24 * 3_600_000, Ordering::Relaxed);
+    let ahead = fixture.remember("We ship on Fridays", "habit");
+    fixture.clock.store(NOON, Ordering::Relaxed);
+    let last = fixture.remember("Tests run in parallel", "speed");
+    assert!(fixture.undo().summary.contains("Tests run in parallel"));
+    assert!(fixture.claim(last).flags.undone && !fixture.claim(ahead).flags.undone);
+    assert!(fixture.undo().summary.contains("We ship on Fridays"), "then the one before");
+}
+
+#[test]
 fn an_undo_is_an_act_and_can_be_undone() {
     let fixture = Fixture::new();
     let id = fixture.remember("We ship on Fridays", "habit");

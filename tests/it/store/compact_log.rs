@@ -170,9 +170,9 @@ fn the_last_act_of_a_writer_stays_to_be_undone() {
     let claim = fixture.add(decision("port", "80"));
     let notice = notice(&mut fixture, local::FORCED, claim);
     seen(&mut fixture, &[notice]);
-    let before = fixture.store.reader().last_op("ada", None, None).unwrap();
+    let before = fixture.store.reader().last_op(&fixture.store.device(), "ada", None, None).unwrap();
     compact(&mut fixture, LATER);
-    assert_eq!(fixture.store.reader().last_op("ada", None, None).unwrap(), before);
+    assert_eq!(fixture.store.reader().last_op(&fixture.store.device(), "ada", None, None).unwrap(), before);
 }
 
 #[test]

@@ -289,12 +289,12 @@ fn what_builds_on_an_act_is_named_and_undo_and_refusals_do_not_count() {
     let after = f.act(vec![supersede(&[a], decision("port", "81"))]);
     let built = f.store.reader().built_on(&made.op).unwrap();
     assert_eq!(built.iter().map(|event| event.op).collect::<Vec<_>>(), [after.op]);
-    assert_eq!(f.store.reader().last_op("ada", None, None).unwrap(), Some(after.op));
+    assert_eq!(f.store.reader().last_op(&f.store.device(), "ada", None, None).unwrap(), Some(after.op));
     let drafts = undo(&f.store, &after.op);
     f.act(drafts);
     assert!(f.store.reader().built_on(&made.op).unwrap().is_empty());
-    assert_eq!(f.store.reader().last_op("ada", None, Some(&scope("api"))).unwrap(), Some(made.op));
-    assert_eq!(f.store.reader().last_op("ada", Some("codex"), None).unwrap(), None);
+    assert_eq!(f.store.reader().last_op(&f.store.device(), "ada", None, Some(&scope("api"))).unwrap(), Some(made.op));
+    assert_eq!(f.store.reader().last_op(&f.store.device(), "ada", Some("codex"), None).unwrap(), None);
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn the_roster_is_in_no_list_and_no_count() {
     assert_eq!(reader.counts(0).unwrap().events, 1);
     assert_eq!(reader.log(&ergo::store::LogFilter::default(), 50, None).unwrap().items.len(), 1);
     assert_eq!(
-        reader.last_op("ada", None, None).unwrap(),
+        reader.last_op(&a.store.device(), "ada", None, None).unwrap(),
         Some(reader.log(&ergo::store::LogFilter::default(), 1, None).unwrap().items[0].op)
     );
     let roster = reader.roster(&team).unwrap().unwrap();

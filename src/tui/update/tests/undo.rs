@@ -1,10 +1,7 @@
 //! Tests of undo and redo: what is undone, in which order, and what needs a confirmation.
 
 use super::*;
-use crate::tui::{
-    sample::screens::{event, log},
-    state::{SessionAct, inbox::ItemId},
-};
+use crate::tui::state::{SessionAct, inbox::ItemId};
 
 /// An act of this session in a project.
 fn act(n: u8, project: &str) -> SessionAct {
@@ -85,12 +82,16 @@ fn beyond_the_session_it_is_shown_what_would_be_undone() {
 }
 
 #[test]
-fn what_an_agent_did_is_not_undone_by_that_key() {
+fn the_daemon_says_which_act_was_the_last() {
     let mut state = cards();
-    let ticket = state.ticket(Slot::LastAct);
-    let mut page = log();
-    page.items = vec![event(3, "assert", Some("x"))];
-    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Log(page))));
+    let out = step(&mut state, Msg::Key(crate::tui::key::KeyPress::parse("u").unwrap()));
+    let asked = out.iter().find_map(|effect| match effect {
+        Effect::Read(ticket, ReadRequest::LastAct(caller)) => Some((*ticket, caller.clone())),
+        _ => None,
+    });
+    let (ticket, caller) = asked.unwrap();
+    assert_eq!((caller.who.as_str(), caller.agent), ("zoe", None));
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Log(crate::api::LogPage::default()))));
     assert!(question(&state).is_none());
     assert!(toasts(&state).contains("You have no change to undo"), "{}", toasts(&state));
 }
