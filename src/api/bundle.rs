@@ -155,11 +155,11 @@ pub struct ImportOutcome {
     pub closed_scopes: u64,
     /// The number of events that were new on this device.
     pub stored: u64,
-    /// The number of events that this device already had.
+    /// The number of events that this device already had, without those in quarantine.
     pub known: u64,
-    /// Events that were quarantined, the first twenty.
+    /// Events that are in quarantine, since this import or an earlier one, the first twenty.
     pub quarantined: Vec<RefusedEvent>,
-    /// The number of events that were quarantined.
+    /// The number of events that are in quarantine, since this import or an earlier one.
     pub quarantined_total: u64,
     /// The number of events that left quarantine because the roster changed.
     pub readmitted: u64,

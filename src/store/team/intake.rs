@@ -315,16 +315,15 @@ impl<'a> Intake<'a> {
             }
             return Ok(true);
         }
-        match quarantine::has(self.db, &event.id)? {
-            Some(has_body) => {
-                if let (false, Some(body)) = (has_body, &event.body) {
-                    quarantine::fill(self.db, &event.id, body)?;
-                    self.quarantines = true;
-                }
-                Ok(true)
-            }
-            None => Ok(false),
+        let Some(held) = quarantine::held(self.db, &event.id)? else { return Ok(false) };
+        if let (false, Some(body)) = (held.has_body, &event.body) {
+            quarantine::fill(self.db, &event.id, body)?;
+            self.quarantines = true;
         }
+        if !held.discarded {
+            self.done.waiting.push((event.id, held.refusal));
+        }
+        Ok(true)
     }
 
     /// Appends an event that the team accepts, and returns whether it is new in the log.

@@ -78,10 +78,21 @@ pub(super) fn remove(db: &Connection, id: &EventId) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether an event in quarantine has its body; `None` if it is not in quarantine.
-pub(super) fn has(db: &Connection, id: &EventId) -> Result<Option<bool>> {
-    let mut read = db.prepare_cached("SELECT body IS NOT NULL FROM quarantined WHERE id = ?1")?;
-    Ok(read.query_row([id.0], |row| row.get(0)).optional()?)
+/// What the quarantine holds of an event.
+pub(super) struct HeldEvent {
+    pub(super) has_body: bool,
+    pub(super) refusal: Refusal,
+    pub(super) discarded: bool,
+}
+
+/// Returns what the quarantine holds of an event; `None` if it is not in quarantine.
+pub(super) fn held(db: &Connection, id: &EventId) -> Result<Option<HeldEvent>> {
+    let mut read = db.prepare_cached("SELECT body IS NOT NULL, reason, discarded FROM quarantined WHERE id = ?1")?;
+    let held = read.query_row([id.0], |row| {
+        let reason: String = row.get(1)?;
+        Ok(HeldEvent { has_body: row.get(0)?, refusal: refusal(&reason), discarded: row.get(2)? })
+    });
+    Ok(held.optional()?)
 }
 
 /// Adds the body of an event, which arrived after its header.

@@ -33,6 +33,8 @@ pub struct SyncImported {
     /// Events that the team does not accept. They are kept in quarantine, except those of a scope that this device may
     /// not read.
     pub quarantined: Vec<(EventId, Refusal)>,
+    /// Events that this store already had in quarantine, where they stay, without those that a person discarded.
+    pub waiting: Vec<(EventId, Refusal)>,
     /// Events that left the quarantine because the roster now accepts them.
     pub readmitted: Vec<EventId>,
     /// Events that were accepted before and are in quarantine now.

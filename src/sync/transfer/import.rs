@@ -160,12 +160,15 @@ impl<'a> ImportJob<'a> {
     fn count(&mut self, done: SyncImported, events: &[SignedEvent]) {
         let by_id: BTreeMap<EventId, &SignedEvent> = events.iter().map(|event| (event.id, event)).collect();
         *self.stored.entry(self.section).or_default() += done.stored.len() as u64;
-        self.known += done.known as u64;
-        self.authors.extend(done.stored.iter().filter_map(|id| by_id.get(id)).map(|event| event.header.author));
-        self.quarantined_total += (done.quarantined.len() + done.withdrawn.len()) as u64;
-        let named = done.quarantined.iter().filter_map(|(id, why)| Some(((*by_id.get(id)?).clone(), *why)));
-        self.quarantined.extend(named.take(MAX_LISTED.saturating_sub(self.quarantined.len())));
         self.withdrawn.extend(done.withdrawn);
+        // Those that the new roster of this import withdrew are counted already.
+        let waiting: Vec<_> = done.waiting.iter().filter(|(id, _)| !self.withdrawn.contains_key(id)).collect();
+        self.known += done.known.saturating_sub(done.waiting.len()) as u64;
+        self.authors.extend(done.stored.iter().filter_map(|id| by_id.get(id)).map(|event| event.header.author));
+        self.quarantined_total += (done.quarantined.len() + waiting.len()) as u64;
+        let refused = done.quarantined.iter().chain(waiting);
+        let named = refused.filter_map(|(id, why)| Some(((*by_id.get(id)?).clone(), *why)));
+        self.quarantined.extend(named.take(MAX_LISTED.saturating_sub(self.quarantined.len())));
         self.readmitted += done.readmitted.len() as u64;
         self.claims.extend(done.claims);
         self.cards.extend(done.cards);
@@ -218,7 +221,7 @@ impl<'a> ImportJob<'a> {
             stored: self.stored.values().sum(),
             known: self.known,
             quarantined: self.refused(roster.as_ref())?,
-            quarantined_total: self.quarantined_total,
+            quarantined_total: self.quarantined_total + self.withdrawn.len() as u64,
             readmitted: self.readmitted,
             new_authors: self
                 .authors
@@ -272,7 +275,7 @@ impl<'a> ImportJob<'a> {
         Ok(open)
     }
 
-    /// Returns the events that went into quarantine, with the names of their authors.
+    /// Returns the events that went into quarantine or stay there, with the names of their authors.
     fn refused(&self, roster: Option<&Roster>) -> Result<Vec<RefusedEvent>, ApiError> {
         let named = |scope: &Scope, event: &SignedEvent, refusal: Refusal| RefusedEvent {
             id: event.id,

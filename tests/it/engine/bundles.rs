@@ -1,7 +1,10 @@
 //! Laptops that share no network: exchange by files, and damaged or unexpected files.
 
 use ergo::{
-    api::{AdoptRequest, ApiError, CreateTeamRequest, ExportOutcome, ExportRequest, ImportOutcome, RevokeRequest},
+    api::{
+        AdoptRequest, ApiError, CreateTeamRequest, ExportOutcome, ExportRequest, ImportOutcome, QuarantineRequest,
+        RevokeRequest,
+    },
     domain::{
         EventId, Scope,
         roster::{Grant, Granted, Role},
@@ -217,11 +220,18 @@ fn a_revoked_device_gets_no_events_and_its_later_ones_are_listed() {
     let event = &done.quarantined[0];
     assert_eq!((event.id, event.author.name.as_str(), event.refusal.as_str()), (late, "bob-laptop", "after_cut"));
     assert!(event.why.contains("revoked") && done.whole);
+    // Each further import says so again, until a person discards the event (below).
+    let again = import(&a, &file);
+    assert_eq!((again.stored, again.quarantined_total, &again.quarantined), (0, 1, &done.quarantined));
+    assert_eq!(again.known, done.known, "what is in quarantine is not called stored");
     // Whoever looks the file over finds it named too.
     let report = a.engine.with_reader(ergo::store::Reader::check).unwrap();
     assert_eq!((report.problems.len(), report.devices), (0, 2), "{report:?}");
     assert!(report.notes.iter().any(|note| note.contains(&late.short()) && note.contains("bob-laptop")), "{report:?}");
     assert_eq!(a.claim(kept).status, ergo::domain::Status::Active);
+    let discard = QuarantineRequest { caller: caller(), events: vec![late.to_hex()], ..QuarantineRequest::default() };
+    a.engine.discard_quarantined(&discard).unwrap();
+    assert_eq!(import(&a, &file).quarantined_total, 0);
 }
 
 #[test]
