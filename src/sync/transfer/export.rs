@@ -56,7 +56,7 @@ impl ExportJob<'_> {
             return Err(no_longer_in(&team));
         }
         let roster = reader.roster(&team.id)?.ok_or_else(|| ApiError::not_found("the team's roster is not here"))?;
-        let parsed = ParsedSince::of(self.request, &roster, self.key)?;
+        let parsed = ParsedSince::of(self.request, &roster, self.key, self.now)?;
         let answers = self.request.receipt_for.as_deref().map(bundle_id).transpose()?;
         let audience = self.audience(&roster, reader.team_scopes(&team.id)?)?;
         let mut heads = vec![self.head(reader, &parsed.since, team.id, roster.scope())?];

@@ -37,8 +37,8 @@ impl ParsedSince {
         Self { since, description: description.into(), previous: None }
     }
 
-    /// Parses the request.
-    pub(super) fn of(request: &ExportRequest, roster: &Roster, key: &SigningKey) -> Result<Self, ApiError> {
+    /// Parses the request; `now` is the wall clock, in milliseconds since the Unix epoch.
+    pub(super) fn of(request: &ExportRequest, roster: &Roster, key: &SigningKey, now: u64) -> Result<Self, ApiError> {
         if !request.since_file.is_empty() {
             return Self::file(&request.since_file, roster, key);
         }
@@ -49,6 +49,12 @@ impl ParsedSince {
         if let Ok(date) = text.parse::<Date>() {
             let begin = date.to_zoned(TimeZone::UTC).map_err(|error| ApiError::field("since", error.to_string()))?;
             let wall = u64::try_from(begin.timestamp().as_millisecond()).unwrap_or_default();
+            if wall > now {
+                let message = format!("the date {date} is in the future, so the file would contain no events");
+                let hint =
+                    "`--since` exports what was written on that date (UTC) or later; check this machine's clock, too";
+                return Err(ApiError::field("since", message).hint(hint));
+            }
             return Ok(Self::new(ExportSince::Time(wall), format!("{date}")));
         }
         let peer = member(roster, "since", text).map_err(|error| {

@@ -310,6 +310,9 @@ fn receipts_tell_what_need_not_travel_again() {
     assert_eq!(events(&export(&a, &since("bob-laptop")).unwrap().1), 0);
     // By date.
     assert_eq!(events(&export(&a, &since("2026-03-01")).unwrap().1), 3);
+    let error = export(&a, &since("2026-03-02")).unwrap_err();
+    assert!(error.field.as_deref() == Some("since") && error.message.contains("in the future"), "{error:?}");
+    a.clock.store(NOON + 24 * 3_600_000, Ordering::Relaxed);
     assert_eq!(events(&export(&a, &since("2026-03-02")).unwrap().1), 0);
     for (wrong, field) in [(since("yesterday"), "since"), (since_file(b"no bundle"), "since"), (to("zoe"), "to")] {
         let error = export(&a, &wrong).unwrap_err();
