@@ -1,29 +1,26 @@
 //! `ergo doctor`: checks the installation and the store, and rebuilds projections.
 
 pub(super) mod daemon_findings;
+mod examine;
 mod exposure;
 
-use std::{fs, path::Path, sync::Arc};
+use std::path::Path;
 
-use ed25519_dalek::SigningKey;
 use serde::Serialize;
 
 use super::{
     CliError, Context, Exit,
     models::health,
-    pace::{self, ShownTask},
+    pace,
     show::{text::count, time::ago},
     status::bytes,
     ui::{SafeText, Style, Ui},
 };
 use crate::{
-    api::{AgentView, AgentsQuery, ContactView, LongTask, ModelsStatus, PeerView, ScopeView, StoreCheck, Unembedded},
+    api::{AgentView, AgentsQuery, ContactView, ModelsStatus, PeerView, ScopeView, StoreCheck, Unembedded},
     client::{Client, ClientError, Connect},
-    config::{Config, Paths, StoreFile, StoreLock, disk, privacy},
+    config::{Config, Paths, StoreLock, disk},
     domain::{ago::span, text::escape},
-    engine::check_stories,
-    guard::{Guard, StructuralPairCheck},
-    store::{CheckReport, ContactRow, Store, StoreError, StoreStep},
 };
 
 /// The hint where to find the reason of a failure.
@@ -36,7 +33,9 @@ const REPORTED_CLOCK_DIFFERENCE: u64 = 600;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Checks SQLite's integrity, every signature, whether claims and cards match their events, and the quarantine of each team, and
-lists every network address that ergo has contacted. If the daemon is running, it performs the checks. The exit code is 4 if it finds a problem.")]
+lists every network address that ergo has contacted. If the daemon is running, it performs the checks.
+--rebuild also mends a file with damaged indexes or projections: it writes a new file and keeps the damaged one beside it as
+ergo.db.damaged. If events themselves are damaged, restore a backup (`ergo backup --help`). The exit code is 4 if it finds a problem.")]
 pub(crate) struct Args {
     /// Rebuild claims, cards and indexes from the events; the daemon must be stopped.
     #[arg(long)]
@@ -78,7 +77,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         Some(_) => findings.extend(cx.block_on(async |cx| Ok(ask_daemon(&paths, &mut cx.ui).await))?),
         None => {
             findings.extend(chosen_models(&paths));
-            findings.extend(examine(&paths, args.rebuild, cx));
+            findings.extend(examine::examine(&paths, args.rebuild, cx));
         }
     }
     show(&findings, cx);
@@ -215,7 +214,10 @@ async fn ask_daemon(paths: &Paths, ui: &mut Ui) -> Vec<Finding> {
 async fn check_through_daemon(client: &Client, place: &str, ui: &mut Ui) -> Vec<Finding> {
     let mut out = Vec::new();
     match pace::with_progress(ui, client, "check", client.check_store()).await {
-        Ok(check) => out.extend(store_findings(place, check, None)),
+        Ok(check) => {
+            let hint = "ergo daemon stop && ergo doctor --rebuild".to_owned();
+            out.extend(store_findings(place, check, Some(hint)));
+        }
         Err(error) => out.push(problem("store", format!("cannot be checked: {error}"), error.hint())),
     }
     match client.sync_status().await {
@@ -366,95 +368,6 @@ fn models(models: &ModelsStatus) -> Vec<Finding> {
 
 fn count_times(times: u64) -> String {
     count(usize::try_from(times).unwrap_or(usize::MAX), "time", "times")
-}
-
-/// Checks the store's file while no daemon owns it.
-fn examine(paths: &Paths, rebuild: bool, cx: &mut Context) -> Vec<Finding> {
-    let mut out = vec![fine("daemon", "not running".to_owned())];
-    let file = paths.store();
-    // Opening a missing store would create one.
-    match StoreFile::look_unless_lost(paths) {
-        Ok(StoreFile::Present) => {}
-        Ok(_) => {
-            out.push(note("store", format!("{} does not exist yet: the first write creates it", file.display())));
-            return out;
-        }
-        Err(error) => {
-            out.push(problem("store", error.to_string(), error.hint()));
-            return out;
-        }
-    }
-    if privacy::check_file(&file).is_err() {
-        // Already reported by `exposure`. Opening the file would restrict its mode and hide a possible manipulation.
-        return out;
-    }
-    // Held until the end of the checks, so that no daemon starts in the meantime.
-    let _lock = match StoreLock::take(paths, "doctor") {
-        Ok(lock) => lock,
-        Err(error) => {
-            out.push(problem("store", error.to_string(), error.hint()));
-            return out;
-        }
-    };
-    out.extend(examine_file(&file, rebuild, &mut cx.ui));
-    out
-}
-
-fn examine_file(file: &Path, rebuild: bool, ui: &mut Ui) -> Vec<Finding> {
-    let mut shown = ShownTask::new(ui);
-    let mut progress = |StoreStep { doing, unit, done, total }| {
-        shown.at(&LongTask { doing: doing.to_owned(), unit: unit.to_owned(), done, total, ..LongTask::default() });
-    };
-    let place = file.display();
-    // Nothing is signed here: any key works.
-    let key = SigningKey::from_bytes(&[0; 32]);
-    let mut store = match Store::open(file, key, Arc::new(StructuralPairCheck)) {
-        Ok(store) => store,
-        Err(error) => {
-            let hint = format!("restore a backup: copy it to {place}");
-            return vec![problem("store", format!("{place} cannot be opened: {error}"), hint)];
-        }
-    };
-    let mut out = Vec::new();
-    if rebuild {
-        match store.rebuild_shown(&mut progress) {
-            Ok(()) => out.push(fine("rebuild", "claims, cards and indexes were rebuilt from the events".to_owned())),
-            Err(error) => out.push(problem("rebuild", error.to_string(), None)),
-        }
-    }
-    let checked = store.reader().check_shown(&mut progress).and_then(|mut report| {
-        check_stories(store.reader(), &Guard::default(), Context::now(), &mut report)?;
-        Ok(report)
-    });
-    match checked {
-        Ok(CheckReport { events, devices, redacted, problems, notes }) => {
-            let size = fs::metadata(file).map_or(0, |meta| meta.len());
-            let hint = (!rebuild).then(|| "ergo doctor --rebuild".to_owned());
-            let check = StoreCheck { events, devices, redacted, problems, notes };
-            out.extend(store_findings(&format!("{place}, {}", bytes(size)), check, hint));
-        }
-        Err(error) => {
-            out.push(problem("store", format!("{place} cannot be checked: {error}"), damage_hint(&error, file)));
-        }
-    }
-    match store.reader().contacts() {
-        Ok(rows) => {
-            let view = |row: ContactRow| ContactView {
-                address: row.address,
-                what: row.what,
-                first: row.first,
-                last: row.last,
-            };
-            out.push(contacted(&rows.into_iter().map(view).collect::<Vec<_>>()));
-        }
-        Err(error) => out.push(problem("network", error.to_string(), None)),
-    }
-    out
-}
-
-/// Returns the hint for a damaged store.
-fn damage_hint(error: &StoreError, file: &Path) -> Option<String> {
-    error.is_damage().then(|| format!("restore a backup: copy it to {}", file.display()))
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ impl From<StoreError> for ApiError {
             _ if error.is_full() => Self::new(ErrorCode::Unavailable, "the disk that holds the store is full")
                 .hint("nothing was stored: make room on that disk, then try again"),
             _ if error.is_unavailable() => Self::new(ErrorCode::Unavailable, error.to_string())
-                .hint("nothing was stored: free disk space or fix the folder's permissions, then try again"),
+                .hint("nothing was stored: free disk space, fix the folder's permissions or mount the disk writable, then try again"),
             _ => {
                 tracing::error!(%error, "the store failed");
                 Self::internal(error.to_string())

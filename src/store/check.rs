@@ -78,6 +78,15 @@ impl Reader {
         Ok(report)
     }
 
+    /// Returns whether SQLite finds no damage in the file, which says nothing about the events' signatures.
+    pub fn is_sound(&self) -> Result<bool> {
+        let mut report = CheckReport::default();
+        match self.check_file(&mut report) {
+            Err(error) if error.is_damage() => Ok(false),
+            checked => checked.map(|()| report.problems.is_empty()),
+        }
+    }
+
     fn check_file(&self, report: &mut CheckReport) -> Result<()> {
         // The check of a text index uses the structure that this connection read last, and reports damage if another
         // one has changed it since (SQLite 3.54). A new cursor reads it again.

@@ -131,14 +131,9 @@ pub(super) fn move_away_foreign_log(path: &Path) -> Result<()> {
 /// Renames a write-ahead log, so that SQLite does not apply it to another store, and removes the log's index.
 fn move_away_log(path: &Path) -> Result<()> {
     let log = open::wal_of(path);
-    let beside = |end: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        PathBuf::from(name)
-    };
-    let moved = match fs::rename(&log, beside("-wal.old")) {
+    let moved = match fs::rename(&log, open::beside(path, "-wal.old")) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => fs::remove_file(beside("-shm")),
+        _ => fs::remove_file(open::beside(path, "-shm")),
     };
     match moved {
         Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -29,6 +29,7 @@ mod project;
 mod read;
 mod readings;
 mod rebuild;
+mod recover;
 mod requests;
 mod row;
 mod scopes;

@@ -96,17 +96,24 @@ pub(super) fn writer(path: &Path, options: StoreOptions) -> Result<Connection> {
 fn create_empty(path: &Path) -> Result<()> {
     let io = |error| StoreError::Io { what: "cannot create", path: path.to_owned(), error };
     let draft = DraftFile::beside(path).map_err(io)?;
-    let mut db = Connection::open(draft.path())?;
-    configure(&db)?;
-    // A draft that a crash damages is never opened; publishing it waits for the disk.
-    db.pragma_update(None, "synchronous", "OFF")?;
-    migrate(&mut db, &MIGRATIONS)?;
-    db.close().map_err(|(_, error)| error)?;
+    create(draft.path())?.close().map_err(|(_, error)| error)?;
     match draft.publish(false) {
         // Another process created it at the same moment, or the path is a link to a file that does not exist yet.
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         made => made.map_err(io),
     }
+}
+
+/// Makes a new, empty file a store. It must be published only after waiting for the disk, for which its connection does
+/// not wait.
+pub(super) fn create(draft: &Path) -> Result<Connection> {
+    vectors::vector_index::register()?;
+    let mut db = Connection::open(draft)?;
+    configure(&db)?;
+    // A draft that a crash damages is never opened.
+    db.pragma_update(None, "synchronous", "OFF")?;
+    migrate(&mut db, &MIGRATIONS)?;
+    Ok(db)
 }
 
 /// Opens a connection that can only read.
@@ -255,8 +262,13 @@ pub(super) fn set(db: &Connection, name: &str, value: impl rusqlite::ToSql) -> R
 
 /// Returns the path of the write-ahead log beside a store's file.
 pub(super) fn wal_of(path: &Path) -> PathBuf {
+    beside(path, "-wal")
+}
+
+/// Returns the path of a file beside a store's file, whose name has a further ending.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
+    name.push(ending);
     PathBuf::from(name)
 }
 

@@ -144,7 +144,7 @@ fn scope_values(db: &Connection, scope: Option<&Scope>) -> Result<Option<[Value;
 }
 
 /// Copies the rows of a query into a table of the same columns.
-fn copy(from: &Connection, to: &Connection, table: &str, query: &str, bound: &[Value]) -> Result<()> {
+pub(super) fn copy(from: &Connection, to: &Connection, table: &str, query: &str, bound: &[Value]) -> Result<()> {
     let mut read = from.prepare(query)?;
     let columns = read.column_count();
     let placeholders = vec!["?"; columns].join(", ");

@@ -10,7 +10,7 @@ const BATCH: usize = 1_000;
 
 /// The tables that contain only projections; a table comes before those that it refers to. The vector index is emptied
 /// separately and filled again from the vectors, which stay.
-const DERIVED_TABLES: [&str; 22] = [
+pub(super) const DERIVED_TABLES: [&str; 22] = [
     "story_answers",
     "story_due",
     "story_backlog",

@@ -196,3 +196,39 @@ fn damage_that_a_write_meets_is_called_damage_and_no_defect() {
     let (message, _) = doctor(&home);
     assert!(message.contains("events") || message.contains("damaged"), "{message}");
 }
+
+#[test]
+fn a_rebuild_mends_damage_to_all_but_the_events() {
+    // An index, one that SQLite made for a constraint and that cannot be dropped, and a table of projections.
+    for damaged in ["events_op", "sqlite_autoindex_events_1", "claims"] {
+        let home = home();
+        let daemon = home.daemon();
+        stored(&home, "Deploys run at noon.");
+        daemon.terminate();
+        overwrite_root_of(&home, damaged, 0);
+        let (message, hint) = doctor(&home);
+        assert!(message.contains("ergo.db") && hint == "ergo doctor --rebuild", "{damaged}: {message} {hint}");
+        let rebuilt = home.run(["doctor", "--rebuild"]).ok().stdout;
+        assert!(rebuilt.contains("the damaged file is kept as") && beside(&home, ".damaged").exists(), "{rebuilt}");
+        let daemon = home.daemon();
+        assert_eq!(statements(&home), ["Deploys run at noon."], "{damaged}");
+        stored(&home, "Logs are JSON.");
+        daemon.terminate();
+        home.run(["doctor"]).ok();
+    }
+}
+
+#[test]
+fn a_rebuild_of_a_store_with_damaged_events_changes_nothing_and_says_so() {
+    let home = home();
+    let daemon = home.daemon();
+    stored(&home, "Deploys run at noon.");
+    daemon.terminate();
+    overwrite_root_of(&home, "events", 0);
+    let before = fs::read(home.paths().store()).unwrap();
+    let output = home.run(["doctor", "--rebuild"]);
+    assert_eq!(output.code, Some(4), "{output:?}");
+    assert!(output.stdout.contains("the table “events”") && output.stdout.contains("restore a backup"), "{output:?}");
+    assert_eq!(fs::read(home.paths().store()).unwrap(), before);
+    assert!(!beside(&home, ".damaged").exists());
+}
