@@ -14,7 +14,7 @@ use std::{
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
 use super::DaemonError;
-use crate::config::ConfigError;
+use crate::{config::ConfigError, files::with_suffix};
 
 /// The size in bytes at which the log is rotated.
 const MAX_SIZE: u64 = 4 * 1024 * 1024;
@@ -122,9 +122,7 @@ fn append(path: &Path) -> io::Result<OpenLog> {
 }
 
 fn old_log(path: &Path, number: usize) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{number}"));
-    name.into()
+    with_suffix(path, &format!(".{number}"))
 }
 
 /// The writer of one event.

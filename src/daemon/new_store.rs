@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::{self, ErrorKind},
-    path::{Path, PathBuf},
 };
 
 use ed25519_dalek::SigningKey;
@@ -12,6 +11,7 @@ use super::DaemonError;
 use crate::{
     config::{ConfigError, Paths, StoreFile, StoreLock},
     engine::{Engine, EngineConfig},
+    files::with_suffix,
 };
 
 /// Creates an empty store after this device's store was lost. The old store's write-ahead log, if it is left, is kept
@@ -43,12 +43,6 @@ pub(super) fn make(paths: &Paths) -> Result<(), DaemonError> {
     // Opening a store signs nothing, so the key does not matter.
     let opened = Engine::open(EngineConfig::new(&store, SigningKey::from_bytes(&[0; 32])));
     opened.map(drop).map_err(DaemonError::Engine)
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 /// Turns the error for a missing file into success.

@@ -12,6 +12,8 @@ use rustix::{
     io::Errno,
 };
 
+use super::with_suffix;
+
 /// The text between the target's name and the random digits in a draft's name.
 const MARK: &str = ".partial-";
 
@@ -49,9 +51,7 @@ impl DraftFile {
         for _ in 0..MAX_TRIES {
             let mut random = [0; RANDOM_BYTES];
             getrandom::fill(&mut random).map_err(io::Error::other)?;
-            let mut name = target.as_os_str().to_owned();
-            name.push(format!("{MARK}{}", hex::encode(random)));
-            let path = PathBuf::from(name);
+            let path = with_suffix(target, &format!("{MARK}{}", hex::encode(random)));
             let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
             // If the file system has no locks, no draft is ever treated as a leftover.
             let _unlocked = file.try_lock();
@@ -136,9 +136,7 @@ fn folder_of(path: &Path) -> &Path {
 /// Removes a draft, with the files that SQLite created beside it.
 fn remove(path: &Path) {
     for ending in COMPANIONS {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        let _none = fs::remove_file(PathBuf::from(name));
+        let _none = fs::remove_file(with_suffix(path, ending));
     }
     // If this fails, the file's name marks it as a leftover.
     let _left = fs::remove_file(path);

@@ -11,8 +11,8 @@ pub mod repository;
 pub mod rule_files;
 
 pub use draft_file::{DraftFile, clear_drafts, write_private};
-pub use path_target::{PathTarget, locate, real_path};
-pub use read::{all_of, bytes, open, system_words, text};
+pub use path_target::{PathTarget, locate, real_path, with_suffix};
+pub use read::{all_of, bytes, is_full, open, system_words, text};
 
 /// The maximal size of a settings, key or state file that is read, in bytes.
 pub const MAX_SETTINGS: u64 = 4 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! Checks whether a path stays within a folder after its links are followed.
+//! Names paths beside others, and checks whether a path stays within a folder after its links are followed.
 
 use std::{
     fs,
@@ -20,6 +20,13 @@ pub enum PathTarget {
 pub fn locate(root: &Path, path: &Path) -> io::Result<PathTarget> {
     let real = real_path(path)?;
     Ok(if real.starts_with(fs::canonicalize(root)?) { PathTarget::Inside(real) } else { PathTarget::Outside(real) })
+}
+
+/// Returns the path of a file beside another one, whose name has a further ending.
+pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
 }
 
 /// Follows the links of a path, whose last components need not exist.

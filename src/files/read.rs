@@ -102,6 +102,11 @@ pub fn system_words(error: &io::Error) -> String {
     words.split(" (os error").next().unwrap_or(&words).to_owned()
 }
 
+/// Returns whether a write failed because the disk, or the user's share of it, is full.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
 #[cfg(test)]
 mod tests {
     use std::{fs, os::unix::net::UnixListener};

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use super::VectorModel;
-use crate::domain::{DeviceId, EventId, OpId, Scope, event::EventError, replica::DocumentId};
+use crate::{
+    domain::{DeviceId, EventId, OpId, Scope, event::EventError, replica::DocumentId},
+    files,
+};
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
@@ -159,9 +162,7 @@ impl StoreError {
     pub fn is_full(&self) -> bool {
         match self {
             Self::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => error.code == rusqlite::ErrorCode::DiskFull,
-            Self::Io { error, .. } => {
-                matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
-            }
+            Self::Io { error, .. } => files::is_full(error),
             _ => false,
         }
     }

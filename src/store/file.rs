@@ -131,9 +131,9 @@ pub(super) fn move_away_foreign_log(path: &Path) -> Result<()> {
 /// Renames a write-ahead log, so that SQLite does not apply it to another store, and removes the log's index.
 fn move_away_log(path: &Path) -> Result<()> {
     let log = open::wal_of(path);
-    let moved = match fs::rename(&log, open::beside(path, "-wal.old")) {
+    let moved = match fs::rename(&log, files::with_suffix(path, "-wal.old")) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => fs::remove_file(open::beside(path, "-shm")),
+        _ => fs::remove_file(files::with_suffix(path, "-shm")),
     };
     match moved {
         Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -9,7 +9,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags, OptionalExtension, config::DbConfig, params};
 
 use super::{Result, SCHEMA, StoreError, StoreOptions, file, file_check, vectors};
-use crate::files::DraftFile;
+use crate::files::{self, DraftFile};
 
 /// `PRAGMA application_id` of ergo's stores: "ergo" in ASCII.
 const APPLICATION_ID: u32 = 0x6572_676f;
@@ -262,14 +262,7 @@ pub(super) fn set(db: &Connection, name: &str, value: impl rusqlite::ToSql) -> R
 
 /// Returns the path of the write-ahead log beside a store's file.
 pub(super) fn wal_of(path: &Path) -> PathBuf {
-    beside(path, "-wal")
-}
-
-/// Returns the path of a file beside a store's file, whose name has a further ending.
-pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    PathBuf::from(name)
+    files::with_suffix(path, "-wal")
 }
 
 #[cfg(test)]

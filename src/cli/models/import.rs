@@ -89,7 +89,7 @@ fn copy(setup: &ModelSetup, source: &Path, model: InstalledModel, cx: &mut Conte
             return Err(CliError::usage(format_args!("{} changed while it was copied", source.display()))
                 .hint("import it again"));
         }
-        Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+        Err(error) if files::is_full(&error) => {
             let folder = setup.model_store.folder().display();
             return Err(CliError::internal(format_args!("the disk of {folder} is full: the copy was removed"))
                 .hint("free some space and import again; `ergo models use ROLE FILE` uses a file without copying it"));

@@ -216,12 +216,10 @@ fn write_new(field: &str, path: &str, write: impl FnOnce(&mut File) -> std::io::
 
 fn io(act: &str, field: &str, path: &str, error: &std::io::Error) -> ApiError {
     match error.kind() {
+        _ if files::is_full(error) => ApiError::new(ErrorCode::Unavailable, format!("cannot {act} {path}: {error}"))
+            .hint("free disk space, then try again"),
         std::io::ErrorKind::AlreadyExists => {
             ApiError::field(field, format!("{path} already exists")).hint("choose another name, or remove it")
-        }
-        std::io::ErrorKind::StorageFull => {
-            ApiError::new(ErrorCode::Unavailable, format!("cannot {act} {path}: {error}"))
-                .hint("free disk space, then try again")
         }
         _ => ApiError::field(field, format!("cannot {act} {path}: {error}")),
     }

@@ -17,7 +17,7 @@ use super::{
     digest::{self, Sha256},
     model_store::open_private,
 };
-use crate::files::write_private;
+use crate::files::{is_full, with_suffix, write_private};
 
 /// The number of bytes that are read at a time.
 const CHUNK: usize = 1 << 17;
@@ -43,12 +43,6 @@ impl FetchTarget {
     fn tag(&self) -> PathBuf {
         with_suffix(&self.target, ".part.json")
     }
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }
 
 /// How often, and after which delay, an interrupted download is retried. The count starts over when bytes arrive.
@@ -385,9 +379,9 @@ fn copy(from: &mut dyn Read, to: &mut dyn Write, limit: u64, report: &mut dyn Fn
 }
 
 fn write_error(path: &Path, error: io::Error, done: u64, total: u64) -> SourceError {
-    SourceError::Final(match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FetchError::DiskFull { done, total },
-        _ => file_error("write", path)(error),
+    SourceError::Final(match error {
+        error if is_full(&error) => FetchError::DiskFull { done, total },
+        error => file_error("write", path)(error),
     })
 }
 
