@@ -3,6 +3,7 @@
 pub mod app;
 mod changed_settings;
 pub mod daemon_record;
+mod device_key;
 pub mod disk;
 pub mod judge_settings;
 mod level_settings;
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 pub use app::AppMemory;
 pub use daemon_record::DaemonRecord;
+pub use device_key::read_device_key;
 pub use judge_settings::JudgeSettings;
 pub use level_settings::{LevelSettings, PromoteSetting};
 pub use lock::{Owner, StoreLock};
@@ -73,6 +75,13 @@ pub enum ConfigError {
         /// What to do.
         remedy: String,
     },
+    /// The file of the device's key contains no key.
+    #[error("the device's key {} {problem}", path.display())]
+    BadKey {
+        path: PathBuf,
+        /// What is wrong with the content.
+        problem: &'static str,
+    },
     /// Another process owns the store.
     #[error("the store {} is in use by {owner}", store.display())]
     Owned {
@@ -117,6 +126,11 @@ impl ConfigError {
             }),
             Self::Io { .. } => Some("check the folder's owner and permissions, and the free space".to_owned()),
             Self::NotPrivate { remedy, .. } => Some(remedy.clone()),
+            Self::BadKey { .. } => Some(
+                "restore a copy of the file; if there is none, move it away to continue as a new device: the store keeps what the \
+                    old one wrote, and an admin must admit the new one to each team"
+                    .to_owned(),
+            ),
             Self::Owned { .. } => Some(
                 "stop it with `ergo daemon stop`, or set ERGO_HOME to another folder to use a second store".to_owned(),
             ),

@@ -10,7 +10,7 @@ use ed25519_dalek::SigningKey;
 
 use super::DaemonError;
 use crate::{
-    config::{ConfigError, Paths, write_private},
+    config::{ConfigError, Paths, read_device_key, write_private},
     files,
 };
 
@@ -21,23 +21,15 @@ use crate::{
 /// signed would then belong to another device.
 pub(super) fn device(paths: &Paths) -> Result<SigningKey, DaemonError> {
     let path = paths.device_key();
-    let text = match files::text(&path, files::MAX_SETTINGS) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let text = hex::encode(random::<32>()?);
-            write_private(&path, format!("{text}\n").as_bytes())?;
-            text
-        }
-        Err(e) => return Err(ConfigError::io("read the device's key", &path, e).into()),
+    let key = if let Some(key) = read_device_key(&path)? {
+        key
+    } else {
+        let key = random::<32>()?;
+        write_private(&path, format!("{}\n", hex::encode(key)).as_bytes())?;
+        key
     };
     make_private(&path)?;
-    let mut seed = [0; 32];
-    hex::decode_to_slice(text.trim(), &mut seed).map_err(|_| {
-        let problem = "the file does not contain 64 hexadecimal digits; restore a copy of it, or delete it to continue \
-            as a new device (teams must then admit this device again)";
-        DaemonError::from(ConfigError::io("use the device's key", &path, problem))
-    })?;
-    Ok(SigningKey::from_bytes(&seed))
+    Ok(SigningKey::from_bytes(&key))
 }
 
 /// Returns the token for TCP: `ERGO_API_TOKEN` if it is set, otherwise that of the token file, which is created if it
@@ -95,10 +87,16 @@ mod tests {
         fs::set_permissions(paths.device_key(), fs::Permissions::from_mode(0o644)).unwrap();
         device(&paths).unwrap();
         assert_eq!(fs::metadata(paths.device_key()).unwrap().mode() & 0o777, 0o600);
-        fs::write(paths.device_key(), "broken").unwrap();
-        let error = device(&paths).unwrap_err().to_string();
-        assert!(error.contains("device.key") && error.contains("new device"), "{error}");
-        assert_eq!(fs::read_to_string(paths.device_key()).unwrap(), "broken");
+        let whole = fs::read_to_string(paths.device_key()).unwrap();
+        for (broken, problem) in
+            [("broken", "64 hexadecimal digits"), ("", "is empty"), (&whole[..60], "64 hexadecimal")]
+        {
+            fs::write(paths.device_key(), broken).unwrap();
+            let Err(DaemonError::Config(error)) = device(&paths) else { panic!("{broken}") };
+            assert!(error.to_string().contains("device.key") && error.to_string().contains(problem), "{error}");
+            assert!(error.hint().unwrap().contains("new device"), "{error:?}");
+            assert_eq!(fs::read_to_string(paths.device_key()).unwrap(), broken);
+        }
     }
 
     #[test]

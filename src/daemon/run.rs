@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     config::{AgentsMaySetting, Config, DaemonRecord, DeepStage, Paths, PromoteSetting, StoreFile, StoreLock, disk},
-    domain::Scope,
+    domain::{DeviceId, Scope},
     engine::{self, Engine, EngineConfig},
     infer::{Endpoint, Models},
     sync::transfer,
@@ -114,6 +114,8 @@ async fn serve(
     let models = Arc::new(models::ConfiguredModels::new(paths, config));
     let endpoint = judges::endpoint(&config.judge, &mut problems);
     let engine = Arc::new(open(paths, config, Arc::clone(&models) as Arc<dyn Models>, endpoint)?);
+    let former = engine.former_device().map_err(DaemonError::Engine)?;
+    problems.extend(former.map(|former| other_key_problem(paths, engine.device(), former)));
     let bus = Arc::new(Bus::new());
     engine.on_change({
         let bus = Arc::clone(&bus);
@@ -221,6 +223,20 @@ fn file_size_problem(limit: Option<u64>) -> Option<String> {
             limit (`ulimit -f`) where the daemon is started",
         limit >> 20
     ))
+}
+
+/// Returns the problem of a key that is not the one with which the store's events were signed.
+fn other_key_problem(paths: &Paths, own: DeviceId, former: DeviceId) -> String {
+    let problem = format!(
+        "the store was written by the device {}, and {} has the key of another one, {}: to continue as the former, run \
+            `ergo daemon stop`, restore its device.key, and run `ergo daemon start`; without that key, an admin must \
+            admit this device to each team (`ergo sync join`)",
+        former.short(),
+        paths.device_key().display(),
+        own.short()
+    );
+    tracing::warn!("{problem}");
+    problem
 }
 
 fn open(

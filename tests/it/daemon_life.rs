@@ -113,6 +113,31 @@ fn a_daemon_that_cannot_start_says_why_from_its_log() {
     let output = home.run(["daemon", "start"]);
     assert_eq!(output.code, Some(3), "{output:?}");
     assert!(output.stderr.contains("device.key"), "{output:?}");
+    let doctor = home.run(["doctor"]);
+    assert_eq!(doctor.code, Some(4), "{doctor:?}");
+    assert!(doctor.stdout.contains("64 hexadecimal digits") && doctor.stdout.contains("restore a copy"), "{doctor:?}");
+}
+
+#[test]
+fn a_store_of_another_key_is_reported_and_a_key_of_its_own_is_not() {
+    let home = TestHome::new();
+    let report = |home: &TestHome| home.run(["doctor", "--json"]).stdout;
+    let daemon = home.daemon();
+    home.run(["remember", "Deploys run at noon.", "--kind", "decision", "--reason", "Everyone is there."]).ok();
+    daemon.terminate();
+    let daemon = home.daemon();
+    assert!(!report(&home).contains("was written by the device"), "{}", report(&home));
+    daemon.terminate();
+    let key = fs::read(home.paths().device_key()).unwrap();
+    fs::remove_file(home.paths().device_key()).unwrap();
+    assert!(report(&home).contains("device.key is missing"), "{}", report(&home));
+    let daemon = home.daemon();
+    assert!(report(&home).contains("was written by the device"), "{}", report(&home));
+    assert!(home.log().contains("restore its device.key"), "{}", home.log());
+    daemon.terminate();
+    fs::write(home.paths().device_key(), key).unwrap();
+    let _daemon = home.daemon();
+    assert!(!report(&home).contains("was written by the device"), "{}", report(&home));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path};
 use super::{Finding, fine, note, problem};
 use crate::{
     client::Connect,
-    config::{CogitoSettings, Config, ConfigError, Paths, privacy},
+    config::{CogitoSettings, Config, ConfigError, Paths, privacy, read_device_key},
 };
 
 /// Checks folders and secrets, the cogito listener, and the address in the environment.
@@ -28,12 +28,30 @@ fn folders_and_secrets(paths: &Paths) -> Vec<Finding> {
     if let Err(error) = privacy::check_file(&paths.store()) {
         out.push(refused("store", &error));
     }
-    for (what, file) in [("device key", paths.device_key()), ("token", paths.token())] {
-        if file.exists() {
-            out.push(secret(what, &file));
-        }
+    out.extend(device_key(&paths.device_key(), paths.store().exists()));
+    if paths.token().exists() {
+        out.push(secret("token", &paths.token()));
     }
     out
+}
+
+/// Checks the file of the device's key and its content.
+fn device_key(file: &Path, has_store: bool) -> Option<Finding> {
+    match read_device_key(file) {
+        Ok(Some(_)) => Some(secret("device key", file)),
+        Ok(None) if has_store => Some(Finding {
+            hint: Some("restore a copy of the file before you start the daemon".to_owned()),
+            ..note(
+                "device key",
+                format!(
+                    "{} is missing: the next start creates a new one, with which this is another device for its teams",
+                    file.display()
+                ),
+            )
+        }),
+        Ok(None) => None,
+        Err(error) => Some(refused("device key", &error)),
+    }
 }
 
 fn checked(what: &'static str, path: &Path, check: fn(&Path) -> Result<(), ConfigError>) -> Finding {

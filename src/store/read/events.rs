@@ -257,6 +257,18 @@ impl Reader {
         Ok(None)
     }
 
+    /// Returns the device that wrote the store's own events, if `device` wrote none: the store was copied from another
+    /// device, or the key of this one was replaced.
+    pub fn former_device(&self, device: &DeviceId) -> Result<Option<DeviceId>> {
+        let mut wrote = self.db.prepare_cached("SELECT 1 FROM events WHERE author = ?1 LIMIT 1")?;
+        if wrote.exists([device.0])? {
+            return Ok(None);
+        }
+        // Events of the local log, and of no team, come from no peer.
+        let own = "SELECT author FROM events NOT INDEXED WHERE log = 1 OR team IS NULL ORDER BY n DESC LIMIT 1";
+        Ok(self.db.prepare_cached(own)?.query_row([], |row| Ok(DeviceId(row.get(0)?))).optional()?)
+    }
+
     /// Returns the undo in force that cancels an event.
     pub fn undo_of(&self, event: &EventId) -> Result<Option<EventRow>> {
         self.snapshot(|reader| {
