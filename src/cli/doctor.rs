@@ -4,7 +4,7 @@ pub(super) mod daemon_findings;
 mod examine;
 mod exposure;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -14,6 +14,7 @@ use super::{
     pace,
     show::{text::count, time::ago},
     status::bytes,
+    tui,
     ui::{SafeText, Style, Ui},
 };
 use crate::{
@@ -65,6 +66,7 @@ struct Finding {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let paths = Paths::find()?;
     let mut findings = vec![configuration(&paths)];
+    findings.extend(tui::check_files(&paths).into_iter().map(app_file));
     findings.extend(judges(&paths));
     findings.extend(exposure::check(&paths));
     findings.extend(free_space(&paths.data, disk::free_bytes(&paths.data)));
@@ -127,6 +129,14 @@ fn configuration(paths: &Paths) -> Finding {
         Ok(_) if paths.config.exists() => fine("configuration", place.to_string()),
         Ok(_) => fine("configuration", format!("{place} does not exist: all settings have their defaults")),
         Err(error) => problem("configuration", error.to_string(), error.hint()),
+    }
+}
+
+/// Reports a file of the app, which does not start with an invalid one.
+fn app_file((what, path, read): (&'static str, PathBuf, Result<(), CliError>)) -> Finding {
+    match read {
+        Ok(()) => fine(what, path.display().to_string()),
+        Err(error) => problem(what, error.to_string(), error.hints.first().map(|hint| hint.to_string())),
     }
 }
 

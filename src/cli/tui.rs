@@ -1,6 +1,10 @@
 //! `ergo tui`: opens the review app, or runs the line-based review.
 
-use std::{io::IsTerminal, path::Path, sync::Arc};
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use futures_util::FutureExt;
 
@@ -13,7 +17,7 @@ use super::{
 };
 use crate::{
     client::{ClientError, Connect},
-    config::{ConfigError, TuiTheme},
+    config::{ConfigError, Paths, TuiTheme},
     files,
     tui::{
         self, AppOptions, Starter, TuiError, action::Keymap, config_file::Mistake, state::Screen, theme::ThemeBase,
@@ -145,6 +149,17 @@ fn review_lines(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
 fn opens_on_project(cx: &Context) -> bool {
     let folder = std::env::current_dir().ok();
     cx.names_scope() || (!cx.is_private() && folder.is_some_and(|folder| super::scope::in_repository(&folder)))
+}
+
+/// Checks the user's files for the app. Returns the name and the path of each that exists, with its mistake.
+pub(super) fn check_files(paths: &Paths) -> Vec<(&'static str, PathBuf, Result<(), CliError>)> {
+    let (keys, theme) = (paths.keys(), paths.theme());
+    let found = [
+        ("keys", read(&keys, Keymap::parse).map(|keys| keys.is_some()), keys),
+        ("theme", read(&theme, ThemeFile::parse).map(|theme| theme.is_some()), theme),
+    ];
+    let existing = found.into_iter().filter(|(_, read, _)| !matches!(read, Ok(false)));
+    existing.map(|(what, read, path)| (what, path, read.map(drop))).collect()
 }
 
 /// Reads and parses a file of the user; `None` if it does not exist.

@@ -48,6 +48,20 @@ fn secrets_that_others_can_read_are_a_problem() {
 }
 
 #[test]
+fn the_doctor_reads_the_files_of_the_app() {
+    let home = TestHome::new();
+    std::fs::write(home.paths().keys(), "[global]\nno_such_action = \"x\"\n").unwrap();
+    std::fs::write(home.paths().theme(), "").unwrap();
+    let output = home.run(["doctor", "--json"]);
+    assert_eq!(output.code, Some(4), "{output:?}");
+    let report = output.json();
+    let keys = finding(&report, "keys");
+    assert!(keys["health"] == "problem" && keys["message"].as_str().unwrap().contains("keys.toml:2:"), "{keys}");
+    assert!(keys["hint"].as_str().unwrap().contains("ergo manual keys"), "{keys}");
+    assert_eq!(finding(&report, "theme")["health"], "ok");
+}
+
+#[test]
 fn a_home_without_anything_is_healthy() {
     let home = TestHome::new();
     let output = home.run(["doctor"]).ok();
