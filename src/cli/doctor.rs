@@ -3,6 +3,7 @@
 pub(super) mod daemon_findings;
 mod examine;
 mod exposure;
+mod leftovers;
 
 use std::path::{Path, PathBuf};
 
@@ -71,6 +72,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     findings.extend(exposure::check(&paths));
     findings.extend(free_space(&paths.data, disk::free_bytes(&paths.data)));
     let owner = StoreLock::owner(&paths);
+    findings.extend(leftovers::check(&paths, owner.is_some()));
     match owner {
         Some(owner) if args.rebuild => {
             return Err(CliError::new(Exit::Unreachable, format_args!("the store is in use: {owner}"))

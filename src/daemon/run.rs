@@ -35,6 +35,7 @@ use crate::{
     config::{AgentsMaySetting, Config, DaemonRecord, DeepStage, Paths, PromoteSetting, StoreFile, StoreLock, disk},
     domain::{DeviceId, Scope},
     engine::{self, Engine, EngineConfig},
+    files::clear_drafts,
     infer::{Endpoint, Models},
     sync::transfer,
 };
@@ -248,6 +249,10 @@ fn open(
     // Before the key is created: a key without a store means that the store was lost.
     if StoreFile::look_unless_lost(paths)? == StoreFile::Absent {
         new_store::make(paths)?;
+    }
+    // Of a rebuild, or of a file beside the store, whose writer was killed.
+    for folder in [&paths.data, &paths.state] {
+        clear_drafts(folder);
     }
     if let Err(error) = transfer::delete_left_copy(&paths.store()) {
         tracing::warn!(%error, "cannot delete the copy of the store that an interrupted dry run left");

@@ -147,21 +147,34 @@ pub fn clear_drafts(folder: &Path) {
     clear_leftovers(folder, None);
 }
 
-/// Removes the drafts of killed writers, whose lock nobody holds: those for the target with this name, or all.
+/// Returns the drafts that killed writers left in a folder.
+pub fn left_drafts(folder: &Path) -> Vec<PathBuf> {
+    leftovers(folder, None).into_iter().map(|(path, _)| path).collect()
+}
+
 fn clear_leftovers(folder: &Path, target: Option<&[u8]>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
+    for (path, _locked) in leftovers(folder, target) {
+        remove(&path);
+    }
+}
+
+/// Returns the drafts of killed writers, whose lock nobody held, and locks them: those for the target with this name,
+/// or all.
+fn leftovers(folder: &Path, target: Option<&[u8]>) -> Vec<(PathBuf, File)> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let locked = |entry: fs::DirEntry| {
         let name = entry.file_name();
         let name = name.as_encoded_bytes();
         let (begin, random) = name.split_at(name.len().saturating_sub(2 * RANDOM_BYTES));
-        let Some(draft_of) = begin.strip_suffix(MARK.as_bytes()) else { continue };
+        let draft_of = begin.strip_suffix(MARK.as_bytes())?;
         if !random.iter().all(u8::is_ascii_hexdigit) || target.is_some_and(|target| target != draft_of) {
-            continue;
+            return None;
         }
-        if super::open(&entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
-            remove(&entry.path());
-        }
-    }
+        let file = super::open(&entry.path()).ok()?;
+        file.try_lock().ok()?;
+        Some((entry.path(), file))
+    };
+    entries.flatten().filter_map(locked).collect()
 }
 
 /// Renames a file, and fails if the new name exists.
@@ -224,6 +237,7 @@ mod tests {
         let mut left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["a.partial-0123456789abc", "a.partial-mine", "b.partial-0123456789ab"]);
+        assert_eq!(left_drafts(dir.path()), [at("b.partial-0123456789ab")]);
         clear_drafts(dir.path());
         assert!(!at("b.partial-0123456789ab").exists() && at("a.partial-mine").exists());
     }

@@ -10,7 +10,7 @@ mod read;
 pub mod repository;
 pub mod rule_files;
 
-pub use draft_file::{DraftFile, clear_drafts, write_private};
+pub use draft_file::{DraftFile, clear_drafts, left_drafts, write_private};
 pub use path_target::{PathTarget, locate, real_path, with_suffix};
 pub use read::{all_of, bytes, is_full, open, system_words, text};
 

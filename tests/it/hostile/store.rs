@@ -232,3 +232,21 @@ fn a_rebuild_of_a_store_with_damaged_events_changes_nothing_and_says_so() {
     assert_eq!(fs::read(home.paths().store()).unwrap(), before);
     assert!(!beside(&home, ".damaged").exists());
 }
+
+#[test]
+fn what_killed_writers_left_is_named_and_removed_at_the_next_start() {
+    let home = home();
+    home.daemon().terminate();
+    let left = [beside(&home, ".partial-0123456789ab"), home.path().join("ergo.dry-run")];
+    fs::write(&left[0], "half").unwrap();
+    fs::create_dir(&left[1]).unwrap();
+    let kept = beside(&home, "-wal.old");
+    fs::write(&kept, "log").unwrap();
+    let report = home.run(["doctor"]).ok().stdout;
+    for file in left.iter().chain([&kept]) {
+        assert!(report.contains(&format!("{} (", file.display())), "{report}");
+    }
+    let _daemon = home.daemon();
+    assert!(left.iter().all(|file| !file.exists()) && kept.exists());
+    assert!(!home.run(["doctor"]).ok().stdout.contains("interrupted"));
+}
