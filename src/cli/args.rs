@@ -161,10 +161,7 @@ const FOREIGN_VERBS: [(&[&str], &str); 7] = [
         "`ergo retract ID --reason '…'` withdraws a claim; `ergo redact ID` deletes its text",
     ),
     (&["redo"], "to redo a change, undo the undo: `ergo log` lists the ids for `ergo undo ID`"),
-    (
-        &["restore"],
-        "to restore a backup: `ergo daemon stop`, copy it over ergo.db, `ergo daemon start`; `ergo backup --help` says more",
-    ),
+    (&["restore"], "`ergo backup --help` says how to go back to a backup"),
 ];
 
 /// Returns the error for arguments that begin with a verb of other programs.
@@ -246,7 +243,7 @@ mod tests {
     #[case(&["search", "the port", "--limit", "3"], Some("`ergo recall"))]
     #[case(&["--scope", "a/b", "list", "--json"], Some("`ergo claims`"))]
     #[case(&["show", "abcd"], Some("`ergo history ID`"))]
-    #[case(&["restore", "x.db"], Some("copy it over ergo.db"))]
+    #[case(&["restore", "x.db"], Some("ergo backup --help"))]
     #[case(&["frobnicate"], None)]
     #[case(&["notes", "list"], None)]
     #[case(&["claims", "search"], None)]

@@ -8,7 +8,8 @@ use super::{CliError, Context, Exit, pace, status::bytes};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The file gets its name only when it is complete and SQLite's integrity, and the hash and signature of each event in it, were checked.
-To restore a backup: `ergo daemon stop`, copy it over ergo.db (`ergo daemon status` names the file), `ergo daemon start`.
+To restore a backup: copy it to ergo.db.new beside ergo.db (`ergo daemon status` names that file), then `ergo daemon stop`,
+`mv ergo.db.new ergo.db`, `ergo daemon start`. What was written since the backup is then gone, unless another device of a team has it.
 To inspect it: put it into an empty folder as ergo.db and set ERGO_HOME to that folder.
 The backup does not contain the device's key, the token or the models.")]
 pub(crate) struct Args {

@@ -40,7 +40,13 @@ impl From<StoreError> for ApiError {
             | StoreError::NotAStore { .. }
             | StoreError::Empty(_)
             | StoreError::Incomplete { .. } => Self::new(ErrorCode::Unavailable, error.to_string()),
-            StoreError::Removed(path) | StoreError::Replaced(path) => {
+            StoreError::Replaced(path) => Self::new(ErrorCode::Unavailable, error.to_string()).hint(format!(
+                "nothing was stored. To use the file that is there now, such as a backup: \
+                `ergo daemon stop && ergo daemon start`. To keep the store that the daemon has open: run \
+                `ergo backup FILE`, then `ergo daemon stop`, move the backup to {}, then `ergo daemon start`",
+                path.display()
+            )),
+            StoreError::Removed(path) => {
                 Self::new(ErrorCode::Unavailable, error.to_string()).hint(format!(
                     "nothing was stored. To recover: run `ergo backup FILE` (the daemon still has the open file), then \
                     `ergo daemon stop`, move the backup to {}, then `ergo daemon start`",

@@ -165,6 +165,26 @@ fn a_store_that_is_swapped_under_the_daemon_acknowledges_nothing() {
 }
 
 #[test]
+fn a_backup_that_is_put_in_place_while_a_daemon_runs_is_used_after_a_restart() {
+    let home = home();
+    let _daemon = home.daemon();
+    stored(&home, "Deploys run at noon.");
+    home.run(["backup", "copy.db"]).ok();
+    stored(&home, "Logs are JSON.");
+    // As the help of `ergo backup` says, but an agent started the daemon again before the file was moved.
+    let new = beside(&home, ".new");
+    fs::copy(home.work().join("copy.db"), &new).unwrap();
+    fs::rename(&new, home.paths().store()).unwrap();
+    let hint = write(&home, "Tests run in parallel.").unwrap_err().hint.unwrap();
+    assert!(hint.contains("`ergo daemon stop && ergo daemon start`"), "{hint}");
+    home.run(["daemon", "stop"]).ok();
+    home.run(["daemon", "start"]).ok();
+    assert_eq!(statements(&home), ["Deploys run at noon."]);
+    stored(&home, "Tests run in parallel.");
+    home.run(["doctor"]).ok();
+}
+
+#[test]
 fn a_store_that_is_cut_under_the_daemon_acknowledges_nothing_and_is_called_damaged() {
     let home = home();
     let _daemon = home.daemon();
