@@ -22,7 +22,7 @@ use crate::{
     api::{AgentView, AgentsQuery, ContactView, ModelsStatus, PeerView, ScopeView, StoreCheck, Unembedded},
     client::{Client, ClientError, Connect},
     config::{Config, Paths, StoreLock, disk},
-    domain::{ago::span, text::escape},
+    domain::{ago::span, clock::AHEAD, text::escape},
 };
 
 /// The hint where to find the reason of a failure.
@@ -262,10 +262,18 @@ fn clock(scopes: &[ScopeView], now: u64) -> Option<Finding> {
     let seconds = newest.latest.saturating_sub(now) / 1000;
     (seconds >= REPORTED_CLOCK_DIFFERENCE).then(|| {
         let ahead = span(seconds).unwrap_or_default();
-        let message =
-            format!("the newest change, in {}, is {ahead} ahead of this machine's clock", escape(&newest.scope.to_string()));
-        let hint = "check the date here and on the devices of your team; until the clock here reaches that time, new claims get the date of that change";
-        Finding { hint: Some(hint.to_owned()), ..note("clock", message) }
+        let message = format!(
+            "the newest change, in {}, is {ahead} ahead of this machine's clock",
+            escape(&newest.scope.to_string())
+        );
+        // As `Hlc::tick` decides.
+        let dated = if seconds * 1000 > AHEAD {
+            "new claims get the present date, so lists show that change before them"
+        } else {
+            "until the clock here reaches that time, new claims get the date of that change"
+        };
+        let hint = format!("check the date here and on the devices of your team; {dated}");
+        Finding { hint: Some(hint), ..note("clock", message) }
     })
 }
 
@@ -404,6 +412,9 @@ mod tests {
         let finding = clock(&[scope(2 * day), scope(1)], day).unwrap();
         assert_eq!(finding.health, Health::Note);
         assert!(finding.message.contains("1 day ahead"), "{}", finding.message);
+        assert!(finding.hint.unwrap().contains("the date of that change"));
+        let finding = clock(&[scope(4 * day)], day).unwrap();
+        assert!(finding.hint.unwrap().contains("the present date"), "the clock was wrong and is not followed");
     }
 
     #[test]
