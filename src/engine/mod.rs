@@ -56,7 +56,7 @@ pub use config::{AgentPolicy, ClockFn, EngineConfig, LevelPolicy, PromoteMode, s
 pub use deep_stage::{DeepMode, odds as deep_odds};
 pub use doubt_judges::{JudgedBatch, rest_after};
 pub use extract::{Extracted, fact_key_of};
-pub use notes::{NoteProposal, ProposedNotes, ReconcileBudget, Reconciled};
+pub use notes::{NoteProposal, ProposedNotes, ReconcileBudget, Reconciled, RefusedRule};
 pub use pair_inference::infer_pairs;
 pub use reads::{RecallMeans, Weighing};
 pub use refine::norm_prompt;

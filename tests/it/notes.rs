@@ -4,6 +4,8 @@ use std::{fs, time::Duration};
 
 use crate::support::{TestHome, git, until_within};
 
+mod settled_lines;
+
 const RULES: &str =
     "# Rules\n\n- Tests must not use a fixed port, because two may run at once.\n- Never commit secrets.\n";
 

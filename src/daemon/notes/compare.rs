@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{NotesKeeper, concerns_rule, discover, file_reader, lock};
+use super::{NotesKeeper, concerns_rule, discover, file_reader, line_claims, lock};
 use crate::{
     api::{ApiError, Caller, ErrorCode, NoteConflict, NotesCheck, RememberRequest, WriteOutcome},
     domain::{Status, text::sanitize_line},
@@ -46,7 +46,8 @@ fn check_file(
         (list.files.get(path).cloned(), list.root_of(path).map(Path::to_owned))
     };
     let root = followed.as_deref().or(only);
-    let file = known.unwrap_or_else(|| discover::watched_file(path, &caller.org_id, root));
+    let mut file = known.unwrap_or_else(|| discover::watched_file(path, &caller.org_id, root));
+    line_claims::read_settlements(keeper, &mut file.rules)?;
     let (scope, identity) = keeper.scope_of(&file, caller)?;
     let now = file_reader::parse(&file.shown, &text)
         .map_err(|error| ApiError::new(ErrorCode::BadRequest, error.to_string()))?;

@@ -7,6 +7,7 @@
 mod compare;
 mod discover;
 mod file_reader;
+mod line_claims;
 mod own_claims;
 mod read_changes;
 mod records;
@@ -176,13 +177,14 @@ impl NotesKeeper {
 
     /// Returns the state of the files, and the last runs.
     pub(super) fn status(&self) -> Result<NotesStatus, ApiError> {
-        let (files, runs) = {
+        let (mut files, runs) = {
             let list = lock(&self.list);
             (list.files.clone(), list.runs.clone())
         };
         let scopes = self.engine.scopes()?.items;
         let mut views = Vec::with_capacity(files.len());
-        for (path, file) in &files {
+        for (path, file) in &mut files {
+            line_claims::read_settlements(self, &mut file.rules)?;
             let mut view = view(path, file);
             view.cards = self.open_cards(file)?;
             let (mut active, mut is_closed) = (0, false);

@@ -8,13 +8,13 @@ use std::{
 };
 
 use super::{
-    NotesKeeper, concerns_rule, discover, file_reader, lock,
+    NotesKeeper, concerns_rule, discover, file_reader, line_claims, lock,
     own_claims::{self, OwnClaims},
     records::{self, RecordLinks},
     watch_list::{LastComparison, WatchedFile, WatchedFragment, WatchedRule},
 };
 use crate::{
-    api::{ActRequest, ApiError, Caller, ErrorCode, NotesRun, RememberRequest, SupersedeRequest, WriteOutcome},
+    api::{ApiError, Caller, ErrorCode, NotesRun, RememberRequest, SupersedeRequest, WriteOutcome},
     domain::{ClaimId, judgement::SCAN_JUDGE},
     interchange::{
         line_diff::{LineChange, RuleLine, compare},
@@ -195,6 +195,7 @@ fn scan_file(
     let unreadable = |error: std::io::Error| ApiError::new(ErrorCode::BadRequest, format!("cannot be read: {error}"));
     let stat = file_reader::stat(path).map_err(unreadable)?;
     file.problem = None;
+    line_claims::read_settlements(keeper, &mut file.rules)?;
     let current = file.is_current();
     if current && stat == file.stat && links.is_none() {
         return observe_unchanged(keeper, caller, file, run);
@@ -226,6 +227,9 @@ fn scan_file(
     let current: Vec<RuleLine> = now.rules.iter().map(|rule| line(&rule.statement, rule.line)).collect();
     let difference = compare(&earlier, &current);
     let mut old = std::mem::take(&mut file.rules);
+    for claim in old.iter_mut().filter_map(|rule| rule.claim.as_mut()) {
+        *claim = keeper.engine.narrowed_form(claim)?;
+    }
     let own = OwnClaims::read(keeper, &scope, file, now.record.as_ref())?;
     // What a record replaces: its own earlier words, and the claims of other records.
     let mut replaced = own.outdated.clone();
@@ -250,7 +254,7 @@ fn scan_file(
     file.scope = Some(scope);
     // Handle removed lines first, so that a new line does not contradict the claim of a removed one.
     for rule in difference.gone.iter().filter_map(|at| old.get(*at)) {
-        retract_claim(keeper, &here, path, file, rule, no_longer_in(&file.shown), run)?;
+        line_claims::retract(keeper, &here, (path, file), rule, &no_longer_in(&file.shown), run)?;
     }
     let mut seen = Vec::new();
     for (rule, change) in now.rules.iter().zip(&difference.now) {
@@ -289,41 +293,44 @@ fn scan_file(
                 if before.claim.is_some() && (kept.closed || !before.closed) =>
             {
                 run.known += 1;
-                (kept.claim, kept.was_stored) = (before.claim, before.was_stored);
+                (kept.claim, kept.was_stored, kept.card) = (before.claim, before.was_stored, before.card);
                 seen.extend(before.claim);
             }
-            (LineChange::Changed(_), Some(before))
-                if !before.was_stored && before.claim.map_or(Ok(false), |claim| keeper.is_active(claim))? =>
-            {
-                let targets: Vec<ClaimId> = before.claim.into_iter().chain(replaced.iter().copied()).collect();
-                record_outcome(supersede(&targets, request), path, &mut kept, run, true)?;
+            (LineChange::Same(_) | LineChange::Moved(_), Some(before)) if line_claims::is_declined(keeper, before)? => {
+                kept.card = before.card;
             }
-            _ => match (own.of(rule), now.record.as_ref().zip(successor)) {
-                (Some(claim), _) => {
+            _ => {
+                let is_changed = matches!(change, LineChange::Changed(_));
+                let mut targets = match before.filter(|before| is_changed || before.claim.is_none()) {
+                    Some(before) => line_claims::claims_of(keeper, before)?,
+                    None => Vec::new(),
+                };
+                let known = own.of(rule).filter(|_| targets.is_empty());
+                targets.extend(&replaced);
+                if let Some(claim) = known {
                     run.known += 1;
                     kept.claim = Some(claim);
-                }
-                (None, None) if !replaced.is_empty() => {
-                    record_outcome(supersede(&replaced, request), path, &mut kept, run, true)?;
-                }
-                (None, beside) => {
+                } else if targets.is_empty() {
+                    let beside = now.record.as_ref().zip(successor);
                     let beside = beside.map(|(record, successor)| record.claim_before(successor));
                     let request = RememberRequest { caller: here.clone(), ..beside.unwrap_or(request) };
                     record_outcome(keeper.engine.remember_by_rules(&request), path, &mut kept, run, false)?;
+                } else {
+                    record_outcome(supersede(&targets, request), path, &mut kept, run, true)?;
                 }
-            },
+            }
         }
         if let Some(claim) = kept.claim.filter(|_| now.record.is_some()) {
             records::replace_by(keeper, &here, claim, &replaced, &rule.reason, run)?;
             if let Some(reason) = links.and_then(|links| links.retract.clone()) {
-                retract_claim(keeper, &here, path, file, &kept, reason, run)?;
+                line_claims::retract(keeper, &here, (path, file), &kept, &reason, run)?;
             }
         }
         let claim = kept.claim;
         let owns_claim = |rule: &WatchedRule| rule.claim == claim && !rule.was_stored;
         kept.was_stored = kept.was_stored
             && !old.iter().chain(&file.rules).any(owns_claim)
-            && !another_has(keeper, path, file, owns_claim);
+            && !line_claims::another_has(keeper, path, file, owns_claim);
         file.rules.push(kept);
     }
     file.fragments = now
@@ -393,41 +400,6 @@ fn record_outcome(
         WriteOutcome::Stale(stale) => run.problems.push(stale.message),
         // A scan does not ask for verdicts and makes no proposals.
         WriteOutcome::Consider(_) | WriteOutcome::Done(_) | WriteOutcome::Proposed(_) => {}
-    }
-    Ok(())
-}
-
-/// Whether another file of the project has a matching line.
-fn another_has(keeper: &NotesKeeper, path: &Path, file: &WatchedFile, matches: impl Fn(&WatchedRule) -> bool) -> bool {
-    lock(&keeper.list)
-        .files
-        .iter()
-        .any(|(other, theirs)| other != path && theirs.scope == file.scope && theirs.rules.iter().any(&matches))
-}
-
-/// Retracts the claim of a removed line, unless another file of the project has the same claim, or it was stored before
-/// the line existed.
-fn retract_claim(
-    keeper: &NotesKeeper,
-    here: &Caller,
-    path: &Path,
-    file: &WatchedFile,
-    rule: &WatchedRule,
-    reason: String,
-    run: &mut NotesRun,
-) -> Result<(), ApiError> {
-    let Some(claim) = rule.claim.filter(|_| !rule.was_stored) else { return Ok(()) };
-    if !keeper.is_active(claim)? {
-        return Ok(());
-    }
-    if another_has(keeper, path, file, |rule| rule.claim == Some(claim)) {
-        return Ok(());
-    }
-    let request = ActRequest { caller: here.clone(), target: claim.to_hex(), reason, ..ActRequest::default() };
-    match keeper.engine.retract(request)? {
-        WriteOutcome::Done(_) => run.retracted += 1,
-        WriteOutcome::Proposed(proposed) => run.problems.push(proposed.summary),
-        _ => {}
     }
     Ok(())
 }

@@ -8,12 +8,14 @@ mod observe;
 mod pair_outcome;
 mod proposals;
 mod reconcile;
+mod refused_rule;
 mod views;
 
 use std::collections::{HashMap, HashSet};
 
 pub use proposals::{NoteProposal, ProposedNotes};
 pub use reconcile::{ReconcileBudget, Reconciled};
+pub use refused_rule::RefusedRule;
 
 use super::Engine;
 use crate::{

@@ -1,0 +1,86 @@
+//! The claims of a file's lines: what people have decided about them since the file was last read, and their end.
+
+use std::path::Path;
+
+use super::{
+    NotesKeeper, lock,
+    watch_list::{WatchedFile, WatchedRule},
+};
+use crate::{
+    api::{ActRequest, ApiError, Caller, NotesRun, WriteOutcome},
+    domain::ClaimId,
+    engine::RefusedRule,
+};
+
+/// Gives each rule that the guard refused the claim which settling its card stored. Without a settlement, or if it was
+/// undone, the rule has no claim.
+pub(super) fn read_settlements(keeper: &NotesKeeper, rules: &mut [WatchedRule]) -> Result<(), ApiError> {
+    for rule in rules {
+        let Some(card) = rule.card else { continue };
+        rule.claim = match keeper.engine.refused_rule(&card)? {
+            RefusedRule::Stored(claim) => Some(keeper.engine.narrowed_form(&claim)?),
+            RefusedRule::Open { .. } | RefusedRule::Declined => None,
+        };
+    }
+    Ok(())
+}
+
+/// Whether the guard refused a rule, and its card was settled against it.
+pub(super) fn is_declined(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<bool, ApiError> {
+    let card = rule.card.filter(|_| rule.claim.is_none());
+    card.map_or(Ok(false), |card| Ok(keeper.engine.refused_rule(&card)? == RefusedRule::Declined))
+}
+
+/// Returns the active claims that end with a line: its own, or, if the guard refused it, those of its earlier version.
+pub(super) fn claims_of(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<Vec<ClaimId>, ApiError> {
+    let claim = match (rule.claim, rule.card) {
+        (Some(claim), _) => claim,
+        (None, Some(card)) => {
+            return Ok(match keeper.engine.refused_rule(&card)? {
+                RefusedRule::Open { replaces, .. } => replaces,
+                RefusedRule::Stored(_) | RefusedRule::Declined => Vec::new(),
+            });
+        }
+        (None, None) => return Ok(Vec::new()),
+    };
+    let ends = !rule.was_stored && keeper.is_active(claim)?;
+    Ok(if ends { vec![claim] } else { Vec::new() })
+}
+
+/// Whether another file of the project has a matching line.
+pub(super) fn another_has(
+    keeper: &NotesKeeper,
+    path: &Path,
+    file: &WatchedFile,
+    matches: impl Fn(&WatchedRule) -> bool,
+) -> bool {
+    lock(&keeper.list)
+        .files
+        .iter()
+        .any(|(other, theirs)| other != path && theirs.scope == file.scope && theirs.rules.iter().any(&matches))
+}
+
+/// Retracts the claims of a line, except those that another file of the project has, too, and those that were stored
+/// before the line existed.
+pub(super) fn retract(
+    keeper: &NotesKeeper,
+    here: &Caller,
+    (path, file): (&Path, &WatchedFile),
+    rule: &WatchedRule,
+    reason: &str,
+    run: &mut NotesRun,
+) -> Result<(), ApiError> {
+    for claim in claims_of(keeper, rule)? {
+        if another_has(keeper, path, file, |rule| rule.claim == Some(claim)) {
+            continue;
+        }
+        let reason = reason.to_owned();
+        let request = ActRequest { caller: here.clone(), target: claim.to_hex(), reason, ..ActRequest::default() };
+        match keeper.engine.retract(request)? {
+            WriteOutcome::Done(_) => run.retracted += 1,
+            WriteOutcome::Proposed(proposed) => run.problems.push(proposed.summary),
+            _ => {}
+        }
+    }
+    Ok(())
+}

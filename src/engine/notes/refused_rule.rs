@@ -1,0 +1,82 @@
+//! What became of a rule that the guard refused, and of a rule's claim that a person narrowed. A scan asks before it
+//! reads a line again.
+
+use crate::{
+    api::ApiError,
+    domain::{CardId, ClaimId, EventKind, ResolveAct, Status},
+    engine::{Engine, acts, find},
+    store::{EventRow, Reader},
+};
+
+/// What became of a refused rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefusedRule {
+    /// Nobody has settled its card.
+    Open {
+        /// Whether a claim because of which it was refused is still active.
+        opposed: bool,
+        /// The active claims that it replaces when it is stored.
+        replaces: Vec<ClaimId>,
+    },
+    /// Settling its card stored this claim.
+    Stored(ClaimId),
+    /// Its card was settled against it.
+    Declined,
+}
+
+impl Engine {
+    /// Returns what became of the refused rule on a card.
+    pub fn refused_rule(&self, card: &CardId) -> Result<RefusedRule, ApiError> {
+        let reader = self.readers.lend();
+        let (mut opposed, mut replaces) = (false, Vec::new());
+        // Without a card, or with one that is neither open nor settled, the refusal was undone.
+        let Some(card) = reader.card(card)? else { return Ok(RefusedRule::Open { opposed, replaces }) };
+        if let Some(claim) = find::stored_as(&reader, &card)? {
+            return Ok(RefusedRule::Stored(claim.id));
+        }
+        if card.settled.is_some() {
+            return Ok(RefusedRule::Declined);
+        }
+        if card.open {
+            let intent = acts::write_intent(&reader, &card.id)?;
+            for id in card.members.iter().filter(|id| Some(**id) != card.new_claim) {
+                if reader.claim(id)?.is_none_or(|row| row.status != Status::Active) {
+                    continue;
+                }
+                if intent.supersedes.contains(id) {
+                    replaces.push(*id);
+                } else {
+                    opposed = true;
+                }
+            }
+        }
+        Ok(RefusedRule::Open { opposed, replaces })
+    }
+
+    /// Returns the claim that a person made of a claim by narrowing it, perhaps repeatedly; the claim itself if nobody
+    /// narrowed it.
+    pub fn narrowed_form(&self, claim: &ClaimId) -> Result<ClaimId, ApiError> {
+        let reader = self.readers.lend();
+        let mut form = *claim;
+        while let Some(narrowed) = narrowed_from(&reader, &form)? {
+            form = narrowed;
+        }
+        Ok(form)
+    }
+}
+
+/// Returns the claim that replaced another one when a person narrowed it.
+fn narrowed_from(reader: &Reader, claim: &ClaimId) -> Result<Option<ClaimId>, ApiError> {
+    for next in reader.claim(claim)?.iter().flat_map(|row| &row.replaced_by) {
+        let Some(created) = reader.event(next)? else { continue };
+        let act = reader.op(&created.op)?;
+        let narrows = act.iter().any(|event| event.kind == EventKind::Resolve(ResolveAct::Narrow));
+        // The act that created the narrowed form also replaced the claim, so a chain of them never returns.
+        let replaces =
+            |event: &EventRow| event.targets.contains(claim) && (event.id == *next || event.successor == Some(*next));
+        if narrows && act.iter().any(replaces) {
+            return Ok(Some(*next));
+        }
+    }
+    Ok(None)
+}

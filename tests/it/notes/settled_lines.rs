@@ -1,0 +1,96 @@
+//! Lines of followed files that the guard refused: what settling their cards, and the end of the opposing claims, does.
+
+use std::fs;
+
+use super::{claims, home, number, scan};
+use crate::support::{TestHome, git};
+
+/// The line that the guard refuses, and the claim that opposes it.
+const PORT: &str = "Tests must not use a fixed port.";
+const OPPOSING: &str = "Tests must use a fixed port.";
+
+const SECRETS: &str = "Never commit secrets.";
+const TABS: &str = "Use tabs for indentation.";
+const MERGED: &str = "Tests use the port that the environment names.";
+
+/// A home whose folder is a repository.
+fn repository() -> TestHome {
+    let home = home();
+    git(&home.work(), &["init", "-q"]);
+    home
+}
+
+/// Stores the opposing claim, and reads a file with the refused line and another one.
+fn refuse(home: &TestHome) {
+    home.run(["remember", OPPOSING, "--kind", "constraint", "--reason", "firewalls"]).ok();
+    let run = read(home, &[PORT, SECRETS]);
+    assert_eq!((number(&run, "stored"), number(&run, "refused")), (1, 1), "{run}");
+}
+
+/// Writes the rule file of the project, follows it, and reads it.
+fn read(home: &TestHome, lines: &[&str]) -> serde_json::Value {
+    let lines: Vec<String> = lines.iter().map(|line| format!("- {line}\n")).collect();
+    fs::write(home.work().join("CLAUDE.md"), lines.concat()).unwrap();
+    home.run(["notes", "add", "CLAUDE.md"]).ok();
+    scan(home)
+}
+
+/// Settles the only open card.
+fn settle(home: &TestHome, act: &[&str]) {
+    home.run(["resolve", "--reason", "We decided so."].iter().chain(act)).ok();
+    assert_eq!(open_cards(home), 0);
+}
+
+fn open_cards(home: &TestHome) -> u64 {
+    home.run(["conflicts", "--json"]).ok().json()["total"].as_u64().unwrap()
+}
+
+/// The statements of the active claims, in alphabetical order.
+fn statements(home: &TestHome) -> Vec<String> {
+    let mut all: Vec<String> = claims(home, "active").into_iter().map(|(_, statement)| statement).collect();
+    all.sort();
+    all
+}
+
+#[rstest::rstest]
+#[case::the_line_wins(&["--keep", "1"], PORT, &[SECRETS])]
+#[case::both_hold(&["--exception"], PORT, &[SECRETS, OPPOSING])]
+#[case::the_line_is_narrowed(&["--narrow", "1", "--env", "ci"], PORT, &[SECRETS, OPPOSING])]
+#[case::a_text_replaces_both(&["--merge", MERGED], MERGED, &[SECRETS])]
+fn a_claim_that_settling_the_card_of_a_line_stored_is_that_of_the_line(
+    #[case] act: &[&str],
+    #[case] stored: &str,
+    #[case] left: &[&str],
+) {
+    for is_read_between in [false, true] {
+        let home = repository();
+        let _daemon = home.daemon();
+        refuse(&home);
+        settle(&home, act);
+        assert!(statements(&home).contains(&stored.to_owned()), "{:?}", statements(&home));
+        assert_eq!(home.run(["notes", "status", "--json"]).ok().json()["files"][0]["claims"], 2);
+        if is_read_between {
+            let run = read(&home, &[PORT, SECRETS, TABS]);
+            assert_eq!((number(&run, "refused"), number(&run, "known"), open_cards(&home)), (0, 2, 0), "{run}");
+        }
+        let run = read(&home, &[SECRETS]);
+        assert_eq!(number(&run, "retracted"), 1 + u64::from(is_read_between), "{run}");
+        assert_eq!(statements(&home), left);
+    }
+}
+
+#[test]
+fn a_line_whose_card_was_settled_against_it_is_tried_again_once_it_changes() {
+    let home = repository();
+    let _daemon = home.daemon();
+    refuse(&home);
+    settle(&home, &["--discard"]);
+    home.run(["undo"]).ok();
+    assert_eq!((number(&scan(&home), "refused"), open_cards(&home)), (0, 1), "the card waits again");
+    settle(&home, &["--keep", "2"]);
+    home.run(["remember", "Tests must always use a fixed port.", "--reason", "firewalls"]);
+    let run = read(&home, &[PORT, SECRETS, TABS]);
+    assert_eq!((number(&run, "refused"), open_cards(&home)), (0, 0), "{run}");
+    let run = read(&home, &["Tests must not use a fixed port in any case.", SECRETS, TABS]);
+    assert_eq!((number(&run, "refused"), open_cards(&home)), (1, 1), "{run}");
+}
