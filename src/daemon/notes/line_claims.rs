@@ -13,16 +13,19 @@ use crate::{
 };
 
 /// Gives each rule that the guard refused the claim which settling its card stored. Without a settlement, or if it was
-/// undone, the rule has no claim.
-pub(super) fn read_settlements(keeper: &NotesKeeper, rules: &mut [WatchedRule]) -> Result<(), ApiError> {
+/// undone, the rule has no claim. Returns whether a rule can be tried again, because no claim opposes it any more.
+pub(super) fn read_settlements(keeper: &NotesKeeper, rules: &mut [WatchedRule]) -> Result<bool, ApiError> {
+    let mut can_retry = false;
     for rule in rules {
         let Some(card) = rule.card else { continue };
-        rule.claim = match keeper.engine.refused_rule(&card)? {
+        let refused = keeper.engine.refused_rule(&card)?;
+        can_retry |= matches!(refused, RefusedRule::Open { opposed: false, .. });
+        rule.claim = match refused {
             RefusedRule::Stored(claim) => Some(keeper.engine.narrowed_form(&claim)?),
             RefusedRule::Open { .. } | RefusedRule::Declined => None,
         };
     }
-    Ok(())
+    Ok(can_retry)
 }
 
 /// Whether the guard refused a rule, and its card was settled against it.

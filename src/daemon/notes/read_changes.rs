@@ -195,17 +195,17 @@ fn scan_file(
     let unreadable = |error: std::io::Error| ApiError::new(ErrorCode::BadRequest, format!("cannot be read: {error}"));
     let stat = file_reader::stat(path).map_err(unreadable)?;
     file.problem = None;
-    line_claims::read_settlements(keeper, &mut file.rules)?;
+    let must_read = line_claims::read_settlements(keeper, &mut file.rules)? || links.is_some();
     let current = file.is_current();
-    if current && stat == file.stat && links.is_none() {
+    if current && stat == file.stat && !must_read {
         return observe_unchanged(keeper, caller, file, run);
     }
     let text = file_reader::text(path).map_err(unreadable)?;
     let now = file_reader::parse(&file.shown, &text)
         .map_err(|error| ApiError::new(ErrorCode::BadRequest, error.to_string()))?;
     if current && now.hash == file.hash {
-        // Only the modification time, ergo's section or another record has changed.
-        if links.is_none() {
+        // Only the modification time, ergo's section, another record or a refused rule has changed.
+        if !must_read {
             file.stat = stat;
             return observe_unchanged(keeper, caller, file, run);
         }

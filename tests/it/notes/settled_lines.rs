@@ -94,3 +94,40 @@ fn a_line_whose_card_was_settled_against_it_is_tried_again_once_it_changes() {
     let run = read(&home, &["Tests must not use a fixed port in any case.", SECRETS, TABS]);
     assert_eq!((number(&run, "refused"), open_cards(&home)), (1, 1), "{run}");
 }
+
+#[test]
+fn a_refused_line_is_tried_again_once_the_claim_that_opposed_it_is_no_longer_active() {
+    for end in [
+        &["retract", "--reason", "It was never right."][..],
+        &["supersede", "Tests are run by ci.", "--reason", "The firewall is gone."],
+    ] {
+        let home = repository();
+        let _daemon = home.daemon();
+        refuse(&home);
+        let opposing = claims(&home, "active").into_iter().find(|(_, statement)| statement == OPPOSING).unwrap().0;
+        assert_eq!(number(&scan(&home), "refused"), 0, "an unchanged file is not read again");
+        home.run([end[0], &opposing].iter().chain(&end[1..])).ok();
+        let run = scan(&home);
+        assert_eq!((number(&run, "stored"), number(&run, "changed_files"), open_cards(&home)), (1, 0, 0), "{run}");
+        assert!(statements(&home).contains(&PORT.to_owned()), "{:?}", statements(&home));
+    }
+}
+
+#[test]
+fn a_changed_line_that_was_refused_still_replaces_its_earlier_claim_or_ends_it() {
+    for is_removed in [false, true] {
+        let home = repository();
+        let _daemon = home.daemon();
+        read(&home, &["Tests must not use a slow port.", SECRETS]);
+        let opposing = home.run(["remember", OPPOSING, "--reason", "firewalls", "--json"]).ok().json();
+        assert_eq!(number(&read(&home, &[PORT, SECRETS]), "refused"), 1);
+        if is_removed {
+            assert_eq!(number(&read(&home, &[SECRETS]), "retracted"), 1);
+            assert_eq!(statements(&home), [SECRETS, OPPOSING]);
+        } else {
+            home.run(["retract", opposing["claim_id"].as_str().unwrap(), "--reason", "It was never right."]).ok();
+            assert_eq!(number(&scan(&home), "superseded"), 1);
+            assert_eq!(statements(&home), [SECRETS, PORT]);
+        }
+    }
+}
