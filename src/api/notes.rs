@@ -70,6 +70,8 @@ pub struct NotesRun {
     pub superseded: usize,
     /// Claims that were retracted, because their line is gone.
     pub retracted: usize,
+    /// Claims that were reinstated, because their line is back.
+    pub reinstated: usize,
     /// Lines whose claim was already stored.
     pub known: usize,
     /// Lines that the guard refused; each has a card.

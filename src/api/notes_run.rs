@@ -14,6 +14,7 @@ impl NotesRun {
             (self.stored, "stored"),
             (self.superseded, "superseded"),
             (self.retracted, "retracted"),
+            (self.reinstated, "reinstated"),
             (self.refused, "refused"),
             (self.observed, "seen again"),
         ];
@@ -82,8 +83,9 @@ mod tests {
         assert_eq!(of(&unread), "Read 3 files: no new claims");
         assert_eq!(of(&NotesRun::default()), "No files are followed");
         assert_eq!(of(&run), "Read 3 files, 1 changed: no new claims");
-        let stored = NotesRun { stored: 1, refused: 2, cards: 1, ..run.clone() };
-        assert_eq!(of(&stored), "Read 3 files, 1 changed: 1 claim stored, 2 refused, 1 contradiction found");
+        let stored = NotesRun { stored: 1, reinstated: 3, refused: 2, cards: 1, ..run.clone() };
+        let says = "Read 3 files, 1 changed: 1 claim stored, 3 reinstated, 2 refused, 1 contradiction found";
+        assert_eq!(of(&stored), says);
         assert_eq!(
             of(&NotesRun { files: 1, changed_files: 0, merged: 2, ..run }),
             "Read 1 file: 2 pairs of equal claims found"

@@ -1,15 +1,19 @@
-//! The claims of a file's lines: what people have decided about them since the file was last read, and their end.
+//! The claims of a file's lines: what people have decided about them since the file was last read, their end, and their
+//! return.
 
-use std::path::Path;
+use std::{path::Path, slice};
 
 use super::{
-    NotesKeeper, lock,
+    NotesKeeper,
+    file_reader::NoteRule,
+    lock,
     watch_list::{WatchedFile, WatchedRule},
 };
 use crate::{
-    api::{ActRequest, ApiError, Caller, NotesRun, WriteOutcome},
-    domain::ClaimId,
+    api::{ActRequest, ApiError, Caller, ClaimView, ErrorCode, NotesRun, WriteOutcome},
+    domain::{ClaimId, Status},
     engine::RefusedRule,
+    interchange::no_longer_in,
 };
 
 /// Gives each rule that the guard refused the claim which settling its card stored. Without a settlement, or if it was
@@ -86,4 +90,44 @@ pub(super) fn retract(
         }
     }
     Ok(())
+}
+
+/// Returns the removed line that a new one repeats, and makes its claim active again if it was retracted with the line.
+/// Returns `None` if there was no such line, or if its claim cannot be reinstated, so that the rule must be stored anew.
+pub(super) fn bring_back(
+    keeper: &NotesKeeper,
+    here: &Caller,
+    file: &mut WatchedFile,
+    rule: &NoteRule,
+    run: &mut NotesRun,
+) -> Result<Option<WatchedRule>, ApiError> {
+    let Some(mut line) = file.take_gone(rule.kind, &rule.statement) else { return Ok(None) };
+    read_settlements(keeper, slice::from_mut(&mut line))?;
+    let Some(id) = line.claim else { return Ok(Some(line)) };
+    let claim = match keeper.engine.claim(&id.to_hex()) {
+        Err(error) if error.code == ErrorCode::NotFound => return Ok(None),
+        claim => claim?,
+    };
+    if !went_with_line(keeper, file, &claim) {
+        return Ok(Some(line));
+    }
+    let reason = format!("Again in {}.", file.shown);
+    let request = ActRequest { caller: here.clone(), target: id.to_hex(), reason, ..ActRequest::default() };
+    Ok(match keeper.engine.reinstate_by_rules(&request)? {
+        WriteOutcome::Done(_) => {
+            run.reinstated += 1;
+            Some(line)
+        }
+        _ => None,
+    })
+}
+
+/// Whether a claim was retracted because its line was removed, from this file or another one of the project.
+fn went_with_line(keeper: &NotesKeeper, file: &WatchedFile, claim: &ClaimView) -> bool {
+    let Some(reason) = claim.closing_reason.as_deref().filter(|_| claim.status == Status::Retracted) else {
+        return false;
+    };
+    let list = lock(&keeper.list);
+    let others = list.files.values().filter(|other| other.scope == file.scope);
+    others.chain([file]).any(|file| no_longer_in(&file.shown) == reason)
 }

@@ -254,7 +254,10 @@ fn scan_file(
     file.scope = Some(scope);
     // Handle removed lines first, so that a new line does not contradict the claim of a removed one.
     for rule in difference.gone.iter().filter_map(|at| old.get(*at)) {
-        line_claims::retract(keeper, &here, (path, file), rule, &no_longer_in(&file.shown), run)?;
+        line_claims::retract(keeper, &here, (path, &*file), rule, &no_longer_in(&file.shown), run)?;
+        if now.record.is_none() {
+            file.keep_gone(rule);
+        }
     }
     let mut seen = Vec::new();
     for (rule, change) in now.rules.iter().zip(&difference.now) {
@@ -283,24 +286,24 @@ fn scan_file(
             closed: !rule.in_force,
             card: None,
         };
+        let is_changed = matches!(change, LineChange::Changed(_));
+        let returned = match change {
+            LineChange::New if now.record.is_none() => line_claims::bring_back(keeper, &here, file, rule, run)?,
+            _ => None,
+        };
         let before = match change {
             LineChange::Same(at) | LineChange::Moved(at) | LineChange::Changed(at) => old.get(*at),
-            LineChange::New => None,
+            LineChange::New => returned.as_ref(),
         };
-        match (change, before) {
+        match before {
             // The claim of a record that is in force again is stored again.
-            (LineChange::Same(_) | LineChange::Moved(_), Some(before))
-                if before.claim.is_some() && (kept.closed || !before.closed) =>
-            {
+            Some(before) if !is_changed && before.claim.is_some() && (kept.closed || !before.closed) => {
                 run.known += 1;
                 (kept.claim, kept.was_stored, kept.card) = (before.claim, before.was_stored, before.card);
                 seen.extend(before.claim);
             }
-            (LineChange::Same(_) | LineChange::Moved(_), Some(before)) if line_claims::is_declined(keeper, before)? => {
-                kept.card = before.card;
-            }
+            Some(before) if !is_changed && line_claims::is_declined(keeper, before)? => kept.card = before.card,
             _ => {
-                let is_changed = matches!(change, LineChange::Changed(_));
                 let mut targets = match before.filter(|before| is_changed || before.claim.is_none()) {
                     Some(before) => line_claims::claims_of(keeper, before)?,
                     None => Vec::new(),
@@ -323,7 +326,7 @@ fn scan_file(
         if let Some(claim) = kept.claim.filter(|_| now.record.is_some()) {
             records::replace_by(keeper, &here, claim, &replaced, &rule.reason, run)?;
             if let Some(reason) = links.and_then(|links| links.retract.clone()) {
-                line_claims::retract(keeper, &here, (path, file), &kept, &reason, run)?;
+                line_claims::retract(keeper, &here, (path, &*file), &kept, &reason, run)?;
             }
         }
         let claim = kept.claim;

@@ -25,6 +25,9 @@ const MAX_LIST: u64 = 64 * 1024 * 1024;
 /// The number of runs that are kept.
 const KEPT_RUNS: usize = 50;
 
+/// The number of removed lines of a file that are kept.
+const KEPT_GONE: usize = 500;
+
 /// A rule of a file, as it was last read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct WatchedRule {
@@ -44,6 +47,12 @@ pub(super) struct WatchedRule {
     /// The card of the refused claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) card: Option<CardId>,
+}
+
+impl WatchedRule {
+    fn says_same(&self, kind: ClaimKind, statement: &str) -> bool {
+        self.kind == kind && self.statement == statement
+    }
 }
 
 /// A fragment of a file, as it was last read.
@@ -76,6 +85,9 @@ pub(super) struct WatchedFile {
     /// The version of the reader that read the file (see [`READER`]).
     pub(super) reader: u32,
     pub(super) rules: Vec<WatchedRule>,
+    /// The lines of a rule file that were removed, the latest last: with another branch of a repository they may return.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) gone: Vec<WatchedRule>,
     pub(super) fragments: Vec<WatchedFragment>,
     /// When the file was read, in milliseconds since the Unix epoch.
     pub(super) scanned_at: Option<u64>,
@@ -91,6 +103,20 @@ impl WatchedFile {
     /// Whether the file was read by this version of the reader.
     pub(super) fn is_current(&self) -> bool {
         self.scanned_at.is_some() && self.reader == READER
+    }
+
+    /// Keeps a removed line, in place of an earlier one with the same words.
+    pub(super) fn keep_gone(&mut self, rule: &WatchedRule) {
+        self.gone.retain(|gone| !gone.says_same(rule.kind, &rule.statement));
+        self.gone.push(rule.clone());
+        let old = self.gone.len().saturating_sub(KEPT_GONE);
+        self.gone.drain(..old);
+    }
+
+    /// Takes the removed line with these words from those that are kept.
+    pub(super) fn take_gone(&mut self, kind: ClaimKind, statement: &str) -> Option<WatchedRule> {
+        let at = self.gone.iter().position(|gone| gone.says_same(kind, statement))?;
+        Some(self.gone.remove(at))
     }
 
     /// Returns the claims of the rules.

@@ -10,8 +10,17 @@ use crate::{
 
 /// `POST /reinstate`.
 pub(in crate::engine) fn reinstate(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
+    make_active(engine, request, true)
+}
+
+/// [`reinstate`] without asking the models.
+pub(in crate::engine) fn reinstate_by_rules(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
+    make_active(engine, request, false)
+}
+
+fn make_active(engine: &Engine, request: &ActRequest, asks: bool) -> Result<WriteOutcome, ApiError> {
     let ask_models = |claim: &ClaimRow| {
-        (claim.status != Status::Active).then(|| {
+        (asks && claim.status != Status::Active).then(|| {
             let (scope, statement, normalised) = (&claim.scope, claim.statement.as_str(), as_stored(claim));
             let exclude = [claim.id];
             let source = claim.source.as_deref();

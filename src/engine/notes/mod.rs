@@ -20,8 +20,8 @@ pub use refused_rule::RefusedRule;
 use super::Engine;
 use crate::{
     api::{
-        ApiError, InsightFigures, InsightFiguresQuery, Insights, InsightsQuery, NoteClusters, NoteClustersQuery,
-        NoteLinks, NoteLinksQuery, NotesCalibrated, RememberRequest, WriteOutcome,
+        ActRequest, ApiError, InsightFigures, InsightFiguresQuery, Insights, InsightsQuery, NoteClusters,
+        NoteClustersQuery, NoteLinks, NoteLinksQuery, NotesCalibrated, RememberRequest, WriteOutcome,
     },
     domain::{CardId, ClaimId, EventId, PairVerdict, judgement::words_hash},
     infer::ModelRole,
@@ -135,6 +135,11 @@ impl Engine {
     /// [`Engine::reconcile_notes`] compares them with the models afterwards.
     pub fn remember_by_rules(&self, request: &RememberRequest) -> Result<WriteOutcome, ApiError> {
         Ok(super::acts::after_write(self, &request.caller, super::acts::remember_by_rules(self, request)?))
+    }
+
+    /// [`Engine::reinstate`] with the rules of the guard only, for the claims of lines that are back in their file.
+    pub fn reinstate_by_rules(&self, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
+        super::acts::reinstate_by_rules(self, request)
     }
 
     /// Lists the insights of an organisation.

@@ -1,4 +1,5 @@
 //! Lines of followed files that the guard refused: what settling their cards, and the end of the opposing claims, does.
+//! Lines that go and return.
 
 use std::fs;
 
@@ -130,4 +131,60 @@ fn a_changed_line_that_was_refused_still_replaces_its_earlier_claim_or_ends_it()
             assert_eq!(statements(&home), [SECRETS, PORT]);
         }
     }
+}
+
+/// The id and the conditions of the active claim with the refused line's words.
+fn port_claim(home: &TestHome) -> (String, serde_json::Value) {
+    let page = home.run(["claims", "--json"]).ok().json();
+    let found = page["items"].as_array().unwrap().iter().find(|claim| claim["statement"] == PORT).unwrap();
+    (found["id"].as_str().unwrap().to_owned(), found["qualifiers"].clone())
+}
+
+#[rstest::rstest]
+#[case::the_line_is_an_exception(true, &["--exception"])]
+#[case::the_refused_line_is_narrowed(true, &["--narrow", "1", "--env", "ci"])]
+#[case::the_stored_line_is_narrowed(false, &["--narrow", "2", "--env", "ci"])]
+fn a_line_that_returns_has_its_claim_again_and_what_was_settled_about_it(
+    #[case] is_refused: bool,
+    #[case] act: &[&str],
+) {
+    let home = repository();
+    let _daemon = home.daemon();
+    if is_refused {
+        refuse(&home);
+    } else {
+        read(&home, &[PORT, SECRETS]);
+        home.run(["remember", OPPOSING, "--reason", "firewalls"]);
+    }
+    settle(&home, act);
+    let before = port_claim(&home);
+    let run = read(&home, &[SECRETS]);
+    assert_eq!(number(&run, "retracted"), 1, "{run}");
+    assert_eq!(statements(&home), [SECRETS, OPPOSING]);
+    let run = read(&home, &[PORT, SECRETS]);
+    assert_eq!((number(&run, "reinstated"), number(&run, "stored"), open_cards(&home)), (1, 0, 0), "{run}");
+    assert_eq!(port_claim(&home), before);
+}
+
+#[test]
+fn a_claim_that_a_person_retracted_does_not_return_with_its_line() {
+    let home = repository();
+    let _daemon = home.daemon();
+    read(&home, &[PORT, SECRETS]);
+    home.run(["retract", &port_claim(&home).0, "--reason", "It was never right."]).ok();
+    for lines in [&[SECRETS][..], &[PORT, SECRETS]] {
+        read(&home, lines);
+        assert_eq!(statements(&home), [SECRETS]);
+    }
+}
+
+#[test]
+fn a_line_that_returns_after_something_else_was_decided_is_refused() {
+    let home = repository();
+    let _daemon = home.daemon();
+    read(&home, &[PORT, SECRETS]);
+    read(&home, &[SECRETS]);
+    home.run(["remember", OPPOSING, "--reason", "firewalls"]).ok();
+    let run = read(&home, &[PORT, SECRETS]);
+    assert_eq!((number(&run, "reinstated"), number(&run, "refused"), open_cards(&home)), (0, 1, 1), "{run}");
 }
