@@ -22,6 +22,7 @@ pub mod pair_prompt;
 pub mod replica;
 pub mod roster;
 pub mod scope;
+pub mod stop_words;
 pub mod text;
 pub mod verified;
 

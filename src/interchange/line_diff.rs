@@ -4,11 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use similar::TextDiff;
 
+use super::rules::rule_words::demands;
+use crate::domain::{
+    stop_words::is_stop_word,
+    text::{self, stems},
+};
+
 /// The similarity from which a line counts as a new version of another one, 0 to 1.
 const MIN_SIMILARITY: f32 = 0.5;
 
-/// The same for two lines at the same place: after the same line that both versions have.
-const MIN_SIMILARITY_IN_PLACE: f32 = 0.2;
+/// The same for two lines at the same place: after the same line that both versions have. From here on, two short rules
+/// have a word of their subject in common.
+const MIN_SIMILARITY_IN_PLACE: f32 = 0.25;
 
 /// Added to the similarity of two lines at the same place, to choose between several candidates.
 const PLACE_BONUS: f32 = 0.3;
@@ -75,18 +82,16 @@ pub fn compare(earlier: &[RuleLine], now: &[RuleLine]) -> Difference {
         .collect();
     let mut pairs = Vec::new();
     let places = (places(&of_earlier, Some), places(&of_now, |at| of_now.get(at).copied().flatten()));
-    let only = (only_unpaired(&places.0, &of_earlier), only_unpaired(&places.1, &of_now));
     let open = |paired: &[Option<usize>], lines: &[RuleLine]| -> Vec<(usize, Vec<String>)> {
         let open = lines.iter().enumerate().filter(|(at, _)| paired.get(*at) == Some(&None));
-        open.map(|(at, line)| (at, words(&line.statement))).collect()
+        open.map(|(at, line)| (at, subject_words(&line.statement))).collect()
     };
     let before = open(&of_earlier, earlier);
     for (at, new_words) in open(&of_now, now) {
         for (old, old_words) in &before {
             let same_place = places.0.get(*old) == places.1.get(at);
-            let no_other = same_place && only.0.get(*old) == Some(&true) && only.1.get(at) == Some(&true);
             let similarity = similarity(old_words, &new_words);
-            if similarity >= MIN_SIMILARITY || no_other || (same_place && similarity >= MIN_SIMILARITY_IN_PLACE) {
+            if similarity >= if same_place { MIN_SIMILARITY_IN_PLACE } else { MIN_SIMILARITY } {
                 pairs.push((similarity + if same_place { PLACE_BONUS } else { 0.0 }, *old, at));
             }
         }
@@ -117,27 +122,17 @@ fn places(paired: &[Option<usize>], earlier: impl Fn(usize) -> Option<usize>) ->
         .collect()
 }
 
-/// Returns for each line whether its place has a single unpaired line.
-fn only_unpaired(places: &[Option<usize>], paired: &[Option<usize>]) -> Vec<bool> {
-    let mut unpaired: BTreeMap<Option<usize>, usize> = BTreeMap::new();
-    for (place, _) in places.iter().zip(paired).filter(|(_, pair)| pair.is_none()) {
-        *unpaired.entry(*place).or_default() += 1;
-    }
-    places.iter().map(|place| unpaired.get(place) == Some(&1)).collect()
+/// Returns the stems of the words of a sentence that say what it is about, in order.
+fn subject_words(sentence: &str) -> Vec<String> {
+    let words: Vec<String> = text::words(sentence).filter(|word| !is_stop_word(word) && !demands(word)).collect();
+    stems(&words.join(" "))
 }
 
-/// Returns the words of a sentence in lower case.
-fn words(sentence: &str) -> Vec<String> {
-    sentence
-        .to_lowercase()
-        .split(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | ';'))
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
-}
-
-/// Returns the similarity of two sentences by their words, 0 to 1.
+/// Returns the similarity of two sentences by the words that say what they are about, 0 to 1.
 fn similarity(a: &[String], b: &[String]) -> f32 {
+    if a.is_empty() || b.is_empty() {
+        return 0.0;
+    }
     let (a, b): (Vec<&str>, Vec<&str>) =
         (a.iter().map(String::as_str).collect(), b.iter().map(String::as_str).collect());
     TextDiff::from_slices(&a, &b).ratio()
@@ -192,8 +187,8 @@ mod tests {
 
     #[test]
     fn a_changed_line_is_the_next_version_by_its_place_or_its_words() {
-        // At its place, though no word is the same.
-        let (now, gone) = difference(&["One.", "Use tabs.", "Two."], &["One.", "Indent with spaces.", "Two."]);
+        // At its place, though most words differ.
+        let (now, gone) = difference(&["One.", "Indent with tabs.", "Two."], &["One.", "Spaces indent code.", "Two."]);
         assert_eq!((now, gone), (vec![LineChange::Same(0), LineChange::Changed(1), LineChange::Same(2)], vec![]));
         // By its words, though it stands elsewhere.
         let (now, gone) = difference(
@@ -201,6 +196,19 @@ mod tests {
             &["One.", "Two.", "Requests time out after 30 seconds."],
         );
         assert_eq!((now, gone), (vec![LineChange::Same(1), LineChange::Same(2), LineChange::Changed(0)], vec![]));
+    }
+
+    #[test]
+    fn an_unrelated_line_at_the_place_of_a_removed_one_is_new() {
+        for (old, new) in [
+            ("Never commit secrets.", "Never deploy on Fridays."),
+            ("Tests must not use the network.", "Builds must not run as root."),
+            ("Use it.", "Use them."),
+        ] {
+            let (now, gone) = difference(&["One.", old, "Two."], &["One.", new, "Two."]);
+            let changes = vec![LineChange::Same(0), LineChange::New, LineChange::Same(2)];
+            assert_eq!((now, gone), (changes, vec![1]), "{old} {new}");
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Vocabulary, stop_words::is_stop_word};
-use crate::domain::text;
+use super::Vocabulary;
+use crate::domain::{stop_words::is_stop_word, text};
 
 /// The maximum number of words on either side.
 const MAX_WORDS: usize = 1_500;

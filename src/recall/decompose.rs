@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Vocabulary, stop_words::is_stop_word, vocabulary::MAX_ENTRY_WORDS};
-use crate::domain::text;
+use super::{Vocabulary, vocabulary::MAX_ENTRY_WORDS};
+use crate::domain::{stop_words::is_stop_word, text};
 
 /// The maximum number of sub-queries.
 pub const MAX_SUB_QUERIES: usize = 8;

@@ -16,7 +16,6 @@ pub mod query_likelihood;
 pub mod rerank;
 pub mod sentences;
 pub mod snapshot;
-mod stop_words;
 pub mod unrelated_baseline;
 pub mod vocabulary;
 

@@ -9,6 +9,7 @@ mod clean;
 mod plain_lines;
 mod rule_origin;
 mod rule_table;
+pub(super) mod rule_words;
 mod stance;
 mod wording;
 

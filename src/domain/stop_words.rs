@@ -1,4 +1,4 @@
-//! The stop words of questions.
+//! Words that say nothing about a subject.
 
 /// The stop words, sorted.
 const STOP_WORDS: &[&str] = &[
@@ -15,7 +15,7 @@ const STOP_WORDS: &[&str] = &[
 ];
 
 /// Returns whether a lower-case word is a stop word.
-pub(super) fn is_stop_word(word: &str) -> bool {
+pub fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
 
