@@ -25,14 +25,40 @@ pub const CLAIMS_BEGIN_LINE: &str =
 /// The section of instructions for agents, which `ergo setup` writes.
 pub const INSTRUCTIONS: Markers = Markers { begin: "<!-- ergo:begin", end: "<!-- ergo:end -->" };
 
+/// The title of the section of instructions.
+pub const INSTRUCTIONS_TITLE: &str = "Project memory: ergo";
+
+/// The beginning and the end of the title of a section of claims, around the name of the scope.
+const CLAIMS_TITLE: (&str, &str) = ("Active claims of ", " (ergo)");
+
+/// Returns the title of the section of claims of a scope with this name.
+pub fn claims_title(scope: &str) -> String {
+    [CLAIMS_TITLE.0, scope, CLAIMS_TITLE.1].concat()
+}
+
+/// Whether a heading is the title of one of ergo's sections. It tells that ergo wrote the text below it, even if
+/// somebody deleted the markers.
+pub fn is_own_title(heading: &str) -> bool {
+    heading == INSTRUCTIONS_TITLE || heading.starts_with(CLAIMS_TITLE.0) && heading.ends_with(CLAIMS_TITLE.1)
+}
+
 /// Why it is unclear where a section is. A person has to change the file first.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SectionError {
-    /// A marker without its counterpart.
-    #[error("line {0} begins or ends ergo's section, and the other marker is missing: delete the line")]
-    Unpaired(usize),
+    /// A first line without a last one; the line, and the missing marker.
+    #[error(
+        "line {0} begins ergo's section, and the line that ends it is missing: add the line `{1}` below the lines that \
+         ergo wrote, or delete these lines with it"
+    )]
+    Unended(usize, &'static str),
+    /// A last line without a first one; the line, and the beginning of the missing marker.
+    #[error(
+        "line {0} ends ergo's section, and the line that begins it is missing: add the line `{1} -->` above the lines \
+         that ergo wrote, or delete these lines with it"
+    )]
+    Unbegun(usize, &'static str),
     /// A second section, or one within the other.
-    #[error("line {0} begins a second ergo section: delete one of the two")]
+    #[error("line {0} begins a second ergo section: delete one of the two, with the lines between its markers")]
     Second(usize),
     /// A code block without an end, in a file without a section.
     #[error("the code block that begins in line {0} is never closed: close it")]
@@ -99,7 +125,7 @@ fn read(text: &str, markers: Markers) -> (Vec<Range<usize>>, Option<SectionError
             continue;
         }
         if line.starts_with(markers.end) {
-            error = error.or(Some(SectionError::Unpaired(at)));
+            error = error.or(Some(SectionError::Unbegun(at, markers.begin)));
             continue;
         }
         // Within the section, a claim cannot open a code block: only ergo writes these lines.
@@ -107,7 +133,7 @@ fn read(text: &str, markers: Markers) -> (Vec<Range<usize>>, Option<SectionError
         let next = next.and_then(|next| Some((next, lines.get(next)?)));
         let wrong = match next {
             _ if !found.is_empty() => Some(SectionError::Second(at)),
-            None => Some(SectionError::Unpaired(at)),
+            None => Some(SectionError::Unended(at, markers.end)),
             Some((next, (_, line))) if line.starts_with(markers.begin) => Some(SectionError::Second(next + 1)),
             Some(_) => None,
         };
@@ -151,9 +177,24 @@ mod tests {
         let orphan = format!("{begin}mine\n{begin}x\n{end}after\n");
         assert_eq!(find(&orphan, INSTRUCTIONS), Err(SectionError::Second(3)));
         assert_eq!(shown(&orphan), [format!("{begin}x\n{end}")]);
-        assert_eq!(find(&format!("{begin}mine\n"), INSTRUCTIONS), Err(SectionError::Unpaired(1)));
+        let lost = find(&format!("{begin}mine\n"), INSTRUCTIONS);
+        assert_eq!(lost, Err(SectionError::Unended(1, INSTRUCTIONS.end)));
         assert!(shown(&format!("{end}{begin}mine\n")).is_empty());
         assert_eq!(shown(&format!("{begin}{end}").repeat(2)).len(), 2);
+    }
+
+    #[test]
+    fn the_marker_that_an_error_names_completes_the_section() {
+        let (begin, end) = (format!("{}\n", super::CLAIMS_BEGIN_LINE), format!("{}\n", CLAIMS.end));
+        for (damaged, completed) in [
+            (format!("{begin}- x\n"), format!("{begin}- x\n<ADDED>\n")),
+            (format!("- x\n{end}"), format!("<ADDED>\n- x\n{end}")),
+        ] {
+            let error = check(&damaged).unwrap_err().to_string();
+            let added = error.split('`').nth(1).unwrap();
+            assert_eq!(check(&completed.replace("<ADDED>", added)), Ok(()), "{error}");
+            assert!(error.contains("or delete these lines with it"), "{error}");
+        }
     }
 
     #[test]
@@ -161,7 +202,8 @@ mod tests {
         let claims = "<!-- ergo:claims:begin -->\n- x\n<!-- ergo:claims:end -->\n";
         let both = format!("{claims}<!-- ergo:begin -->\n<!-- ergo:end -->\n");
         assert_eq!(check(&both), Ok(()));
-        assert_eq!(check(&format!("{both}<!-- ergo:end -->\n")), Err(SectionError::Unpaired(6)));
+        let lost = check(&format!("{both}<!-- ergo:end -->\n"));
+        assert_eq!(lost, Err(SectionError::Unbegun(6, INSTRUCTIONS.begin)));
         assert_eq!(check(&format!("{claims}{claims}")), Err(SectionError::Second(4)));
         assert_eq!(check("```\n<!-- ergo:begin -->\n"), Ok(()), "a fence without an end has no markers");
         assert_eq!(check("See `<!-- ergo:begin`.\n"), Ok(()), "a line that mentions it");

@@ -7,7 +7,7 @@ use crate::{
     api::ClaimView,
     domain::{
         ClaimKind, Scope, Status,
-        marked_section::{CLAIMS, CLAIMS_BEGIN_LINE},
+        marked_section::{CLAIMS, CLAIMS_BEGIN_LINE, claims_title},
         text::{sanitize_line, without_place},
     },
 };
@@ -22,7 +22,7 @@ const TITLES: [(ClaimKind, &str); 4] = [
 
 /// Returns the block of a scope's active claims. Facts are left out, since they change too often for a file.
 pub fn block(scope: &Scope, claims: &[ClaimView]) -> String {
-    let mut text = format!("{CLAIMS_BEGIN_LINE}\n## Active claims of {} (ergo)\n", sanitize_line(&scope.to_string()));
+    let mut text = format!("{CLAIMS_BEGIN_LINE}\n## {}\n", claims_title(&sanitize_line(&scope.to_string())));
     for (kind, title) in TITLES {
         let mut of: Vec<_> = claims
             .iter()

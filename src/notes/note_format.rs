@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::{
     ClaimKind, Scope,
+    marked_section::claims_title,
     text::{sanitize_line, without_place},
 };
 
@@ -132,10 +133,10 @@ const TITLES: [(ClaimKind, &str); 5] = [
 
 /// Returns the content of the section: the conflicts, then the lines in groups, in the given order within each.
 pub fn content(scope: &Scope, format: NoteFormat, lines: &[NoteLine]) -> String {
-    let name = sanitize_line(&scope.to_string());
+    let title = claims_title(&sanitize_line(&scope.to_string()));
     let mut text = match format {
-        NoteFormat::Chatgpt => format!("Active claims of {name} (ergo)\n"),
-        _ => format!("## Active claims of {name} (ergo)\n"),
+        NoteFormat::Chatgpt => format!("{title}\n"),
+        _ => format!("## {title}\n"),
     };
     if lines.is_empty() {
         text.push_str("\nNo further claims: this file already contains all of them.\n");

@@ -117,8 +117,8 @@ mod tests {
         let with = put(&fenced, "- x").unwrap();
         assert!(with.starts_with(&fenced) && with.matches(BEGIN).count() == 2, "markers in code are text: {with}");
         assert_eq!(put("a\n~~~\ncode\n", "x"), Err(SectionError::OpenFence(2)));
-        assert_eq!(put(&format!("{CLAIMS_BEGIN_LINE}\nx\n"), "x"), Err(SectionError::Unpaired(1)));
-        assert_eq!(put(&format!("x\n{END}\n"), "x"), Err(SectionError::Unpaired(2)));
+        assert_eq!(put(&format!("{CLAIMS_BEGIN_LINE}\nx\n"), "x"), Err(SectionError::Unended(1, END)));
+        assert_eq!(put(&format!("x\n{END}\n"), "x"), Err(SectionError::Unbegun(2, BEGIN)));
         let nested = format!("{CLAIMS_BEGIN_LINE}\n{CLAIMS_BEGIN_LINE}\n{END}\n{END}\n");
         assert_eq!(put(&nested, "x"), Err(SectionError::Second(2)));
         let twice = put(&put("", "x").unwrap().repeat(2), "x");

@@ -58,12 +58,17 @@ mod tests {
     fn a_section_without_its_end_is_left_to_a_person() {
         let lost = set("# Rules\n").unwrap().replace(&format!("{}\n", INSTRUCTIONS.end), "") + "- Be kind.\n";
         for changed in [set(&lost), unset(&lost)] {
-            assert!(changed.unwrap_err().contains("line 3 begins or ends ergo's section"));
+            assert!(changed.unwrap_err().contains("line 3 begins ergo's section"));
         }
         let twice = set("").unwrap().repeat(2);
         for changed in [set(&twice), unset(&twice)] {
             assert!(changed.unwrap_err().contains("a second ergo section"));
         }
+    }
+
+    #[test]
+    fn the_section_has_the_title_by_which_it_is_recognised() {
+        assert_eq!(TEXT.lines().next(), Some(format!("## {}", marked_section::INSTRUCTIONS_TITLE).as_str()));
     }
 
     #[test]

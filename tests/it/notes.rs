@@ -254,9 +254,9 @@ fn half_a_section_changes_no_claim() {
         fs::write(&path, format!("{begin}\n{RULES}")).unwrap();
         let run = scan(&home);
         assert_eq!(number(&run, "retracted"), 0, "{run}");
-        assert!(run["problems"][0].as_str().unwrap().contains("line 1 begins or ends"), "{run}");
+        assert!(run["problems"][0].as_str().unwrap().contains("line 1 begins ergo's section"), "{run}");
         let import = home.run(["import", "rules", &path]);
-        assert!(import.code == Some(2) && import.stderr.contains("line 1 begins or ends"), "{import:?}");
+        assert!(import.code == Some(2) && import.stderr.contains("line 1 begins ergo's section"), "{import:?}");
     }
     // A file that mentions a marker has no section.
     fs::write(&path, format!("The block begins with `<!-- ergo:begin`.\n\n{RULES}")).unwrap();

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The version of the rule parser. It increases when the parser reads the same text differently, so that files are read again.
-pub(super) const READER_VERSION: u32 = 4;
+pub(super) const READER_VERSION: u32 = 5;
 
 /// The maximum size of the list of imported files, in bytes.
 const MAX_LIST: u64 = 64 * 1024 * 1024;

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     api::{ClaimView, Refused, RememberRequest},
     cli::{CliError, Context, Exit, git, show::text::count},
-    domain::{ClaimId, Qualifiers, text},
+    domain::{ClaimId, Qualifiers, marked_section, text},
     interchange::{
         line_diff::{self, LineChange, RuleLine},
         rules::{self, SHORT_ID, is_from_commit},
@@ -313,9 +313,11 @@ fn versions(file: &Path) -> Result<Vec<Version>, CliError> {
     )?;
     let commits: Vec<Commit> = commits(&list).into_iter().rev().collect();
     let texts = blobs(&folder, &commits.iter().map(object).collect::<Vec<_>>())?;
-    // Versions that are missing or too large are left out.
-    let read =
-        |(commit, text): (Commit, Option<String>)| Some(Version { rules: rules::parse(&name, &text?).rules, commit });
+    // Versions that are missing or too large are left out, and those in which it is unclear what ergo wrote.
+    let read = |(commit, text): (Commit, Option<String>)| {
+        let text = text.filter(|text| marked_section::check(text).is_ok())?;
+        Some(Version { rules: rules::parse(&name, &text).rules, commit })
+    };
     Ok(commits.into_iter().zip(texts).filter_map(read).collect())
 }
 

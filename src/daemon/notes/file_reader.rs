@@ -22,7 +22,7 @@ use crate::{
 pub(super) const MAX_NOTE: u64 = 4 * 1024 * 1024;
 
 /// The version of the reader. Raise it when the same text gives other rules, so that all files are read again.
-pub(super) const READER: u32 = 3;
+pub(super) const READER: u32 = 4;
 
 /// The metadata by which a change of a file is detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -35,7 +35,7 @@ pub(super) fn text(text: &str) -> (String, Vec<SkippedText>) {
         for section in marked_section::complete(&out, markers).into_iter().rev() {
             let line = out.get(..section.start).unwrap_or_default().matches('\n').count() + 1;
             let blank = "\n".repeat(out.get(section.clone()).unwrap_or_default().matches('\n').count());
-            let why = "written by ergo".to_owned();
+            let why = super::BY_ERGO.to_owned();
             skipped.push(SkippedText { line, text: markers.begin.trim_start_matches("<!-- ").to_owned(), why });
             out.replace_range(section, &blank);
         }

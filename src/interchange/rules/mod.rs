@@ -6,6 +6,7 @@
 
 mod anaphora;
 mod clean;
+mod lead_text;
 mod plain_lines;
 mod rule_origin;
 mod rule_table;
@@ -16,9 +17,10 @@ mod wording;
 use super::{
     SkippedText,
     markdown::{Block, BlockKind, MarkdownDocument, OPEN_TASK},
-    sentence::{capital, cut, sentences, split_because, uncapital, with_period},
+    sentence::{capital, cut, sentences, split_because, with_period},
 };
-use crate::domain::{ClaimKind, text::STATED};
+use crate::domain::{ClaimKind, marked_section::is_own_title, text::STATED};
+use lead_text::{is_code, join, label, lead_of, lowered, opening, split_explanation};
 pub use rule_origin::{SHORT_ID, is_from, is_from_commit};
 use stance::{Join, Lead, Stance};
 
@@ -27,6 +29,9 @@ const MAX_REASON: usize = 600;
 
 /// The most words of a bold paragraph that counts as a heading.
 const MAX_TITLE_WORDS: usize = 8;
+
+/// Why ergo's own text is skipped.
+const BY_ERGO: &str = "written by ergo";
 
 /// Why an open task is skipped.
 const TO_DO: &str = "a to-do";
@@ -114,8 +119,13 @@ struct RuleReader<'a> {
 
 impl RuleReader<'_> {
     fn block(&mut self, block: &Block) {
-        if block.quoted && !matches!(block.kind, BlockKind::Heading(_)) {
-            return self.skip(block, &block.text, "quoted");
+        if !matches!(block.kind, BlockKind::Heading(_)) {
+            if block.quoted {
+                return self.skip(block, &block.text, "quoted");
+            }
+            if block.headings.iter().any(|heading| is_own_title(heading)) {
+                return self.skip(block, &block.text, BY_ERGO);
+            }
         }
         match block.kind {
             BlockKind::Heading(_) => {
@@ -429,71 +439,6 @@ impl RuleReader<'_> {
     fn skip(&mut self, block: &Block, text: &str, why: &str) {
         let line = if text == block.text { block.line } else { block.line_of(text) };
         self.out.skipped.push(SkippedText { line, text: cut(text, 60), why: why.to_owned() });
-    }
-}
-
-/// Returns the effect of a line that ends with a colon.
-fn opening(text: &str) -> Context {
-    let text = text.trim_end_matches(':').trim();
-    let plain = clean::unnumbered(stance::split_mark(text).1);
-    if wording::opens_form(plain) {
-        return Context::Form;
-    }
-    match stance::read(text) {
-        Stance::Lead(lead) => Context::Stance(Stance::Lead(lead)),
-        Stance::NoRules(why) => Context::Stance(Stance::NoRules(why)),
-        // A denial that is no heading belongs to each item: “Never commit: secrets”.
-        Stance::Neutral | Stance::Unclear if wording::applies_to_items(plain) => Context::Words(plain.to_owned()),
-        Stance::Unclear => Context::Stance(Stance::Unclear),
-        Stance::Neutral => Context::None,
-    }
-}
-
-/// Splits a label such as “Bad: …”, “Don't: …” or “Forbidden: …” from the text after it.
-fn label(text: &str) -> Option<(Lead, &str)> {
-    let (label, rest) = text.split_once(':')?;
-    let rest = rest.strip_prefix(' ')?.trim();
-    let short = label.split_whitespace().count() <= 3 && !label.contains(['`', '.', ',']);
-    let lead = lead_of(stance::read(label)).filter(|_| short && !rest.is_empty())?;
-    Some((lead, stance::split_mark(rest).1))
-}
-
-fn lead_of(stance: Stance) -> Option<Lead> {
-    match stance {
-        Stance::Lead(lead) => Some(lead),
-        Stance::Neutral | Stance::Unclear | Stance::NoRules(_) => None,
-    }
-}
-
-/// Splits a denied text from its explanation after a dash; with `named`, also after a colon that follows a name of up to four words.
-fn split_explanation(text: &str, named: bool) -> Option<(&str, &str)> {
-    let dash = [" — ", " – ", " - ", "; "].iter().find_map(|dash| text.split_once(dash));
-    let colon = || {
-        text.split_once(": ").filter(|(name, _)| named && name.split_whitespace().count() <= 4 && !name.contains('`'))
-    };
-    dash.or_else(colon).filter(|(what, why)| !what.trim().is_empty() && why.split_whitespace().count() >= 2)
-}
-
-/// Whether a text is only code.
-fn is_code(text: &str) -> bool {
-    text.split('`').step_by(2).all(|outside| !outside.chars().any(char::is_alphanumeric)) && text.contains('`')
-}
-
-/// Lower-cases the first letter, except of names.
-fn lowered(text: &str) -> String {
-    let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    let inner = first.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit());
-    let name = rest.trim_start().starts_with(char::is_uppercase) && !wording::is_instruction(text);
-    if inner || name { text.to_owned() } else { uncapital(text) }
-}
-
-/// Joins the words before a list with an item: “When writing tests: use a temporary directory”, “PRs are closed if they touch …”.
-fn join(lead: &str, item: &str) -> String {
-    let lead = lead.trim_end_matches([':', '.']);
-    if lead.split_whitespace().last().is_some_and(stance::open_word) {
-        format!("{lead} {}", lowered(item))
-    } else {
-        format!("{lead}: {item}")
     }
 }
 

@@ -298,3 +298,15 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn what_ergo_wrote_is_skipped_even_without_its_markers() {
+    let text = "- Never commit secrets.\n\n## Active claims of acme/api (ergo)\n\n### Constraints\n\n\
+        - Never deploy on Fridays. `0123456789`\n\n## Project memory: ergo\n\n- Never store secrets.\n\n## More\n\n\
+        - Use tabs for indentation.\n";
+    let found = parse("AGENTS.md", text);
+    let statements: Vec<&str> = found.rules.iter().map(|rule| rule.statement.as_str()).collect();
+    assert_eq!(statements, ["Never commit secrets.", "Use tabs for indentation."]);
+    let skipped: Vec<(usize, &str)> = found.skipped.iter().map(|skip| (skip.line, skip.why.as_str())).collect();
+    assert_eq!(skipped, [(7, "written by ergo"), (11, "written by ergo")]);
+}

@@ -112,6 +112,32 @@ fn a_rule_of_the_history_that_is_refused_is_stored_once_its_opponent_is_gone() {
 }
 
 #[test]
+fn a_version_with_half_a_section_of_ergo_is_left_out_of_the_history() {
+    let home = TestHome::new();
+    let work = home.work();
+    git(&work, &["init", "-q"]);
+    let half = "<!-- ergo:claims:begin -->\n## Active claims of acme/api (ergo)\n\n- Never deploy on Fridays.\n\n";
+    for (day, above, more) in
+        [("2025-01-10", "", ""), ("2025-02-10", half, ""), ("2025-03-10", "", "- Use tabs for indentation.\n")]
+    {
+        std::fs::write(work.join("CLAUDE.md"), format!("{above}- Never commit secrets.\n{more}")).unwrap();
+        git(&work, &["add", "CLAUDE.md"]);
+        git(&work, &["commit", "-q", "--date", &format!("{day}T12:00:00Z"), "-m", "Change the rules"]);
+    }
+    let _daemon = home.daemon();
+    home.run(["import", "rules", "--history", "CLAUDE.md"]).ok();
+    let page = home.run(["claims", "--status", "all", "--json"]).ok().json();
+    let mut found: Vec<(&str, &str)> = page["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|claim| (word(&claim["statement"]), word(&claim["qualifiers"]["valid_from"])))
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, [("Never commit secrets.", "2025-01-10"), ("Use tabs for indentation.", "2025-03-10")]);
+}
+
+#[test]
 fn an_import_of_a_rule_file_goes_on_from_its_history_and_not_the_other_way_round() {
     let home = TestHome::new();
     let work = home.work();
