@@ -54,7 +54,8 @@ request! {
 pub struct NotesRun {
     /// When it began, in milliseconds since the Unix epoch.
     pub at: u64,
-    /// The kind of run: `scan`, `write`, `watch` (the daemon read changed files), `compare` (it compared claims).
+    /// The kind of run: `scan`, `write` or `remove` (of ergo's section), `watch` (the daemon read changed files), `compare`
+    /// (it compared claims).
     pub kind: String,
     /// Its duration, in milliseconds.
     pub took_ms: u64,
@@ -161,7 +162,8 @@ pub struct NotesStatus {
 }
 
 request! {
-    /// `POST /notes/write`: writes claims into ergo's own section of a file. Nothing else in the file is changed.
+    /// `POST /notes/write`: writes claims into ergo's own section of a file, or removes the section. Nothing else in the
+    /// file is changed.
     #[derive(Default)]
     pub struct NotesWriteRequest {
         /// Who acts, and the project to which the file belongs.
@@ -175,6 +177,9 @@ request! {
         /// Dry run: only return the section.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub dry_run: bool,
+        /// Remove the section instead of writing it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub remove: bool,
         /// The format of the section; by default chosen by the file's name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub format: Option<NoteFormat>,
@@ -197,6 +202,9 @@ pub struct NotesWritten {
     pub changed: bool,
     /// Whether the file was written.
     pub written: bool,
+    /// Whether the section was, or would be, removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
     /// The new content of the section.
     pub section: String,
     /// The previous content of the section; empty if there was none.

@@ -10,6 +10,9 @@ impl NotesRun {
         if self.kind == "write" {
             return format!("Wrote ergo's section of {files}");
         }
+        if self.kind == "remove" {
+            return format!("Removed ergo's section from {files}");
+        }
         let counts = [
             (self.stored, "stored"),
             (self.superseded, "superseded"),
@@ -61,6 +64,13 @@ impl NotesWritten {
     /// Says in one sentence without a period what was, or would be, written into the section: “Wrote 3 claims into ergo's section of
     /// CLAUDE.md”.
     pub fn sentence(&self) -> String {
+        if self.removed {
+            return match (self.written, self.changed) {
+                (true, _) => format!("Removed ergo's section from {}", self.path),
+                (false, true) => format!("Would remove ergo's section from {}", self.path),
+                (false, false) => format!("Nothing to remove: {} has no section of ergo", self.path),
+            };
+        }
         let verb = match (self.written, self.changed) {
             (true, _) => "Wrote",
             (false, true) => "Would write",

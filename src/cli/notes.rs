@@ -1,5 +1,7 @@
 //! `ergo notes`: follows rule files, stores their rules as claims, and writes active claims into ergo's own section.
 
+mod write_section;
+
 use std::{
     io::{IsTerminal, stdin},
     path::{Path, PathBuf},
@@ -9,8 +11,7 @@ use super::{CliError, Context, Exit, ask, show::text::count, ui::Style};
 use crate::{
     api::{
         Caller, DomainThreshold, InsightView, InsightsQuery, NoteClustersQuery, NoteConflict, NoteFileState,
-        NoteFileView, NoteFormat, NoteLinksQuery, NotesAddRequest, NotesCalibrateRequest, NotesCheckRequest,
-        NotesScanRequest, NotesWriteRequest,
+        NoteFileView, NoteLinksQuery, NotesAddRequest, NotesCalibrateRequest, NotesCheckRequest, NotesScanRequest,
     },
     client::Client,
     domain::text::{escape, sanitize_line},
@@ -30,7 +31,7 @@ enum NotesCommand {
         #[arg(value_name = "PATH", required = true)]
         paths: Vec<PathBuf>,
     },
-    /// Stop following files. Their claims stay.
+    /// Stop following files. Their claims stay, and so does ergo's section, which `ergo notes write --remove` removes.
     Remove {
         /// Files and folders.
         #[arg(value_name = "PATH", required = true)]
@@ -48,21 +49,7 @@ enum NotesCommand {
         #[arg(long)]
         runs: bool,
     },
-    /// Write active claims into ergo's own section of a file. The rest of the file is unchanged.
-    Write {
-        /// The file, created if it does not exist.
-        #[arg(value_name = "PATH")]
-        path: PathBuf,
-        /// Print the section and write nothing.
-        #[arg(long)]
-        dry_run: bool,
-        /// The form of the section: claude, agents, cursor, copilot or chatgpt [default: by the file's name].
-        #[arg(long, value_name = "FORMAT")]
-        format: Option<NoteFormat>,
-        /// Maximum tokens of the section [default: 2000; 1000 for cursor and copilot, 1500 for chatgpt].
-        #[arg(long, value_name = "N")]
-        tokens: Option<usize>,
-    },
+    Write(write_section::Args),
     /// Check whether rules in files conflict with the stored claims, without storing anything. Exit code 1 if one does, 2 if a file cannot be checked.
     Check {
         /// A file or a folder [default: all followed files].
@@ -114,7 +101,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         NotesCommand::Remove { paths } => follow(cx, paths, true).await,
         NotesCommand::Scan { path } => scan(cx, path).await,
         NotesCommand::Status { runs } => status(cx, runs).await,
-        NotesCommand::Write { path, dry_run, format, tokens } => write(cx, &path, dry_run, format, tokens).await,
+        NotesCommand::Write(args) => write_section::run(args, cx).await,
         NotesCommand::Check { path } => check(cx, path).await,
         NotesCommand::Insights { candidates, status, limit } => {
             insights(cx, InsightsQuery { candidates, status, limit, ..InsightsQuery::default() }).await
@@ -234,41 +221,6 @@ fn file_row(cx: &mut Context, file: &NoteFileView, width: usize) {
     for card in &file.cards {
         cx.ui.line(text!("    card {}", card.short()));
     }
-}
-
-async fn write(
-    cx: &mut Context,
-    path: &Path,
-    dry_run: bool,
-    format: Option<NoteFormat>,
-    tokens: Option<usize>,
-) -> Result<Exit, CliError> {
-    let path = absolute(path)?;
-    let (client, caller) = writer(cx).await?;
-    let of_caller = cx.names_scope();
-    let answer = client.notes_write(&NotesWriteRequest { caller, path, of_caller, dry_run, format, tokens }).await?;
-    if cx.ui.json {
-        cx.ui.value(&answer);
-        return Ok(Exit::Ok);
-    }
-    if dry_run {
-        for line in answer.section.lines() {
-            cx.ui.line(text!("{}", sanitize_line(line)));
-        }
-    }
-    let left = if answer.left_out > 0 { format!("; {} left out", answer.left_out) } else { String::new() };
-    cx.ui.note(text!(
-        "{} ({}): about {} of {} tokens{}.",
-        sanitize_line(&answer.sentence()),
-        escape(&answer.scope.to_string()),
-        answer.tokens,
-        answer.budget,
-        left
-    ));
-    for conflict in &answer.conflicts {
-        conflict_row(cx, conflict);
-    }
-    Ok(Exit::Ok)
 }
 
 fn conflict_row(cx: &mut Context, conflict: &NoteConflict) {

@@ -44,6 +44,22 @@ pub fn put(text: &str, content: &str) -> Result<String, SectionError> {
     Ok([before, block, rest].concat())
 }
 
+/// Returns the text without the section; at the end of a text also without the blank line that [`put`] adds above it.
+///
+/// # Errors
+/// If it is unclear where the section is.
+pub fn remove(text: &str) -> Result<String, SectionError> {
+    let range = match find(text) {
+        Err(SectionError::OpenFence(_)) => None,
+        found => found?,
+    };
+    let Some(range) = range else { return Ok(text.to_owned()) };
+    let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
+    let above = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n'));
+    let above = above.filter(|above| after.is_empty() && above.ends_with('\n')).unwrap_or(before);
+    Ok([above, after].concat())
+}
+
 /// Returns the content of the section; `None` if there is no section.
 ///
 /// # Errors
@@ -123,6 +139,23 @@ mod tests {
         assert_eq!(put(&nested, "x"), Err(SectionError::Second(2)));
         let twice = put(&put("", "x").unwrap().repeat(2), "x");
         assert_eq!(twice, Err(SectionError::Second(4)));
+    }
+
+    #[test]
+    fn a_removed_section_leaves_the_other_text_as_it_was() {
+        for text in ["", "\u{feff}", "\n", "a\n", "a\n\n\n", "a\r\nb\r\n", "```\nopen"] {
+            assert_eq!(remove(text).unwrap(), text, "nothing to remove");
+            if let Ok(with) = put(text, "- x") {
+                assert_eq!(remove(&with).unwrap(), text);
+                let below = format!("{with}\nAfter.\n");
+                assert!(remove(&below).unwrap().ends_with("\nAfter.\n"), "{below}");
+            }
+        }
+        assert_eq!(remove(&put("a", "- x").unwrap()).unwrap(), "a\n");
+        let (above, below) = ("a\n\n", "\n\nb");
+        let section = put("", "- x").unwrap();
+        assert_eq!(remove(&[above, &section, below].concat()).unwrap(), [above, below].concat());
+        assert_eq!(remove(&format!("x\n{END}\n")), Err(SectionError::Unbegun(2, BEGIN)));
     }
 
     #[test]

@@ -329,6 +329,25 @@ fn a_section_says_what_limits_a_claim_and_leaves_out_expired_ones() {
 }
 
 #[test]
+fn a_section_is_removed_again_and_the_rest_of_the_file_stays() {
+    let home = home();
+    let _daemon = home.daemon();
+    let path = write(&home, "api/CLAUDE.md", RULES);
+    home.run(["notes", "add", &path]).ok();
+    scan(&home);
+    let remove = |more: &[&str]| home.run(["notes", "write", &path, "--remove"].iter().chain(more));
+    assert!(remove(&[]).ok().stderr.contains("has no section of ergo"));
+    home.run(["remember", "Releases are cut on Mondays.", "--reason", "people are there", "--project", "api"]).ok();
+    home.run(["notes", "write", &path]).ok();
+    let written = fs::read_to_string(&path).unwrap();
+    assert!(remove(&["--dry-run"]).ok().stdout.contains("Releases are cut on Mondays"));
+    assert_eq!((fs::read_to_string(&path).unwrap(), remove(&["--tokens", "9"]).code), (written, Some(2)));
+    assert!(remove(&[]).ok().stderr.contains("Removed ergo's section from"));
+    assert_eq!(fs::read_to_string(&path).unwrap(), RULES);
+    assert_eq!((number(&scan(&home), "changed_files"), state(&home, 0)), (0, "in_step".to_owned()));
+}
+
+#[test]
 fn a_rule_that_cannot_be_stored_stops_no_other_and_fails_the_check() {
     let home = home();
     let _daemon = home.daemon();

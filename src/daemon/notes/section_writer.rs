@@ -1,5 +1,5 @@
-//! Writes claims into ergo's section of a rule file, atomically. The rest of the file, its mode and its line endings
-//! stay the same.
+//! Writes claims into ergo's section of a rule file, or removes the section, atomically. The rest of the file, its mode
+//! and its line endings stay the same.
 
 use std::{
     collections::HashSet,
@@ -11,7 +11,7 @@ use std::{
 use super::{NotesKeeper, absolute, discover, file_reader, lock, watch_list::WatchedRule};
 use crate::{
     api::{ApiError, ErrorCode, NoteConflict, NoteFormat, NotesRun, NotesWriteRequest, NotesWritten},
-    domain::{CardId, EventId, Qualifiers, judgement::words_hash, text::estimated_tokens},
+    domain::{CardId, EventId, Qualifiers, Scope, judgement::words_hash, text::estimated_tokens},
     engine::NoteProposal,
     files::{DraftFile, real_path},
     notes::{
@@ -25,6 +25,9 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
     if request.path.trim().is_empty() {
         return Err(ApiError::field("path", "`path` is empty").hint("name the file"));
     }
+    if request.remove && (request.format.is_some() || request.tokens.is_some()) {
+        return Err(ApiError::field("remove", "`remove` excludes `format` and `tokens`"));
+    }
     let path = absolute(&request.path)?;
     let path = real_path(&path).map_err(|error| failed("find", &path, &error))?;
     let _working = lock(&keeper.working);
@@ -33,19 +36,21 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(failed("read", &path, &error)),
     };
-    let text = old.clone().unwrap_or_default();
-    let before = section::content(&text).map_err(|error| unclear(&path, &error))?;
-
     let (known, root) = {
         let list = lock(&keeper.list);
         (list.files.get(&path).cloned(), list.root_of(&path).map(Path::to_owned))
     };
-    let file = known.clone().unwrap_or_else(|| discover::watched_file(&path, &request.caller.org_id, root.as_deref()));
+    let file = known.unwrap_or_else(|| discover::watched_file(&path, &request.caller.org_id, root.as_deref()));
     let scope = match &file.scope {
         _ if request.of_caller => keeper.scope_of_caller(&request.caller)?,
         Some(scope) => scope.clone(),
         None => keeper.scope_of(&file, &request.caller)?.0,
     };
+    if request.remove {
+        return remove(keeper, request, &path, scope, old.as_deref());
+    }
+    let text = old.clone().unwrap_or_default();
+    let before = section::content(&text).map_err(|error| unclear(&path, &error))?;
     let now = file_reader::parse(&file.shown, &text).map_err(|error| unclear(&path, &error))?;
     let plain = Qualifiers::default();
     let present: HashSet<EventId> =
@@ -64,21 +69,7 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
     }
     let written = changed && !request.dry_run;
     if written {
-        replace(&path, old.as_deref(), &new)?;
-        let at = keeper.now();
-        let mut list = lock(&keeper.list);
-        if let Some(file) = list.files.get_mut(&path) {
-            file.written_at = Some(at);
-            // The write of the section must not count as a person's change of the file.
-            if let Ok(stat) = file_reader::stat(&path)
-                && file.scanned_at.is_some()
-                && section::hash_without(&new) == file.hash
-            {
-                file.stat = stat;
-            }
-        }
-        list.record_run(NotesRun { at, kind: "write".to_owned(), files: 1, changed_files: 1, ..NotesRun::default() });
-        list.save()?;
+        save(keeper, &path, old.as_deref(), &new, "write")?;
     }
     Ok(NotesWritten {
         path: path.display().to_string(),
@@ -86,6 +77,7 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
         format,
         changed,
         written,
+        removed: false,
         section: content,
         before: before.unwrap_or_default(),
         tokens,
@@ -95,6 +87,64 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
         said: proposed.present,
         conflicts,
     })
+}
+
+/// Removes the section of a file with the text `old`; `None` if the file does not exist.
+fn remove(
+    keeper: &NotesKeeper,
+    request: &NotesWriteRequest,
+    path: &PathBuf,
+    scope: Scope,
+    old: Option<&str>,
+) -> Result<NotesWritten, ApiError> {
+    let text = old.unwrap_or_default();
+    let before = match section::content(text) {
+        // A file whose code block is never closed has no section.
+        Err(SectionError::OpenFence(_)) => None,
+        found => found.map_err(|error| unclear(path, &error))?,
+    };
+    let changed = before.is_some();
+    let written = changed && !request.dry_run;
+    if written {
+        let new = section::remove(text).map_err(|error| unclear(path, &error))?;
+        save(keeper, path, old, &new, "remove")?;
+    }
+    let path = path.display().to_string();
+    Ok(NotesWritten {
+        scope,
+        format: NoteFormat::of(&path),
+        path,
+        changed,
+        written,
+        removed: true,
+        section: String::new(),
+        before: before.unwrap_or_default(),
+        tokens: 0,
+        budget: 0,
+        chosen: 0,
+        left_out: 0,
+        said: 0,
+        conflicts: Vec::new(),
+    })
+}
+
+/// Replaces the text of a file, and records the run, which is a `write` or a `remove`.
+fn save(keeper: &NotesKeeper, path: &PathBuf, old: Option<&str>, new: &str, kind: &str) -> Result<(), ApiError> {
+    replace(path, old, new)?;
+    let at = keeper.now();
+    let mut list = lock(&keeper.list);
+    if let Some(file) = list.files.get_mut(path) {
+        file.written_at = (kind == "write").then_some(at);
+        // The change of the section must not count as a person's change of the file.
+        if let Ok(stat) = file_reader::stat(path)
+            && file.scanned_at.is_some()
+            && section::hash_without(new) == file.hash
+        {
+            file.stat = stat;
+        }
+    }
+    list.record_run(NotesRun { at, kind: kind.to_owned(), files: 1, changed_files: 1, ..NotesRun::default() });
+    list.save()
 }
 
 /// The text of a section and its lines.
@@ -108,7 +158,7 @@ struct SelectedLines {
 
 /// Selects the lines of a section, so that its whole text has at most `budget` tokens. If even a section without lines
 /// has more, it has no lines.
-fn select(scope: &crate::domain::Scope, format: NoteFormat, notes: &[NoteProposal], budget: usize) -> SelectedLines {
+fn select(scope: &Scope, format: NoteFormat, notes: &[NoteProposal], budget: usize) -> SelectedLines {
     // The tokens of a section without lines.
     let frame = estimated_tokens(&note_format::content(scope, format, &[]));
     let candidates: Vec<NoteCandidate> = notes

@@ -103,6 +103,7 @@ pub(crate) fn written(path: &str) -> NotesWritten {
         format: NoteFormat::ALL[0],
         changed: true,
         written: false,
+        removed: false,
         section: "## Rules\n- Use PostgreSQL 16\n- Requests time out after 30 seconds\n".into(),
         before: "## Rules\n- Use PostgreSQL 15\n".into(),
         tokens: 120,
