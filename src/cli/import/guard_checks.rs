@@ -1,4 +1,7 @@
 //! Checks the rows of an import with `--dry-run` against the stored claims. Nothing is stored.
+//!
+//! Rows that would be stored, refused or skipped, or that are stored already, are those that the import itself counts
+//! as such, except that rows are not checked for contradictions with each other.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +12,23 @@ use super::{
     send::{ImportRow, Sender},
 };
 use crate::{
-    api::{Stored, WriteOutcome},
+    api::{RememberRequest, Stored, WriteOutcome},
     cli::{CliError, Context, Exit, api_words::in_arguments, ui::Style},
-    domain::ClaimId,
+    domain::{ClaimId, judgement::words_hash},
 };
 
 /// The predicted result of a row that would not simply be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum RowForecast {
+pub(super) enum RowForecast {
     Refused,
     Warned,
     Skipped,
+    /// Its claim is stored, or an earlier row says the same.
+    AlreadyStored,
 }
 
-/// A row that would be refused, stored with a warning, or skipped.
+/// A row that would be refused, stored with a warning, or skipped, or that is stored already.
 #[derive(Debug, Serialize)]
 struct RowCheck {
     source: String,
@@ -36,7 +41,7 @@ struct RowCheck {
     why: String,
 }
 
-/// The rows that would be refused, stored with a warning, or skipped.
+/// The rows that would be refused, stored with a warning, or skipped, or that are stored already.
 #[derive(Debug, Default, Serialize)]
 #[serde(transparent)]
 pub(super) struct RowChecks(Vec<RowCheck>);
@@ -54,12 +59,22 @@ pub(super) async fn check(
     leaving: &BTreeSet<ClaimId>,
 ) -> Result<RowChecks, CliError> {
     let mut checks = RowChecks::default();
-    if rows.is_empty() || !has_store(cx)? {
+    let mut words = BTreeSet::new();
+    let mut open = Vec::new();
+    for row in rows {
+        let RememberRequest { kind, statement, qualifiers, key, .. } = &row.claim;
+        if words.insert((words_hash(kind.unwrap_or_default(), statement, qualifiers), key)) {
+            open.push(row);
+        } else {
+            checks.push(row, RowForecast::AlreadyStored, None, "an earlier line says the same".to_owned());
+        }
+    }
+    if open.is_empty() || !has_store(cx)? {
         return Ok(checks);
     }
     let sender = Sender::unique(cx, "dry run", &[], &[]).await?;
-    for (at, row) in rows.iter().enumerate() {
-        cx.ui.progress(text!("checking {} of {}", at + 1, rows.len()));
+    for (at, row) in open.iter().enumerate() {
+        cx.ui.progress(text!("checking {} of {}", at + 1, open.len()));
         match sender.dry_run(row).await {
             Ok(outcome) => checks.add(row, outcome, leaving),
             Err(error) if error.kind == Exit::Usage => {
@@ -102,14 +117,27 @@ impl RowChecks {
                     self.push(row, RowForecast::Warned, against, "they may contradict each other".to_owned());
                 }
             }
+            WriteOutcome::Stored(Stored { claim_id, .. }) => {
+                let against = Some((claim_id, row.claim.statement.as_str()));
+                self.push(row, RowForecast::AlreadyStored, against, "the same is stored already".to_owned());
+            }
             _ => {}
         }
     }
 
-    /// Shows each row.
+    /// Returns what would become of a row instead of being stored; `None` if it would be stored.
+    pub(super) fn instead_of_stored(&self, row: &ImportRow) -> Option<RowForecast> {
+        let is_of_row = |check: &&RowCheck| check.source == row.source && check.statement == row.claim.statement;
+        let mut forecasts = self.0.iter().filter(is_of_row).map(|check| check.would_be);
+        forecasts.find(|would_be| *would_be != RowForecast::Warned)
+    }
+
+    /// Shows each row that would be refused, stored with a warning, or skipped.
     pub(super) fn show(&self, cx: &mut Context) {
+        let mut is_any = false;
         for check in &self.0 {
             let (style, label) = match check.would_be {
+                RowForecast::AlreadyStored => continue,
                 RowForecast::Refused => (Style::Bad, "Would be refused:"),
                 RowForecast::Warned => (Style::Warn, "Would be stored with a warning:"),
                 RowForecast::Skipped => (Style::Dim, "Would be skipped:"),
@@ -121,13 +149,15 @@ impl RowChecks {
                 cx.ui.field("against", statement);
             }
             cx.ui.field("why", &check.why);
+            is_any = true;
         }
-        if !self.0.is_empty() {
+        if is_any {
             cx.ui.line("");
         }
     }
 
-    /// Returns a sentence with the numbers of rows, to be appended to another; empty if there are no rows.
+    /// Returns a sentence with the numbers of rows that would be refused or stored with a warning, to be appended to
+    /// another; empty if there are no such rows.
     pub(super) fn counts(&self) -> String {
         let of = |wanted| {
             let rows: BTreeSet<&str> =
@@ -135,7 +165,7 @@ impl RowChecks {
             rows.len()
         };
         let (refused, warned) = (of(RowForecast::Refused), of(RowForecast::Warned));
-        if self.0.is_empty() {
+        if self.0.iter().all(|row| row.would_be == RowForecast::AlreadyStored) {
             return String::new();
         }
         format!(" The guard would refuse {refused} and warn of {warned}.")

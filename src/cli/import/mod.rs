@@ -56,7 +56,8 @@ enum ImportCommand {
 /// The options of every import.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct ImportOptions {
-    /// Show what would be imported, and what the guard finds; store nothing.
+    /// Show what would be imported, and what the guard finds among the stored claims; store nothing. Lines are not
+    /// compared with each other.
     #[arg(long)]
     dry_run: bool,
     /// Do not ask before a large import.

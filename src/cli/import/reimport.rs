@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     ImportOptions,
-    guard_checks::{self, RowChecks, has_store},
+    guard_checks::{self, RowChecks, RowForecast, has_store},
     past_imports::{PastImport, PastImports, READER_VERSION},
     report::SkippedRow,
     rule_history, scope,
@@ -294,8 +294,15 @@ impl Reimport {
         let width = rows.iter().map(|(_, row, old)| of(*row, *old).chars().count()).max().unwrap_or_default();
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for (change, row, old) in &rows {
-            *counts.entry(change).or_default() += 1;
-            if *change == "same" && !details {
+            let instead = row.filter(|_| matches!(*change, "new" | "changed"));
+            let counted = match instead.and_then(|row| checks.instead_of_stored(row)) {
+                Some(RowForecast::AlreadyStored) => "known",
+                Some(RowForecast::Skipped) => "skipped",
+                Some(RowForecast::Refused) => "refused",
+                Some(RowForecast::Warned) | None => *change,
+            };
+            *counts.entry(counted).or_default() += 1;
+            if matches!(counted, "same" | "known") && !details {
                 continue;
             }
             let source = format!("{:<width$}", of(*row, *old));
@@ -306,10 +313,11 @@ impl Reimport {
                 "changed" => Style::Warn,
                 _ => Style::Dim,
             };
-            let word = match *change {
+            let word = match counted {
                 "same" => "unchanged",
                 "gone" => "removed",
-                other => other,
+                "known" => "stored",
+                _ => *change,
             };
             let change_word = ui.paint(style, format_args!("{word:<9}"));
             let statement =
@@ -343,14 +351,15 @@ impl Reimport {
             }
         }
         let of = |change: &str| counts.get(change).copied().unwrap_or_default();
+        let known = if of("known") > 0 { format!(", {} already stored", of("known")) } else { String::new() };
         let summary = format!(
-            "{} new, {} changed, {} moved, {} removed, {} unchanged; {} skipped.{} Nothing was stored.",
+            "{} new, {} changed, {} moved, {} removed, {} unchanged{known}; {} skipped.{} Nothing was stored.",
             of("new"),
             of("changed"),
             of("moved"),
             of("gone"),
             of("same"),
-            count(skipped.len(), "line", "lines"),
+            count(skipped.len() + of("skipped"), "line", "lines"),
             checks.counts(),
         );
         checks.show(cx);

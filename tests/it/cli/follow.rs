@@ -1,6 +1,9 @@
 //! Rule files that are imported again: the stored claims follow the changes of the file.
 
-use super::{super::support::TestHome, remember};
+use super::{
+    super::support::{TestHome, git},
+    remember,
+};
 
 const FIRST: &str = "\
 # Rules
@@ -113,6 +116,24 @@ fn a_dry_run_says_what_the_guard_would_refuse_and_stores_nothing() {
     assert_eq!(report["guard"][0]["would_be"], "refused", "{report}");
     assert_eq!(home.run(["inbox", "--json"]).ok().json()["total"], 0, "no card either");
     assert_eq!(active(&home).len(), 1);
+}
+
+#[test]
+fn a_dry_run_counts_the_lines_of_a_file_like_a_scan() {
+    let home = TestHome::new();
+    git(&home.work(), &["init", "-q"]);
+    let _daemon = home.daemon();
+    for (statement, kind) in [("Use spaces for indentation.", "convention"), ("Never commit secrets.", "constraint")] {
+        home.run(["remember", statement, "--kind", kind, "--reason", "We decided so."]).ok();
+    }
+    std::fs::write(home.work().join("AGENTS.md"), format!("{FIRST}- Migrations are forward-only.\n")).unwrap();
+    let report = home.run(["import", "rules", "AGENTS.md", "--dry-run"]).ok().stdout;
+    let counts = "2 new, 0 changed, 0 moved, 0 removed, 0 unchanged, 2 already stored; 0 lines skipped.";
+    assert!(report.contains(&format!("{counts} The guard would refuse 1 and")), "{report}");
+    home.run(["notes", "add", "AGENTS.md"]).ok();
+    let run = home.run(["notes", "scan", "--json"]).ok().json();
+    let counts = ["stored", "known", "refused"].map(|count| run[count].as_u64().unwrap());
+    assert_eq!(counts, [2, 2, 1], "{run}");
 }
 
 #[test]
