@@ -71,10 +71,12 @@ pub struct ParsedRules {
 pub fn parse(name: &str, text: &str) -> ParsedRules {
     let (text, skipped) = clean::text(text);
     let document = MarkdownDocument::parse(&text);
+    let opens = document.blocks.len() > 1;
     let out = ParsedRules { rules: Vec::new(), skipped };
     let mut reader = RuleReader {
         name,
         out,
+        opens,
         section: Stance::Neutral,
         title: None,
         title_has_item: false,
@@ -105,6 +107,8 @@ enum Context {
 struct RuleReader<'a> {
     name: &'a str,
     out: ParsedRules,
+    /// Whether the next block may open the file: it describes the project, and rules follow.
+    opens: bool,
     /// The stance of the headings above.
     section: Stance,
     /// The stance of a bold paragraph that serves as a heading.
@@ -127,6 +131,7 @@ impl RuleReader<'_> {
                 return self.skip(block, &block.text, BY_ERGO);
             }
         }
+        self.opens &= block.headings.len() <= 1;
         match block.kind {
             BlockKind::Heading(_) => {
                 self.lead = Context::None;
@@ -141,6 +146,7 @@ impl RuleReader<'_> {
             BlockKind::Paragraph => self.paragraph(block),
             BlockKind::Item { depth } => self.item(block, depth),
         }
+        self.opens &= matches!(block.kind, BlockKind::Heading(_));
     }
 
     /// Returns the stance of the headings above.
@@ -207,8 +213,12 @@ impl RuleReader<'_> {
                 }
             }
             Stance::Neutral | Stance::Lead(_) => {
-                // A numbered paragraph is an item.
-                let asks = if plain.len() < text.len() { wording::is_rule_item } else { wording::is_rule_sentence };
+                let asks = match () {
+                    // A numbered paragraph is an item.
+                    () if plain.len() < text.len() => wording::is_rule_item,
+                    () if self.opens => wording::is_opening_rule,
+                    () => wording::is_rule_sentence,
+                };
                 self.sentences(block, plain, asks);
             }
         }

@@ -87,6 +87,9 @@ targets target handles handle wins win passes pass gets get sits sit speaks spea
 pub(super) const AUXILIARY: &str =
     "is are was were has have must should shall may can cannot can't will won't isn't aren't does doesn't don't";
 
+/// Words that may continue a noun phrase after its noun.
+pub(super) const PREPOSITIONS: &str = "in for on to as of with at outside inside without and or from";
+
 /// Whether a lower-case word demands something, whatever the demand is about: “never”, “should”.
 pub(in crate::interchange) fn demands(word: &str) -> bool {
     BINDING.iter().chain(&ASKING).any(|phrase| phrase.split(' ').any(|one| one == word))

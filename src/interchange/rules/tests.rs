@@ -310,3 +310,21 @@ fn what_ergo_wrote_is_skipped_even_without_its_markers() {
     let skipped: Vec<(usize, &str)> = found.skipped.iter().map(|skip| (skip.line, skip.why.as_str())).collect();
     assert_eq!(skipped, [(7, "written by ergo"), (11, "written by ergo")]);
 }
+
+#[test]
+fn what_a_file_says_of_its_project_before_all_else_is_no_rule() {
+    let statements =
+        |text: &str| -> Vec<String> { parse("CLAUDE.md", text).rules.into_iter().map(|rule| rule.statement).collect() };
+    let (description, tabs) = ("Order service for the shop.", "Use tabs for indentation.");
+    for title in ["", "# Shop\n\n"] {
+        assert_eq!(statements(&format!("{title}{description}\n\n- {tabs}\n")), [tabs]);
+        let text = format!("{title}{description} Never log card numbers.\n\n- {tabs}\n");
+        assert_eq!(statements(&text), ["Never log card numbers.", tabs]);
+    }
+    assert_eq!(statements(&format!("# Shop\n\n{tabs}\n\nMore.\n")), [tabs], "an instruction opens a file, too");
+    for elsewhere in
+        [format!("# Shop\n\n- {tabs}\n\n{description}\n"), format!("# Shop\n\n## Rules\n\n{description}\n")]
+    {
+        assert!(statements(&elsewhere).contains(&description.to_owned()), "{elsewhere}");
+    }
+}

@@ -1,7 +1,10 @@
 //! Classifies sentences of rule files by their words.
 
-use super::rule_words::{ASKING, AUXILIARY, BINDING, ITEM_VERBS, STATING, VERBS};
-use crate::{domain::ClaimKind, interchange::markdown::Block};
+use super::rule_words::{ASKING, AUXILIARY, BINDING, ITEM_VERBS, PREPOSITIONS, STATING, VERBS};
+use crate::{
+    domain::{ClaimKind, stop_words::is_stop_word},
+    interchange::markdown::Block,
+};
 
 /// Returns the kind of a rule.
 pub(super) fn kind(statement: &str) -> ClaimKind {
@@ -51,6 +54,31 @@ pub(super) fn is_rule_sentence(sentence: &str) -> bool {
     is_imperative(sentence) || (sentence.starts_with("We use ") && is_rule_item(sentence))
 }
 
+/// Whether a sentence at the beginning of a file is a rule. There, a sentence that may be a noun phrase describes the
+/// project: “Order service for the shop.”
+pub(super) fn is_opening_rule(sentence: &str) -> bool {
+    is_rule_sentence(sentence) && (!may_be_description(sentence) || asks_or_binds(sentence))
+}
+
+/// Whether a sentence that begins with a verb may be a noun phrase instead: its second word is a common noun in the
+/// singular without an article, and after this noun or further ones it goes on as a noun phrase does. “Order the imports
+/// by name”, “Run tests in CI” and “Use Redis for sessions” are none.
+fn may_be_description(sentence: &str) -> bool {
+    let words: Vec<&str> = sentence.split_whitespace().skip(1).collect();
+    let is_noun = |word: &&&str| {
+        let plural = word.ends_with('s') && !word.ends_with("ss");
+        let is_common = word.chars().all(char::is_lowercase) && !word.ends_with("ly");
+        is_common && !plural && !is_stop_word(word) && !listed(PREPOSITIONS, word)
+    };
+    let nouns = words.iter().take_while(is_noun).count();
+    let continues = words.get(nouns).is_some_and(|word| listed(PREPOSITIONS, word));
+    listed(VERBS, &first_word(sentence)) && nouns > 0 && continues
+}
+
+fn asks_or_binds(sentence: &str) -> bool {
+    BINDING.iter().chain(&ASKING).any(|word| has(sentence, word))
+}
+
 /// Whether a list item is a rule: it asks for something, or is a short statement.
 pub(super) fn is_rule_item(item: &str) -> bool {
     let words = item.split_whitespace().count();
@@ -61,7 +89,7 @@ pub(super) fn is_rule_item(item: &str) -> bool {
         || begins_with_verb(item)
         || (listed(ITEM_VERBS, &first_word(item)) && words >= 3 && !states_first(item))
         || (words >= 3 && (unknown_imperative(item) || item.starts_with("No ")))
-        || BINDING.iter().chain(&ASKING).any(|word| has(item, word))
+        || asks_or_binds(item)
         || (words >= 3 && states(item) && first_word(item) != "you")
 }
 
@@ -80,7 +108,7 @@ pub(super) fn no_rule(block: &Block, text: &str, led: bool) -> Option<&'static s
             return Some("a file or a command");
         }
         let describes = command || after.starts_with([':', '-', '–', '—', '(', '→', '=']);
-        if describes && !BINDING.iter().chain(&ASKING).any(|word| has(after, word)) {
+        if describes && !asks_or_binds(after) {
             return Some("describes a file or a command");
         }
     }
@@ -96,7 +124,7 @@ pub(super) fn no_rule(block: &Block, text: &str, led: bool) -> Option<&'static s
 
 /// Whether the words before a list belong to each item: they ask for something, or deny it.
 pub(super) fn applies_to_items(lead: &str) -> bool {
-    BINDING.iter().chain(&ASKING).any(|word| has(lead, word))
+    asks_or_binds(lead)
         || first_word(lead) == "when"
         || first_word(lead) == "before"
         || first_word(lead) == "after"
@@ -255,10 +283,8 @@ pub(super) fn is_noun_phrase(item: &str) -> bool {
     }
     if determiner.contains(&first.as_str()) {
         // “`enum` for sets” is a noun phrase, “`chmod` the folder” an instruction.
-        let preposition = [
-            "", "in", "for", "on", "to", "as", "of", "with", "at", "outside", "inside", "without", "and", "or", "from",
-        ];
-        return first != "§" || preposition.contains(&followed) || followed.ends_with('s');
+        let continues = followed.is_empty() || listed(PREPOSITIONS, followed) || followed.ends_with('s');
+        return first != "§" || continues;
     }
     if known {
         return followed == "of";
