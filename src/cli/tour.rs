@@ -336,8 +336,12 @@ fn undo_tours(cx: &mut Context, top: &Path) -> Result<Exit, CliError> {
     let path = record_path(cx)?;
     let mut record = record(&path)?;
     let Some(acts) = record.tours.remove(top) else {
-        return Err(CliError::usage(format_args!("there is no tour of {} to undo", top.display()))
-            .hint("run it in the repository in which `ergo tour` ran"));
+        let error = CliError::usage(format_args!("there is no tour of {} to undo", top.display()));
+        let elsewhere: Vec<String> = record.tours.keys().map(|top| top.display().to_string()).collect();
+        return Err(match elsewhere.as_slice() {
+            [] => error.hint("no tour is on record: `ergo log` lists changes, each with the id for `ergo undo ID`"),
+            tops => error.hint(format_args!("run it in a repository in which `ergo tour` ran: {}", tops.join(", "))),
+        });
     };
     let mut exit = Exit::Ok;
     // Imports that could not be undone stay on record, so that undoing them can be tried again.
@@ -364,6 +368,7 @@ fn undo_tours(cx: &mut Context, top: &Path) -> Result<Exit, CliError> {
     if !kept.is_empty() {
         kept.reverse();
         record.tours.insert(top.to_owned(), TourActs { imports: kept, ..TourActs::default() });
+        cx.ui.note("Some changes were not undone. `ergo tour --undo` tries them again.");
     }
     save(&path, &record)?;
     Ok(exit)

@@ -8,12 +8,12 @@ use super::{
     ui::Style,
 };
 use crate::{
-    api::{EventView, LogQuery, MAX_PAGE, UndoRequest},
+    api::{ErrorCode, EventView, LogQuery, MAX_PAGE, UndoRequest},
     client::{Client, ClientError},
-    domain::{OpId, text::escape},
+    domain::{ClaimId, OpId, Status, id::SHORT, text::escape},
 };
 
-/// The maximum number of changes that are listed for an ambiguous id.
+/// The maximum number of changes that are listed for an ambiguous id, and of claims that are listed after an undo.
 const MAX_CANDIDATES: usize = 8;
 
 /// Undo a change, by default your last one in this scope or its organisation's level. To redo it, undo the undo.
@@ -154,8 +154,8 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
         return Err(CliError::usage(format_args!("invalid import id “{number}”"))
             .hint("`ergo import` prints the id when it ends"));
     }
-    let mut ops: Vec<OpId> =
-        events(client, &prefix).await?.into_iter().filter(|event| !event.undone).map(|event| event.op_id).collect();
+    let imported = events(client, &prefix).await?;
+    let mut ops: Vec<OpId> = imported.iter().filter(|event| !event.undone).map(|event| event.op_id).collect();
     // The prefix may also match the event's own id while its act is another one.
     ops.retain(|op| op.to_hex().starts_with(&prefix));
     ops.dedup();
@@ -165,26 +165,65 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
         )));
     }
     let mut outcomes = Vec::new();
-    let mut problems = Vec::new();
+    let (mut problems, mut kept, mut later) = (Vec::new(), Vec::new(), None);
     for (at, op) in ops.iter().enumerate() {
         cx.ui.progress(text!("undoing {} of {}", at + 1, ops.len()));
         match client.undo(&UndoRequest { caller: cx.caller()?, target_op: Some(*op), ..UndoRequest::default() }).await {
             Ok(outcome) => outcomes.push(outcome),
-            Err(error) => problems.push(CliError::from(error)),
+            Err(error) => {
+                if let ClientError::Api(error) = &error
+                    && error.code == ErrorCode::BuiltOn
+                {
+                    // The latest change, which must be undone first.
+                    later = later.or_else(|| error.candidates.first().cloned());
+                }
+                problems.push(CliError::from(error));
+                kept.push(*op);
+            }
         }
     }
     cx.ui.progress_done();
+    let mut next = Vec::new();
+    if let Some(later) = later {
+        let short = later.get(..SHORT).unwrap_or(&later);
+        next.push((format!("ergo undo {short}"), "undo a later change first"));
+        next.push((format!("ergo undo --import {prefix}"), "then undo the rest of the import"));
+    }
+    let left = imported.iter().filter(|event| kept.contains(&event.op_id));
+    next.extend(active_claims(client, left).await.iter().map(|id| {
+        let retract = format!("ergo retract {} --reason 'The import is undone.'", id.short());
+        (retract, "withdraw a claim, and keep what was built on it")
+    }));
+    let next: Vec<(String, String)> = next.into_iter().map(|(command, what)| (command, what.to_owned())).collect();
     if cx.ui.json {
         let problems: Vec<_> = problems.iter().map(|problem| &*problem.error).collect();
-        cx.ui.value(&serde_json::json!({ "undone": outcomes, "kept": problems }));
+        let next: Vec<&String> = next.iter().map(|(command, _)| command).collect();
+        cx.ui.value(&serde_json::json!({ "undone": outcomes, "kept": problems, "next": next }));
     } else {
         cx.ui.line(text!("{} undone.", count(outcomes.len(), "change", "changes")));
         for problem in &problems {
             let label = cx.ui.paint(Style::Warn, "Not undone:");
             cx.ui.line(text!("{} {}", label, problem));
         }
+        if !next.is_empty() && !cx.ui.quiet {
+            cx.ui.line("");
+            cx.ui.commands(&next);
+        }
     }
     Ok(if problems.is_empty() { Exit::Ok } else { Exit::Stale })
+}
+
+/// Returns the first claims that these events stored and that are active.
+async fn active_claims<'a>(client: &Client, events: impl Iterator<Item = &'a EventView>) -> Vec<ClaimId> {
+    let mut found = Vec::new();
+    for event in events.filter(|event| event.statement.is_some()) {
+        if found.len() == MAX_CANDIDATES {
+            break;
+        }
+        let claim = client.claim(&event.id.to_hex()).await;
+        found.extend(claim.ok().filter(|claim| claim.status == Status::Active).map(|claim| claim.id));
+    }
+    found
 }
 
 #[cfg(test)]

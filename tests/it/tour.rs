@@ -124,6 +124,30 @@ fn in_json_a_tour_is_one_document() {
 }
 
 #[test]
+fn what_cannot_be_undone_is_named_with_a_command_that_withdraws_it() {
+    let home = repository();
+    home.run(["tour", "--yes"]).ok();
+    let claims = home.run(["claims", "--json"]).ok().json();
+    let rule = claims["items"].as_array().unwrap().iter().find(|claim| claim["source"] == "CLAUDE.md:3").unwrap();
+    let id = &rule["id"].as_str().unwrap()[..10];
+    let args = ["remember", "Logs are kept for a week.", "--reason", "They hold no addresses.", "--depends-on", id];
+    home.run(args).ok();
+    let undo = home.run(["tour", "--undo"]);
+    assert!(undo.code == Some(5) && undo.stdout.contains("Not undone:"), "{undo:?}");
+    assert!(undo.stdout.contains("ergo undo --import") && undo.stderr.contains("ergo tour --undo"), "{undo:?}");
+    let retract = format!("ergo retract {id} --reason 'The import is undone.'");
+    assert!(undo.stdout.contains(&retract), "{undo:?}");
+    home.run(["retract", id, "--reason", "The import is undone."]).ok();
+    assert_eq!(statements(&home), ["Logs are kept for a week."]);
+    // Or the later change is undone first.
+    home.run(["undo"]).ok();
+    let later = undo.stdout.lines().find_map(|line| line.trim().strip_prefix("ergo undo ")?.split(' ').next()).unwrap();
+    home.run(["undo", later]).ok();
+    home.run(["tour", "--undo"]).ok();
+    assert_eq!(statements(&home), Vec::<String>::new());
+}
+
+#[test]
 fn an_agent_that_was_connected_before_the_tour_stays_connected() {
     let home = repository();
     home.run(["setup", "--yes", "claude-code"]).ok();

@@ -280,8 +280,8 @@ impl Reader {
 
     /// Returns the effective events of other acts that build on an act: while there are any, it cannot be undone.
     ///
-    /// Undo events do not count, nor events that merely refer to a claim: judgements, refusals, findings, snoozes. Nor
-    /// do redactions: a removed body stays removed, whether or not the claim is in force.
+    /// Undo events do not count, nor events that merely refer to a claim: judgements, sightings, refusals, findings,
+    /// snoozes. Nor do redactions: a removed body stays removed, whether or not the claim is in force.
     pub fn built_on(&self, op: &OpId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let mut found = reader.loaded(
@@ -295,7 +295,7 @@ impl Reader {
             found.retain(|event| {
                 !derive::is_undo(&event.kind)
                     && !derive::is_notice(&event.kind)
-                    && !matches!(event.kind, EventKind::Judgement(_) | EventKind::Redact)
+                    && !matches!(event.kind, EventKind::Judgement(_) | EventKind::Observe | EventKind::Redact)
                     && ![
                         local::REFUSED,
                         local::HELD,

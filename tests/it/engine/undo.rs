@@ -68,6 +68,15 @@ fn an_undo_is_an_act_and_can_be_undone() {
 }
 
 #[test]
+fn a_claim_that_was_seen_again_in_its_file_can_be_undone() {
+    let fixture = Fixture::new();
+    let written = stored(fixture.engine.remember(request("We ship on Fridays", "habit")).unwrap());
+    assert_eq!(fixture.engine.observe(&caller(), &[written.claim_id]).unwrap(), 1);
+    undo_op(&fixture, written.op_id).unwrap();
+    assert_eq!(fixture.claim(written.claim_id).status, Status::Retracted);
+}
+
+#[test]
 fn the_log_finds_a_change_by_its_id_or_that_of_its_event() {
     let fixture = Fixture::new();
     let claim = fixture.remember("We ship on Fridays", "habit").to_hex();
