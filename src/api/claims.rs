@@ -183,6 +183,9 @@ pub struct ClaimsQuery {
     /// Only claims that need review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs_review: Option<bool>,
+    /// `true`: only claims whose last day has passed; `false`: only the others. At the time `as_of`, if it is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expired: Option<bool>,
     /// Only claims written at this time or later, in milliseconds since the Unix epoch, by event clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,

@@ -86,6 +86,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         q: words.clone(),
         who: args.who.clone(),
         needs_review: args.needs_review.then_some(true),
+        expired: None,
         since,
         until,
         source: args.source.clone(),

@@ -179,7 +179,7 @@ impl Engine {
 
 /// Returns the texts of the newest active claims of a scope.
 fn claims(reader: &Reader, scope: &Scope) -> Result<Vec<ClaimText>, ApiError> {
-    let (rows, _) = reader.newest_active(scope, MAX_CLAIMS)?;
+    let (rows, _) = reader.newest_active(scope, None, MAX_CLAIMS)?;
     let claims =
         rows.into_iter().map(|row| ClaimText { statement: row.statement, reason: row.reason.unwrap_or_default() });
     Ok(claims.collect())

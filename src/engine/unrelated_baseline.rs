@@ -39,7 +39,7 @@ impl Engine {
     pub(super) fn measure_unrelated_baseline(&self, scope: &Scope) -> Result<Option<UnrelatedBaseline>, ApiError> {
         self.readers.lend().snapshot(|reader| {
             let Some(model) = reader.vector_model()? else { return Ok(None) };
-            let (_, claims) = reader.newest_active(scope, 0)?;
+            let (_, claims) = reader.newest_active(scope, None, 0)?;
             Ok(UnrelatedBaseline::of(&model.to_string(), claims, reader.nearest_others(scope, SAMPLE)?))
         })
     }

@@ -82,7 +82,7 @@ use rusqlite::Connection;
 use crate::domain::{SignedEvent, guard_report::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 18;
+pub const SCHEMA: u32 = 19;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 

@@ -45,6 +45,9 @@ const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [
     ) STRICT, WITHOUT ROWID;
     INSERT INTO peers SELECT * FROM peers_by_device;
     DROP TABLE peers_by_device",
+    // The last day of a claim, so that lists leave out expired ones without reading each claim.
+    "ALTER TABLE claims ADD COLUMN valid_until TEXT;
+    CREATE INDEX claims_until ON claims (valid_until) WHERE valid_until IS NOT NULL",
 ];
 
 /// How long a connection waits for the lock of another one.

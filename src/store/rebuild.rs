@@ -36,7 +36,7 @@ pub(super) const DERIVED_TABLES: [&str; 22] = [
 ];
 
 /// The version of the projector. Must be increased whenever the same log gives different tables.
-const PROJECTOR_VERSION: u32 = 12;
+const PROJECTOR_VERSION: u32 = 13;
 
 /// Returns the version of the projections. A store with another version is rebuilt when it is opened.
 pub(super) fn version(check: &dyn PairCheck) -> String {

@@ -213,6 +213,8 @@ pub struct ClaimFilter {
     pub not_source: Option<String>,
     /// Only claims that need review, or only those that do not; `None` for all.
     pub needs_review: Option<bool>,
+    /// Only claims that have expired on this day (`YYYY-MM-DD`; `true`), or only those that have not; `None` for all.
+    pub expired: Option<(bool, String)>,
     /// Only written at this time or later, in milliseconds since the Unix epoch, by event clock.
     pub since: Option<u64>,
     /// Only written at this time or earlier, in the unit of `since`.

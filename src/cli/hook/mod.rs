@@ -18,7 +18,7 @@ use crate::{
         Caller, ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, LogQuery, RecallRequest,
         RecallVerdict,
     },
-    client::{Client, ClientError, Connect, injected},
+    client::{Client, Connect, injected},
     domain::Scope,
 };
 
@@ -149,6 +149,7 @@ async fn session_brief(
 ) -> Result<Option<String>, CliError> {
     let of = |scope: &Scope, kinds: &str, limit: usize| ClaimsQuery {
         kind: Some(kinds.to_owned()),
+        expired: Some(false),
         limit: Some(limit),
         ..paging::claims_of(scope)
     };
@@ -162,10 +163,10 @@ async fn session_brief(
     let review = ClaimsQuery { needs_review: Some(true), kind: None, limit: Some(MAX_CLAIMS), ..constraints.clone() };
     let cards = ConflictsQuery { limit: Some(MAX_CLAIMS), ..paging::cards_of(scope) };
     let (above, constraints, decisions, review, cards) = tokio::join!(
-        async { if scope.level().is_project() { unexpired(client, &above).await } else { Ok(ClaimsPage::default()) } },
-        unexpired(client, &constraints),
-        unexpired(client, &decisions),
-        unexpired(client, &review),
+        async { if scope.level().is_project() { client.claims(&above).await } else { Ok(ClaimsPage::default()) } },
+        client.claims(&constraints),
+        client.claims(&decisions),
+        client.claims(&review),
         client.conflicts(&cards)
     );
     let (above, constraints, decisions): (ClaimsPage, ClaimsPage, ClaimsPage) = (above?, constraints?, decisions?);
@@ -189,15 +190,6 @@ async fn session_brief(
     let Some(text) = brief.finish() else { return Ok(None) };
     session.record(Context::now(), "session-start", scope, &given)?;
     Ok(Some(text))
-}
-
-/// Returns a page of claims without those that have expired.
-async fn unexpired(client: &Client, query: &ClaimsQuery) -> Result<ClaimsPage, ClientError> {
-    let mut page = client.claims(query).await?;
-    let all = page.items.len();
-    page.items.retain(|claim| !claim.flags.expired);
-    page.total = page.total.saturating_sub(all - page.items.len());
-    Ok(page)
 }
 
 async fn recalled(client: &Client, scope: &Scope, prompt: &str) -> Result<Vec<ClaimView>, CliError> {
@@ -236,7 +228,7 @@ async fn claims_from_file(client: &Client, scope: &Scope, file: &str) -> Result<
     let whole = if file.is_absolute() { file.to_owned() } else { here.join(file) };
     let path = whole.strip_prefix(&top).unwrap_or(&whole).display().to_string();
     let (source, limit) = (Some(path.clone()), Some(4 * MAX_CLAIMS));
-    let query = ClaimsQuery { source, limit, ..paging::claims_of(scope) };
+    let query = ClaimsQuery { source, limit, expired: Some(false), ..paging::claims_of(scope) };
     let mut claims = client.claims(&query).await?.items;
     claims.retain(|claim| claim.source.as_deref().is_some_and(|source| payload::names(source, &path)));
     Ok(claims)

@@ -13,14 +13,14 @@ const MAX_SEARCH: usize = 1000;
 
 /// `GET /claims`.
 pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<ClaimsPage, ApiError> {
-    let filter = filter(query)?;
+    let today = guard_calls::day(query.as_of.unwrap_or_else(|| (engine.config.clock)()));
+    let filter = filter(query, &today)?;
     let limit = limit(query.limit)?;
     let cursor = query.cursor.as_deref();
     let words = query.q.as_deref().map(str::trim).filter(|words| !words.is_empty());
     if words.is_some_and(|words| words.len() > MAX_SEARCH) {
         return Err(ApiError::field("q", format!("`q` is longer than {MAX_SEARCH} bytes")));
     }
-    let today = guard_calls::day(query.as_of.unwrap_or_else(|| (engine.config.clock)()));
     // A filter by source uses the text index, even if there are no search words.
     let words = words.or_else(|| filter.source.as_ref().map(|_| ""));
     // A past read of a project includes its organisation's level.
@@ -149,7 +149,7 @@ pub(super) fn claim_then(reader: &Reader, id: &ClaimId) -> Result<ClaimRow, ApiE
     reader.claim(id)?.ok_or_else(|| missing().hint("leave `as_of` out, or name a later time"))
 }
 
-fn filter(query: &ClaimsQuery) -> Result<ClaimFilter, ApiError> {
+fn filter(query: &ClaimsQuery, today: &str) -> Result<ClaimFilter, ApiError> {
     let status = match query.status.as_deref().map_or("active", str::trim) {
         "" => Some(Status::Active),
         "all" => None,
@@ -191,6 +191,7 @@ fn filter(query: &ClaimsQuery) -> Result<ClaimFilter, ApiError> {
         without: query.without.as_deref().map(|words| worded("without", words)).transpose()?.flatten(),
         not_source: query.not_source.as_deref().map(|words| worded("not_source", words)).transpose()?.flatten(),
         needs_review: query.needs_review,
+        expired: query.expired.map(|is_wanted| (is_wanted, today.to_owned())),
         since: query.since,
         until: query.until,
         source: query.source.as_deref().map(|words| worded("source", words)).transpose()?.flatten(),

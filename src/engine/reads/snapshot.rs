@@ -108,13 +108,13 @@ pub(super) fn entries(reader: &Reader, scope: &Scope, at: u64) -> Result<(Vec<Sn
     let today = day(at);
     let (mut rows, mut claims) = (Vec::new(), 0);
     for scope in scope.in_force() {
-        let (newest, all) = reader.newest_active(&scope, MAX_CLAIMS)?;
+        let (newest, all) = reader.newest_active(&scope, Some(&today), MAX_CLAIMS)?;
         rows.extend(newest);
         claims += all;
     }
     let read = rows.len();
     // A redacted claim has no text.
-    rows.retain(|row| !row.statement.is_empty() && !row.expired_on(&today));
+    rows.retain(|row| !row.statement.is_empty());
     agreement::drop_covered_by_level(reader, scope, &mut rows, |row| row)?;
     claims -= read - rows.len();
     let entries = rows.into_iter().map(|row| {

@@ -232,9 +232,10 @@ impl Projector<'_> {
                 let qualifiers = body.qualifiers.clone().unwrap_or_default();
                 content_hash(claim.scope, claim.kind, body.statement.as_deref().unwrap_or_default(), &qualifiers)
             });
+            let valid_until = body.as_ref().and_then(|body| body.qualifiers.as_ref()?.valid_until.as_deref());
             self.db
-                .prepare_cached("UPDATE claims SET indexed = ?2, content = ?3 WHERE n = ?1")?
-                .execute(params![claim.n, wanted, content])?;
+                .prepare_cached("UPDATE claims SET indexed = ?2, content = ?3, valid_until = ?4 WHERE n = ?1")?
+                .execute(params![claim.n, wanted, content, valid_until])?;
         }
         Ok(())
     }
@@ -245,7 +246,9 @@ impl Projector<'_> {
         let mut counts = TermCountChanges::default();
         self.index(&claim, &IndexedWords::of(self.check, claim.kind, body, claim.indexes), None, 0, &mut counts)?;
         counts.write(self.db)?;
-        self.db.prepare_cached("UPDATE claims SET indexed = 0, content = NULL WHERE n = ?1")?.execute([n])?;
+        self.db
+            .prepare_cached("UPDATE claims SET indexed = 0, content = NULL, valid_until = NULL WHERE n = ?1")?
+            .execute([n])?;
         Ok(())
     }
 

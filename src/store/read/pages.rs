@@ -182,7 +182,7 @@ pub(super) struct ClaimSelection {
 }
 
 impl ClaimSelection {
-    /// Selects by the outcome of the guard, by excluded words, and by what a project narrowed.
+    /// Selects by the outcome of the guard, by excluded words, by what a project narrowed, and by the last day.
     pub(super) fn of(db: &Connection, filter: &ClaimFilter) -> Result<Self> {
         let mut without = search::excluded_claims(db, filter)?;
         if let Some(project) = &filter.not_narrowed_in
@@ -190,7 +190,7 @@ impl ClaimSelection {
         {
             without.extend(levels::narrowed_in(db, project)?);
         }
-        let only = match filter.verdict {
+        let mut only = match filter.verdict {
             None => None,
             Some(GuardOutcome::Disputed) => Some(notices::disputed(db)?),
             Some(GuardOutcome::Warned) => Some(notices::warned(db)?),
@@ -200,6 +200,17 @@ impl ClaimSelection {
                 None
             }
         };
+        if let Some((is_wanted, day)) = &filter.expired {
+            let expired = expired(db, day)?;
+            if *is_wanted {
+                only = Some(match only {
+                    Some(only) => only.intersection(&expired).copied().collect(),
+                    None => expired,
+                });
+            } else {
+                without.extend(expired);
+            }
+        }
         Ok(Self { only, without })
     }
 
@@ -208,32 +219,49 @@ impl ClaimSelection {
     }
 }
 
-/// Returns the row numbers of the newest claims in the lanes of a filter, at most `limit`.
-pub(super) fn newest(db: &Connection, filter: &ClaimFilter, limit: usize) -> Result<Vec<i64>> {
-    let found = positions(db, &lanes(db, filter)?, (ListPosition::START, i64::MIN), &HashSet::new(), limit)?;
-    Ok(found.into_iter().map(|position| position.n).collect())
+/// Returns the row numbers of the claims whose last day is before `day`.
+fn expired(db: &Connection, day: &str) -> Result<HashSet<i64>> {
+    let mut read = db.prepare_cached("SELECT n FROM claims WHERE valid_until < ?1")?;
+    let rows = read.query_map([day], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Returns the row numbers of the newest claims that a filter selects, at most `limit`, and the number of all.
+pub(super) fn newest(db: &Connection, filter: &ClaimFilter, limit: usize) -> Result<(Vec<i64>, usize)> {
+    let (found, total) = selected(db, filter, ListPosition::START, limit)?;
+    Ok((found.into_iter().map(|position| position.n).collect(), total))
+}
+
+/// Returns the positions of the claims that a filter selects and that come after `after`, newest first, at most
+/// `limit`; and the number of all that it selects. Ignores `filter.source`.
+fn selected(
+    db: &Connection,
+    filter: &ClaimFilter,
+    after: ListPosition,
+    limit: usize,
+) -> Result<(Vec<ListPosition>, usize)> {
+    let (from, to) = time_span(filter);
+    let after = after.min(ListPosition { wall: to, ..ListPosition::START });
+    let lanes = lanes(db, filter)?;
+    let ClaimSelection { only, without } = ClaimSelection::of(db, filter)?;
+    if let Some(only) = only {
+        let only = only.difference(&without).copied().collect();
+        let all = positions_of(db, &lanes, filter, &only)?;
+        let total = all.len();
+        return Ok((all.into_iter().filter(|position| *position < after).take(limit).collect(), total));
+    }
+    let others = positions_of(db, &lanes, filter, &without)?.len();
+    let found = positions(db, &lanes, (after, from), &without, limit)?;
+    Ok((found, count_in_span(db, filter, &lanes)?.saturating_sub(others)))
 }
 
 impl Reader {
     /// Returns a page of claims, newest first by event clock. Ignores `filter.source`, which [`Reader::search`]
     /// applies.
     pub fn claims(&self, filter: &ClaimFilter, limit: usize, cursor: Option<&str>) -> Result<Page<ClaimRow>> {
-        let (from, to) = time_span(filter);
-        let after = ListPosition::parse(cursor)?.min(ListPosition { wall: to, ..ListPosition::START });
-        let most = limit.saturating_add(1);
+        let after = ListPosition::parse(cursor)?;
         self.snapshot(|reader| {
-            let lanes = lanes(&reader.db, filter)?;
-            let ClaimSelection { only, without } = ClaimSelection::of(&reader.db, filter)?;
-            let (mut found, total) = if let Some(only) = only {
-                let only = only.difference(&without).copied().collect();
-                let all = positions_of(&reader.db, &lanes, filter, &only)?;
-                let total = all.len();
-                (all.into_iter().filter(|position| *position < after).take(most).collect(), total)
-            } else {
-                let others = positions_of(&reader.db, &lanes, filter, &without)?.len();
-                let found = positions(&reader.db, &lanes, (after, from), &without, most)?;
-                (found, count_in_span(&reader.db, filter, &lanes)?.saturating_sub(others))
-            };
+            let (mut found, total) = selected(&reader.db, filter, after, limit.saturating_add(1))?;
             let more = found.len() > limit;
             found.truncate(limit);
             Ok(Page {

@@ -213,12 +213,18 @@ impl Reader {
     }
 
     /// Returns the newest active claims of a scope, at most `most`, without their relations; and the number of all
-    /// active claims.
-    pub fn newest_active(&self, scope: &Scope, most: usize) -> Result<(Vec<ClaimRow>, usize)> {
+    /// active claims. With a day, without those that have expired on it.
+    pub fn newest_active(
+        &self,
+        scope: &Scope,
+        unexpired_on: Option<&str>,
+        most: usize,
+    ) -> Result<(Vec<ClaimRow>, usize)> {
         self.snapshot(|reader| {
-            let (db, filter) = (&reader.db, active_in(scope));
-            let numbers = pages::newest(db, &filter, most)?;
-            Ok((bare_claims_by_number(db, numbers)?, pages::total(db, &filter)?))
+            let expired = unexpired_on.map(|day| (false, day.to_owned()));
+            let filter = ClaimFilter { expired, ..active_in(scope) };
+            let (numbers, total) = pages::newest(&reader.db, &filter, most)?;
+            Ok((bare_claims_by_number(&reader.db, numbers)?, total))
         })
     }
 

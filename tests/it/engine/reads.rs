@@ -35,6 +35,37 @@ fn a_page_by_kind_repeats_nothing_if_a_claim_came_in_before_it() {
 }
 
 #[test]
+fn a_page_without_expired_claims_is_full_and_counts_only_the_others() {
+    let fixture = Fixture::new();
+    let until = |statement: &str, day: &str| {
+        let mut claim = request(statement, "they said so");
+        claim.qualifiers.valid_until = Some(day.to_owned());
+        stored(fixture.engine.remember(claim).unwrap()).claim_id
+    };
+    let valid = fixture.remember("Logs are kept for 30 days", "disk");
+    let later = until("Pages are cached", "2999-12-31");
+    let gone = [("Images are signed", "2020-01-31"), ("Invoices are sent by post", "2021-01-31")];
+    let gone = gone.map(|(statement, day)| until(statement, day));
+    let read = |query: ClaimsQuery| {
+        let page = fixture.engine.claims(&query).unwrap();
+        (page.items.into_iter().map(|claim| claim.id).collect::<Vec<_>>(), page.total)
+    };
+    let of = |expired| ClaimsQuery { expired, limit: Some(2), ..query() };
+    assert_eq!(read(of(Some(false))), (vec![later, valid], 2));
+    assert_eq!(read(of(Some(true))), (vec![gone[1], gone[0]], 2));
+    assert_eq!(read(of(None)).1, 4);
+    assert_eq!(read(ClaimsQuery { q: Some("signed images".into()), ..of(Some(false)) }).1, 0);
+    assert_eq!(read(ClaimsQuery { verdict: Some("clean".into()), ..of(Some(false)) }).1, 2);
+    // A redaction removes the last day with the text.
+    let request =
+        ActRequest { caller: caller(), target: gone[0].to_hex(), reason: "x".into(), ..ActRequest::default() };
+    fixture.engine.redact(request).unwrap();
+    assert_eq!(read(of(Some(true))), (vec![gone[1]], 1));
+    let fixture = fixture.reopen();
+    assert_eq!(fixture.engine.claims(&of(Some(true))).unwrap().total, 1);
+}
+
+#[test]
 fn why_answers_with_the_reasoned_claim_and_the_chain_that_led_to_it() {
     let fixture = Fixture::new();
     let first = fixture.remember("We deploy from laptops", "three people");
