@@ -210,8 +210,10 @@ fn a_card_settled_elsewhere_while_its_form_is_open_keeps_what_was_written() {
     let card = page.items.iter().find(|card| card.status == CardStatus::Open).unwrap().id.short();
     let mut other = home.command(["resolve", card.as_str(), "--discard", "--reason", "a slip"]);
     assert!(other.env("USER", "max").status().unwrap().success());
-    // The form is replaced by the error, and its text is kept.
+    // The form stays open with its text, and says what happened.
     app.until(|screen| {
-        screen.contains("Already settled by max") && screen.contains("a slip") && !screen.contains("written in vain")
+        screen.contains("Already settled by max") && screen.contains("(a slip)") && screen.contains("written in vain")
     });
+    app.key(Key::Esc);
+    app.until(|screen| screen.contains("Settled meanwhile by max") && !screen.contains("written in vain"));
 }

@@ -61,6 +61,16 @@ pub enum FormSubject {
     },
 }
 
+impl FormSubject {
+    /// Returns the one card that the form is about.
+    pub fn card(self) -> Option<CardId> {
+        match self {
+            Self::Card { id, .. } | Self::Held { id } => Some(id),
+            Self::Many { .. } | Self::Claim { .. } | Self::New | Self::NewTeam | Self::JoinTeam => None,
+        }
+    }
+}
+
 /// Which side stays, on each of the marked cards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeepSide {
@@ -200,6 +210,8 @@ pub struct ActForm {
     pub focus: usize,
     /// The error message, and the field to which it belongs.
     pub error: Option<(Option<FieldId>, String)>,
+    /// Why it can no longer be submitted, in a sentence: for example, because its card was settled meanwhile.
+    pub outdated: Option<String>,
     /// Whether something was typed or chosen in it.
     pub edited: bool,
     /// Whether the form was sent and has no answer yet.

@@ -4,7 +4,11 @@ use crossterm::event::{KeyCode, KeyEvent};
 
 use super::{form_request, form_setup, global};
 use crate::{
-    domain::text::{sanitize, sanitize_line},
+    api::Stale,
+    domain::{
+        CardId,
+        text::{sanitize, sanitize_line},
+    },
     tui::{
         key::KeyPress,
         msg::{Effect, FailureKind, RequestFailure},
@@ -238,6 +242,10 @@ pub(super) fn submit(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<
     if open.sending {
         return;
     }
+    if open.outdated.is_some() {
+        let message = state.keys.say("nothing was sent; {cancel} closes the form and keeps your text");
+        return form(state).map_or((), |form| refuse(form, None, message));
+    }
     let scope = open.scope_of_act();
     let mut caller = state.caller(&scope);
     let fresh = caller.op_id.take();
@@ -297,6 +305,31 @@ pub(super) fn failed(state: &mut AppState, acting: Option<&Acting>, failure: &Re
     let field = form.fields.iter().map(|field| field.id).find(|id| Some(id.wire()) == named);
     let hint = failure.hint.as_deref().map_or_else(String::new, |hint| format!(" ({hint})"));
     refuse(form, field, format!("{}{hint}", failure.message));
+}
+
+/// Records in the open form about a card that the card was settled meanwhile, or that it is open. Returns whether the
+/// form now says that the card is settled. A form that is being sent gets an answer that says so.
+pub(super) fn note_settlement(state: &mut AppState, card: CardId, settled: Option<&str>) -> bool {
+    let Some(form) = form(state).filter(|form| form.about.card() == Some(card) && !form.sending) else { return false };
+    form.outdated = settled.map(str::to_owned);
+    settled.is_some()
+}
+
+/// Handles the answer that the target of a form has changed. The content of the form stays. If the act is still
+/// possible, the form says what it does now, and can be submitted again. Returns whether the form is open.
+pub(super) fn stale(state: &mut AppState, acting: Option<&Acting>, stale: &Stale, message: String) -> bool {
+    let open = is_open(state, acting);
+    let Some(form) = of_act(state, acting) else { return false };
+    (form.sending, form.sent) = (false, None);
+    if !open {
+        return false;
+    }
+    match form_setup::after_change(form, stale) {
+        Ok(()) => refuse(form, None, format!("{message} Check what it does now, then submit again.")),
+        Err(Some(why)) => form.outdated = Some(format!("{message} It is no longer possible: {why}.")),
+        Err(None) => form.outdated = Some(message),
+    }
+    true
 }
 
 /// Handles the guard's refusal of a form's request. The content of the form stays.

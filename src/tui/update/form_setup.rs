@@ -1,8 +1,8 @@
 //! Creates the form of an act: its fields and their prefilled values.
 
 use crate::{
-    api::{CardAct, CardKind, CardSide, ClaimView},
-    domain::{ClaimId, ClaimKind, Scope},
+    api::{CardAct, CardKind, CardSide, ClaimView, Stale},
+    domain::{ClaimId, ClaimKind, Scope, Status},
     tui::{
         key::KeyPress,
         state::{
@@ -146,6 +146,7 @@ pub(super) fn plain(about: FormSubject, title: String, effect: String, scope: Sc
         fields,
         focus: 0,
         error: None,
+        outdated: None,
         edited: false,
         sending: false,
         sent: None,
@@ -160,6 +161,38 @@ pub(super) fn with_draft(state: &mut AppState, mut form: ActForm, key: Option<Ke
     }
     form.opener = key.map(|key| (key, state.now));
     form
+}
+
+/// Adapts a form to its target, which has changed since the form was opened.
+///
+/// # Errors
+/// If the act is no longer possible: the reason, unless the answer says it already.
+pub(super) fn after_change(form: &mut ActForm, stale: &Stale) -> Result<(), Option<String>> {
+    match (form.about, &stale.card, &stale.claim) {
+        // A question that was answered, or a write that was withdrawn.
+        (FormSubject::Held { .. }, ..) => Err(None),
+        (FormSubject::Card { .. }, Some(view), _) if view.settled.is_some() => Err(None),
+        (FormSubject::Card { act, winner, .. }, Some(view), _) => {
+            let card = Card::new((**view).clone());
+            card.can(act).map_err(Some)?;
+            let kept = winner.and_then(|id| view.sides.iter().position(|side| side.claim.id == id));
+            match kept {
+                Some(kept) => view.can_act_on(act, kept).map_err(Some)?,
+                None if winner.is_some() => return Err(Some("the claim is no longer on the card".to_owned())),
+                None => {}
+            }
+            let now = self::card(&card, act, kept);
+            let draft = std::mem::replace(form, now);
+            form.restore(draft);
+            Ok(())
+        }
+        (FormSubject::Claim { act, .. }, _, Some(claim)) => {
+            let active = claim.status == Status::Active;
+            form.rev = Some(claim.rev);
+            if active == (act == ClaimAct::Reinstate) { Err(None) } else { Ok(()) }
+        }
+        _ => Ok(()),
+    }
 }
 
 fn with_dependents(claim: &ClaimView, effect: &str) -> String {

@@ -5,6 +5,7 @@
 
 mod acts;
 mod agents;
+mod card_answers;
 mod claims;
 mod command_line;
 mod confirm;

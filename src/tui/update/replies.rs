@@ -1,26 +1,21 @@
 //! Handles the daemon's answers. Outdated ones are dropped; a failure is reported and loses nothing.
 
 use super::{
-    claims, conflicts, cursor, form, held_write, inbox, judging, live, many, models, note_files, page, reads, teams,
-    undo,
+    card_answers, claims, conflicts, cursor, form, held_write, inbox, judging, live, many, models, note_files, page,
+    reads, teams, undo,
 };
 use crate::{
-    api::{
-        AuditOutcome, CardSettlement, CardStatus, CardView, Done, Refused, RoundResult, Stale, Stored, WriteOutcome,
-    },
+    api::{AuditOutcome, CardStatus, Done, Refused, RoundResult, Stored, WriteOutcome},
     client::known_scope,
     domain::{CardId, ClaimId, text::count},
     tui::{
         hits::Pane,
         msg::{Effect, FailureKind, RequestAnswer, RequestFailure, RequestId, Slot},
         state::{
-            Acting, AppState, Daemon, Overlay, Screen, SessionAct, Tone,
-            conflicts::{Card, CardListFilter},
-            form::FormSubject,
-            inbox::ItemId,
-            why::WhyChain,
+            Acting, AppState, Daemon, Screen, SessionAct, Tone, conflicts::CardListFilter, form::FormSubject,
+            inbox::ItemId, why::WhyChain,
         },
-        text::{self, writer},
+        text,
     },
 };
 
@@ -78,7 +73,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
             }
             conflicts::open_wanted(state);
         }
-        RequestAnswer::Card(view) => card(state, *view, out),
+        RequestAnswer::Card(view) => card_answers::card(state, *view, out),
         RequestAnswer::Cards(views) => many::choose(state, &views),
         RequestAnswer::Claims(page) => {
             let height = state.hits.height(Pane::Claims);
@@ -165,7 +160,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
                 }
                 WriteOutcome::Consider(consider) => held_write::asked(state, consider, acting.as_ref()),
                 WriteOutcome::Conflict(refused) => self::refused(state, &refused, acting.as_ref(), out),
-                WriteOutcome::Stale(stale) => self::stale(state, stale, acting.as_ref(), out),
+                WriteOutcome::Stale(stale) => card_answers::stale(state, stale, acting.as_ref(), out),
             }
         }
         RequestAnswer::Many(answer) => many::answered(state, *answer, out),
@@ -194,55 +189,6 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
             out.push(state.toast(Tone::Done, text));
         }
     }
-}
-
-fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) {
-    let summary = view.summary.clone();
-    if state.conflicts.wanted.is_some() && state.conflicts.wanted == state.requests.asked_card {
-        // The card was requested by a prefix.
-        state.conflicts.wanted = Some(summary.id.to_hex());
-        state.requests.asked_card = Some(summary.id.to_hex());
-    }
-    let same = state.conflicts.card.as_ref().is_some_and(|card| card.view.summary.id == summary.id);
-    let was_elsewhere = same && state.conflicts.card.as_ref().is_some_and(|card| card.elsewhere);
-    let settled = view.settled.clone();
-    if summary.status == CardStatus::Settled {
-        state.inbox.mark_settled(&ItemId::Card(summary.id));
-    }
-    match &mut state.conflicts.card {
-        Some(card) if same => card.refresh(view),
-        slot => *slot = Some(Card::new(view)),
-    }
-    state.conflicts.error = None;
-    state.conflicts.list.update(summary.id, |row| *row = summary);
-    let elsewhere = state.conflicts.card.as_ref().is_some_and(|card| card.elsewhere);
-    if let (true, false, Some(settled)) = (elsewhere, was_elsewhere, settled) {
-        let own = settled.op_id.is_some_and(|op| state.own_ops.contains(&op));
-        if own {
-            if let Some(card) = &mut state.conflicts.card {
-                card.elsewhere = false;
-            }
-        } else {
-            if let Some(Overlay::Form(form)) = &state.overlay
-                && matches!(form.about, FormSubject::Card { .. })
-                && !form.sending
-            {
-                let about = form.about;
-                if let Some(Overlay::Form(form)) = state.overlay.take() {
-                    state.drafts.insert(about, *form);
-                }
-            }
-            out.push(state.toast(Tone::Warn, format!("{}.", settled_by(&settled))));
-        }
-    }
-    conflicts::open_wanted(state);
-}
-
-/// Returns a sentence that says who settled a card, and how.
-fn settled_by(settled: &CardSettlement) -> String {
-    let by = writer(&settled.who, settled.agent.as_deref());
-    let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
-    format!("Already settled by {by}: {}{reason}", settled.outcome())
 }
 
 /// Handles the success of an act.
@@ -332,26 +278,6 @@ fn refused(state: &mut AppState, refused: &Refused, acting: Option<&Acting>, out
         out.push(state.toast(Tone::Warn, message.clone()));
     }
     form::refused(state, acting, message);
-    live::refresh_all(state);
-}
-
-fn stale(state: &mut AppState, stale: Stale, acting: Option<&Acting>, out: &mut Vec<Effect>) {
-    state.inbox.acting.clear();
-    if form::is_open(state, acting) {
-        form::cancel(state);
-    }
-    if let Some(draft) = form::of_act(state, acting) {
-        draft.sent = None;
-    }
-    let who = stale.card.as_ref().and_then(|card| card.settled.as_ref()).map(settled_by);
-    let text = who.unwrap_or(stale.message);
-    out.push(state.toast(Tone::Warn, format!("{text}. What you wrote is kept.")));
-    if let Some(view) = stale.card
-        && let Some(card) = &mut state.conflicts.card
-        && card.view.summary.id == view.summary.id
-    {
-        card.refresh(*view);
-    }
     live::refresh_all(state);
 }
 

@@ -90,6 +90,14 @@ fn reason(state: &AppState) -> String {
     }
 }
 
+/// Returns the error that the open form shows.
+fn form_error(state: &AppState) -> &str {
+    match &state.overlay {
+        Some(Overlay::Form(form)) => form.error.as_ref().map_or("", |(_, message)| message),
+        _ => panic!("no form is open"),
+    }
+}
+
 #[test]
 fn keep_a_sends_the_prefilled_reason_and_goes_to_the_next_card() {
     let mut state = cards();
@@ -183,8 +191,7 @@ fn what_was_written_survives_cancel_failure_and_staleness() {
     let stale =
         Stale { message: "The card changed".into(), claim: None, heads: vec![], card: None, can_reinstate: false };
     step(&mut state, OutcomeReply(WriteOutcome::Stale(stale)).to(ticket));
-    assert!(toasts(&state).contains("The card changed"));
-    press(&mut state, "d");
+    assert!(form_error(&state).contains("The card changed. Check what it does now, then submit again."));
     assert_eq!(reason(&state), "no");
     let (_, third) = written(&press(&mut state, "enter")).unwrap();
     assert_ne!(third, again, "an act that was answered is a new one");
@@ -247,9 +254,16 @@ fn a_card_settled_elsewhere_stays_and_says_by_whom() {
         };
         step(&mut state, Msg::Reply(ticket, Ok(reply)));
     }
-    assert!(toasts(&state).contains("Already settled by max via claude-code: one claim was retracted (a typo)."));
     assert_eq!(state.conflicts.list.anchor(), Some(card_id(1)), "the cursor stays");
-    assert!(state.overlay.is_none());
+    assert_eq!(reason(&state), "mine", "the form stays open under the hands that type");
+    let screen =
+        crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
+    assert!(screen.contains("Already settled by max via claude-code: one claim was retracted (a typo)."), "{screen}");
+    assert!(!screen.contains("submit"), "{screen}");
+    assert!(written(&press(&mut state, "x enter")).is_none());
+    assert_eq!((reason(&state).as_str(), form_error(&state).contains("nothing was sent")), ("minex", true));
+    press(&mut state, "esc");
+    assert!(state.overlay.is_none() && state.drafts.values().any(|draft| draft.text(FieldId::Reason) == "minex"));
     press(&mut state, "j");
     assert_eq!(state.conflicts.list.known(), 2, "it goes when the cursor leaves it");
 }

@@ -34,11 +34,10 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
     let theme = paint.theme;
     let width = area.width.saturating_sub(2).min(86);
     let columns = usize::from(width.saturating_sub(4));
-    let error = form
-        .error
-        .as_ref()
-        .map(|(_, message)| text::wrap(&format!("{} {message}", theme.glyphs.alert), columns, theme.bad));
-    let error_rows = error.as_ref().map_or(0, Vec::len);
+    let alert = |message: &String, style| text::wrap(&format!("{} {message}", theme.glyphs.alert), columns, style);
+    let mut error = form.outdated.as_ref().map_or_else(Vec::new, |message| alert(message, theme.warn));
+    error.extend(form.error.iter().flat_map(|(_, message)| alert(message, theme.bad)));
+    let error_rows = error.len();
     let mut keys = hints(form);
     // The key that closes the form is not left out before these.
     for spare in [Action::Editor, Action::NewLine, Action::NextField] {
@@ -80,7 +79,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
             }
         }
     }
-    for line in error.unwrap_or_default() {
+    for line in error {
         paint.line(inner, y, &line);
         y += 1;
     }
@@ -101,10 +100,11 @@ fn hints(form: &ActForm) -> Vec<(Action, &'static str)> {
         return verdict_fields::HINTS.into();
     }
     let input = form.fields.get(form.focus).map(|field| &field.input);
-    let mut out = if form.at_end() {
-        vec![(Action::Advance, "submit")]
-    } else {
-        vec![(Action::Advance, "next"), (Action::Submit, "submit")]
+    let mut out = match (form.at_end(), form.outdated.is_some()) {
+        (true, true) => Vec::new(),
+        (true, false) => vec![(Action::Advance, "submit")],
+        (false, true) => vec![(Action::Advance, "next")],
+        (false, false) => vec![(Action::Advance, "next"), (Action::Submit, "submit")],
     };
     if form.at_end() && matches!(input, Some(FieldInput::Text(_))) {
         out.push((Action::NewLine, "new line"));

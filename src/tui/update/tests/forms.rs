@@ -217,3 +217,33 @@ fn a_form_that_is_being_sent_is_not_edited() {
     let Some(Overlay::Form(form)) = &mut state.overlay else { panic!() };
     assert_eq!(form.area().unwrap().lines(), ["no"]);
 }
+
+/// The answer to the act of an open form that its card has changed.
+fn card_changed(state: &mut AppState, ticket: RequestId, view: crate::api::CardView) {
+    let stale = Stale::of_card("card 0101010101 changed since it was shown; nothing was done".into(), view);
+    step(state, OutcomeReply(WriteOutcome::Stale(stale)).to(ticket));
+}
+
+#[test]
+fn a_form_whose_card_has_changed_says_what_it_does_now_and_is_sent_again() {
+    use crate::domain::Status;
+    let mut state = cards();
+    let (ticket, _) = written(&press(&mut state, "a x ctrl-s")).unwrap();
+    let mut now = three_sided(Status::Active);
+    now.sides[2].claim.statement = "The canary is never red".into();
+    now.summary.rev = 9;
+    card_changed(&mut state, ticket, now);
+    assert!(form_error(&state).contains("changed since it was shown"));
+    assert_eq!(reason(&state), "Red is what the dashboards alert on.x");
+    let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
+    assert!(form.effect.contains("The canary is never red"), "{}", form.effect);
+    let Some((ticket, WriteRequest::Resolve { request, .. })) = written(&press(&mut state, "ctrl-s")) else { panic!() };
+    assert_eq!(request.expect_rev, Some(9));
+    // Now the act is no longer possible.
+    let mut now = three_sided(Status::Active);
+    now.acts.iter_mut().for_each(|option| option.disabled = Some("both are stored".into()));
+    card_changed(&mut state, ticket, now);
+    let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
+    assert!(form.outdated.as_ref().unwrap().ends_with("It is no longer possible: both are stored."));
+    assert!(written(&press(&mut state, "ctrl-s")).is_none());
+}
