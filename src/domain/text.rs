@@ -34,6 +34,13 @@ pub fn sanitize_line(text: &str) -> String {
     sanitize(text).replace('\n', " ")
 }
 
+/// Cleans what a person typed or pasted: drops the characters that [`sanitize`] drops, but keeps tabs, and the
+/// joiners and variation selectors of which words and emoji consist.
+pub fn clean_input(text: &str) -> String {
+    let belongs = |c: char| matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+    text.chars().filter(|c| belongs(*c) || !is_unprintable(*c)).collect()
+}
+
 /// Escapes the characters that [`sanitize`] drops, and line breaks, as `\u{202e}`. For names, so that two that differ only in such
 /// characters can be told apart.
 pub fn escape(text: &str) -> String {
@@ -320,6 +327,10 @@ mod tests {
     fn strips_what_can_lie_and_keeps_what_speaks() {
         assert_eq!(sanitize("a\u{1b}[31mb\u{202e}c\u{200b}d\te\nf"), "a[31mbcd e\nf");
         assert_eq!(sanitize_line("a\nb"), "a b");
+        assert_eq!(
+            clean_input("a\u{1b}[31m\u{202e}\tb\n👨\u{200d}💻 می\u{200c}خواهم\r"),
+            "a[31m\tb\n👨\u{200d}💻 می\u{200c}خواهم"
+        );
         assert_eq!((cut("決定は", 3), cut("決定は", 2), cut("", 0)), ("決定は".into(), "決定…".into(), String::new()));
         assert_eq!(cut_line("a\u{202e}b\ncd", 3), "ab …", "what is not shown is not counted");
         assert_eq!(sanitize("naïve 決定 🚀 שלום"), "naïve 決定 🚀 שלום");

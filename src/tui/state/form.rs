@@ -353,9 +353,10 @@ pub fn clear_line(area: &mut TextArea<'static>) {
     area.delete_line_by_head();
 }
 
-/// Returns a text area of several lines that wraps at words, with the cursor at its end.
+/// Returns a text area of several lines that wraps at words, with the cursor at its end. The text keeps its invisible
+/// characters, so that what is not edited is sent as it was; the view does not draw them.
 pub fn several_lines(text: &str) -> TextArea<'static> {
-    let mut area = TextArea::new(crate::domain::text::sanitize(text).split('\n').map(str::to_owned).collect());
+    let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
     area.set_wrap_mode(WrapMode::WordOrGlyph);
     area.move_cursor(ratatui_textarea::CursorMove::Bottom);
     area.move_cursor(ratatui_textarea::CursorMove::End);

@@ -7,7 +7,7 @@ use crate::{
     api::Stale,
     domain::{
         CardId,
-        text::{sanitize, sanitize_line},
+        text::{clean_input, sanitize_line},
     },
     tui::{
         key::KeyPress,
@@ -212,7 +212,7 @@ pub(super) fn paste(state: &mut AppState, text: &str) {
     let Some(field) = form.fields.get_mut(form.focus) else { return };
     form.edited = true;
     match &mut field.input {
-        FieldInput::Text(area) => drop(area.insert_str(sanitize(&text.replace("\r\n", "\n").replace('\r', "\n")))),
+        FieldInput::Text(area) => drop(area.insert_str(clean_input(&text.replace("\r\n", "\n").replace('\r', "\n")))),
         FieldInput::Line(area) => drop(area.insert_str(sanitize_line(text))),
         FieldInput::Choice { .. } | FieldInput::Verdict { .. } => {}
     }
@@ -228,7 +228,7 @@ pub(super) fn edited(state: &mut AppState, result: Result<Option<String>, String
     let Some(form) = form(state) else { return };
     let Some(field) = form.fields.get_mut(form.focus) else { return };
     match &mut field.input {
-        FieldInput::Text(area) => **area = crate::tui::state::form::several_lines(sanitize(&text).trim_end()),
+        FieldInput::Text(area) => **area = crate::tui::state::form::several_lines(clean_input(&text).trim_end()),
         FieldInput::Line(area) => **area = crate::tui::state::form::one_line(&sanitize_line(text.trim_end())),
         FieldInput::Choice { .. } | FieldInput::Verdict { .. } => {}
     }

@@ -100,3 +100,49 @@ fn what_is_said_of_an_id_is_short() {
     let message = &form.error.as_ref().unwrap().1;
     assert!(message.contains(&id(7).short()) && !message.contains(&id(7).to_hex()), "{message}");
 }
+
+#[test]
+fn a_card_settled_elsewhere_stays_and_says_by_whom() {
+    let mut state = cards();
+    press(&mut state, "d m i n e");
+    let change = Change { event: "change".into(), act: "resolve".into(), cards: vec![card_id(1)], ..Change::default() };
+    let out = step(&mut state, Msg::Live(Live::Change(Box::new(change))));
+    for effect in out {
+        let Effect::Read(ticket, read) = effect else { continue };
+        let reply = match read {
+            ReadRequest::Card(_) => {
+                let mut view = card(1);
+                view.summary.status = CardStatus::Settled;
+                view.settled = Some(CardSettlement {
+                    act: "retract".into(),
+                    who: "max".into(),
+                    agent: Some("claude-code".into()),
+                    at: 1,
+                    reason: Some("a typo".into()),
+                    op_id: None,
+                    stored_as: None,
+                });
+                RequestAnswer::Card(Box::new(view))
+            }
+            ReadRequest::Conflicts(_) => RequestAnswer::Conflicts(crate::api::ConflictsPage {
+                items: vec![summary(2, CardStatus::Open), summary(3, CardStatus::Open)],
+                total: 2,
+                next: None,
+            }),
+            other => answer(&other),
+        };
+        step(&mut state, Msg::Reply(ticket, Ok(reply)));
+    }
+    assert_eq!(state.conflicts.list.anchor(), Some(card_id(1)), "the cursor stays");
+    assert_eq!(reason(&state), "mine", "the form stays open under the hands that type");
+    let screen =
+        crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
+    assert!(screen.contains("Already settled by max via claude-code: one claim was retracted (a typo)."), "{screen}");
+    assert!(!screen.contains("submit"), "{screen}");
+    assert!(written(&press(&mut state, "x enter")).is_none());
+    assert_eq!((reason(&state).as_str(), form_error(&state).contains("nothing was sent")), ("minex", true));
+    press(&mut state, "esc");
+    assert!(state.overlay.is_none() && state.drafts.values().any(|draft| draft.text(FieldId::Reason) == "minex"));
+    press(&mut state, "j");
+    assert_eq!(state.conflicts.list.known(), 2, "it goes when the cursor leaves it");
+}

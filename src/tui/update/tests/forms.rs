@@ -247,3 +247,23 @@ fn a_form_whose_card_has_changed_says_what_it_does_now_and_is_sent_again() {
     assert!(form.outdated.as_ref().unwrap().ends_with("It is no longer possible: both are stored."));
     assert!(written(&press(&mut state, "ctrl-s")).is_none());
 }
+
+#[test]
+fn a_text_that_was_not_edited_is_sent_byte_for_byte() {
+    let statement_sent = |state: &mut AppState| match written(&press(state, "ctrl-s")) {
+        Some((_, WriteRequest::Resolve { request, .. })) => request.statement.unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let odd = "Use 👨\u{200d}💻\tand क\u{94d}\u{200d}ष\r\nnot \u{2067}شيء\u{2069}";
+    let mut view = card(1);
+    view.sides[0].claim.statement = odd.into();
+    for (keys, expected) in [("m", odd.to_owned()), ("m x", format!("{odd}x"))] {
+        let mut state = cards();
+        state.conflicts.card = Some(Card::new(view.clone()));
+        press(&mut state, keys);
+        let theme = crate::tui::theme::Theme::ansi(true);
+        let screen = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &theme));
+        assert!(!screen.contains(['\u{200d}', '\u{2067}', '\t']), "{screen}");
+        assert_eq!(statement_sent(&mut state), expected);
+    }
+}
