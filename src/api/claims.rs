@@ -341,6 +341,9 @@ pub struct EventView {
     /// The statement of the first target, shortened, or a description of the change that an undo reversed; only in lists of changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
+    /// What the change did to the claims of the card that it settled; only in lists of changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
     /// Whether its effect was undone.
     pub undone: bool,
     /// Whether it undid an undo, so that the original change has effect again; only in lists of changes.
@@ -349,9 +352,14 @@ pub struct EventView {
 }
 
 impl EventView {
-    /// Returns a verb in the past tense for what it did: “redid” for the undo of an undo.
+    /// Returns a verb in the past tense for what it did: “redid” for the undo of an undo, “settled” for a change that
+    /// settled a card.
     pub fn verb(&self) -> &'static str {
-        if self.redo { "redid" } else { super::event_verb(&self.kind) }
+        match (self.redo, &self.outcome) {
+            (true, _) => "redid",
+            (false, Some(_)) => "settled",
+            (false, None) => super::event_verb(&self.kind),
+        }
     }
 
     /// Checks whether this change can be undone.

@@ -36,8 +36,12 @@ pub struct Change {
 }
 
 impl EventView {
-    /// Describes the subject of the act in one line: the statement that it stored, or else the claim or the act that it changed.
+    /// Describes the subject of the act in one line: what became of the claims of the card that it settled, the
+    /// statement that it stored, or else the claim or the act that it changed.
     pub fn subject(&self) -> Option<String> {
+        if let Some(outcome) = &self.outcome {
+            return Some(outcome.clone());
+        }
         let text = self.statement.as_deref().or(self.about.as_deref())?;
         Some(match (self.kind.as_str(), &self.statement) {
             ("supersede", Some(_)) => format!("new: {text}"),

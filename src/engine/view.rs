@@ -70,6 +70,7 @@ pub(super) fn event(row: EventRow) -> EventView {
         reason: body.reason,
         statement: body.statement.map(|text| shorten(&text)),
         about: None,
+        outcome: None,
         undone: !row.effective,
         redo: false,
     }

@@ -231,6 +231,7 @@ mod tests {
             reason: None,
             statement: None,
             about: None,
+            outcome: None,
             undone: false,
             redo: false,
         }

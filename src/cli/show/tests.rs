@@ -240,6 +240,7 @@ fn undone_change(statement: &str) -> EventView {
         reason: Some("The cluster moved.".into()),
         statement: Some(statement.into()),
         about: None,
+        outcome: None,
         undone: true,
         redo: false,
     }

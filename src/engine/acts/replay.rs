@@ -219,7 +219,7 @@ fn claims<'a>(reader: &Reader, ids: impl Iterator<Item = &'a ClaimId>) -> Result
 
 /// Returns how many cards an act settled, at least. Each card leaves one event in the log to which it belongs, and
 /// possibly one in the other log.
-fn cards_settled(events: &[EventRow]) -> usize {
+pub(super) fn cards_settled(events: &[EventRow]) -> usize {
     let count = |of: fn(&EventKind) -> bool| events.iter().filter(|event| of(&event.kind)).count();
     let shared = count(|kind| matches!(kind, EventKind::Resolve(_)));
     let own = count(|kind| match kind {

@@ -2,7 +2,7 @@
 
 use super::limit;
 use crate::{
-    api::{ApiError, LogPage, LogQuery},
+    api::{ApiError, EventView, LogPage, LogQuery},
     domain::id::is_prefix,
     engine::{Engine, acts, validate, view},
     store::LogFilter,
@@ -24,7 +24,8 @@ pub(in crate::engine) fn log(engine: &Engine, query: &LogQuery) -> Result<LogPag
         for row in page.items {
             let first = row.targets.first().copied().filter(|_| query.acts);
             let undone = if query.acts { acts::describe_undone(reader, &row)? } else { None };
-            let mut event = view::event(row);
+            let outcome = if query.acts { acts::describe_settlement(reader, &row)? } else { None };
+            let mut event = EventView { outcome, ..view::event(row) };
             if let Some((what, redo)) = undone {
                 (event.about, event.redo) = (Some(view::shorten(&what)), redo);
             } else if let Some(first) = first {

@@ -223,6 +223,15 @@ impl Reader {
         })
     }
 
+    /// Returns whether an act settled a card.
+    pub fn settles_card(&self, op: &OpId) -> Result<bool> {
+        let mut read = self.db.prepare_cached(
+            "SELECT 1 FROM events WHERE op = ?1 AND (kind LIKE 'resolve.%' AND kind <> 'resolve.reviewed'
+                 OR kind IN ('local.settled', 'local.discard'))",
+        )?;
+        Ok(read.exists([op.0])?)
+    }
+
     /// Returns the caller's last act that has effect and is neither an undo nor a refusal; with a scope, only acts in
     /// it or at its organisation's level.
     ///

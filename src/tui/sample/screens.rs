@@ -27,6 +27,7 @@ pub(crate) fn event(n: u8, kind: &str, statement: Option<&str>) -> EventView {
         reason: Some("Releases no longer wait for a day of the week.".into()),
         statement: statement.map(str::to_owned),
         about: Some("Deploy every Friday".into()),
+        outcome: None,
         undone: n == 5,
         redo: false,
     }
@@ -151,14 +152,18 @@ fn claim_of_a_week(n: u8) -> crate::api::ClaimView {
     claim(70 + n, &format!("Backups of shop {n} are kept for a week"))
 }
 
+fn settling(n: u8, kind: &str, outcome: &str) -> EventView {
+    EventView { outcome: Some(outcome.into()), ..event(n, kind, None) }
+}
+
 pub(crate) fn log() -> LogPage {
     let items = vec![
         event(1, "local.refused", Some("The canary deployment is always red")),
         event(2, "supersede", Some("Deploy on green CI and an approved review")),
         event(3, "assert", Some("決定：日本語のテキストも正しく表示する 🚀")),
         event(4, "retract", None),
-        event(5, "resolve.exception", None),
-        event(6, "local.settled", None),
+        settling(5, "resolve.exception", "kept both as an exception: “Deploy every Friday” and “Deploy on green CI”"),
+        settling(6, "local.settled", "kept “Deploy every Friday”, discarded “Deploy on green CI only”"),
         event(30, "fact_set", Some("The staging host is staging-2")),
     ];
     LogPage { total: items.len(), items, next: None }

@@ -166,6 +166,7 @@ fn row(
     let (text_style, verb_style) = match (event.undone, event.kind.as_str()) {
         (true, _) => (theme.dim, theme.dim),
         (_, "local.refused") => (theme.text, theme.warn),
+        _ if event.outcome.is_some() => (theme.text, theme.accent),
         (_, "retract" | "redact" | "local.redact") => (theme.text, theme.bad),
         (_, kind) if kind.starts_with("resolve.") || kind.starts_with("local.") => (theme.text, theme.accent),
         _ => (theme.text, theme.ok),

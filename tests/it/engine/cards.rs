@@ -388,6 +388,44 @@ fn a_contradiction_between_active_claims_is_settled_each_way_and_each_is_undone(
     assert_eq!(discard.field.as_deref(), Some("act"));
 }
 
+/// What the newest change of the log did to the claims of a card.
+fn outcome(fixture: &Fixture) -> String {
+    let log = fixture.engine.log(&ergo::api::LogQuery { acts: true, limit: Some(1), ..Default::default() }).unwrap();
+    assert_eq!(log.items[0].verb(), "settled");
+    log.items[0].subject().unwrap()
+}
+
+#[test]
+fn the_log_says_which_side_of_a_card_was_kept() {
+    let (blue, red) = (format!("“{BLUE}”"), format!("“{RED}”"));
+    let outcome_of_refused = |act: CardAct, side: Option<usize>| {
+        let (fixture, _, card) = refused_fixture();
+        let side = side.map(|side| fixture.card(card).sides[side].claim.id.to_hex());
+        let (winner, target) = if act == CardAct::Supersede { (side, None) } else { (None, side) };
+        let qualifiers = if act == CardAct::Narrow { in_env("dev") } else { Qualifiers::default() };
+        done(fixture.resolve(card, ResolveRequest { winner, target, qualifiers, ..order(act, "r") }));
+        outcome(&fixture)
+    };
+    for (act, side, expected) in [
+        (CardAct::Supersede, Some(0), format!("kept {red} in place of {blue}")),
+        (CardAct::Supersede, Some(1), format!("kept {blue}, discarded {red}")),
+        (CardAct::Retract, Some(1), format!("kept {red}, retracted {blue}")),
+        (CardAct::Discard, None, format!("discarded {red}")),
+    ] {
+        assert_eq!(outcome_of_refused(act, side), expected);
+    }
+    assert!(outcome_of_refused(CardAct::Narrow, Some(1)).starts_with(&format!("narrowed {blue} to")));
+    assert!(outcome_of_refused(CardAct::Exception, None).starts_with("kept both as an exception:"));
+    let (fixture, blue_id, red_id, card) = contradicting_fixture();
+    let winner = Some(red_id.to_hex());
+    done(fixture.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "r") }));
+    assert_eq!(outcome(&fixture), format!("kept {red} in place of {blue}"));
+    fixture.undo();
+    let target = Some(blue_id.to_hex());
+    done(fixture.resolve(card, ResolveRequest { target, ..order(CardAct::Retract, "r") }));
+    assert_eq!(outcome(&fixture), format!("kept {red}, retracted {blue}"));
+}
+
 #[test]
 fn a_merged_text_that_contradicts_a_third_claim_is_refused_and_the_card_stays() {
     let (fixture, blue, _, card) = contradicting_fixture();

@@ -1,0 +1,90 @@
+//! Says what an act did that settled a card: which side was kept, and what became of the other.
+
+use super::replay::{cards_settled, creates_claim, describe};
+use crate::{
+    api::ApiError,
+    domain::{
+        CardId, ClaimId, EventKind, ResolveAct,
+        derive::{LocalNote, local, local_note},
+    },
+    engine::wording,
+    store::{EventRow, Reader},
+};
+
+/// Describes an act that settled a card, from one of its events; what is kept comes first. `None` for any other act.
+pub(in crate::engine) fn describe_settlement(reader: &Reader, event: &EventRow) -> Result<Option<String>, ApiError> {
+    if !reader.settles_card(&event.op)? {
+        return Ok(None);
+    }
+    let events = reader.op(&event.op)?;
+    let both_hold = |kind: &EventKind| {
+        matches!(kind, EventKind::Resolve(ResolveAct::Narrow | ResolveAct::Exception | ResolveAct::Dismiss))
+    };
+    if cards_settled(&events) > 1 || events.iter().any(|event| both_hold(&event.kind)) {
+        return describe(reader, &events).map(Some);
+    }
+    let card = members(reader, &events)?;
+    let stored = events.iter().find(|event| creates_claim(event)).map(|event| event.id);
+    let targets = |kind: &EventKind| {
+        let of_kind = events.iter().filter(|event| event.kind == *kind);
+        of_kind.flat_map(|event| event.targets.iter().copied()).collect::<Vec<ClaimId>>()
+    };
+    let (superseded, retracted) = (targets(&EventKind::Supersede), targets(&EventKind::Retract));
+    let is_left = |id: &&ClaimId| Some(**id) != card.new_claim && !retracted.contains(id);
+    let left: Vec<ClaimId> = card.ids.iter().filter(is_left).copied().collect();
+    let stored = stored.as_slice();
+    let named = |verb: &str, ids: &[ClaimId]| named(reader, verb, ids);
+    Ok(Some(if !superseded.is_empty() {
+        let winner = events.iter().find_map(|event| event.successor.filter(|_| event.kind == EventKind::Supersede));
+        let winner = if stored.is_empty() { winner.as_slice() } else { stored };
+        format!("{} {}", named("kept", winner)?, named("in place of", &superseded)?)
+    } else if !retracted.is_empty() {
+        let kept = if stored.is_empty() { left.as_slice() } else { stored };
+        let what = named("retracted", &retracted)?;
+        if kept.is_empty() { what } else { format!("{}, {what}", named("kept", kept)?) }
+    } else if stored.is_empty() {
+        match (card.new_claim, card.act.as_deref()) {
+            (None, _) => named("kept", &left)?,
+            (Some(new), Some("supersede")) if !left.is_empty() => {
+                format!("{}, {}", named("kept", &left)?, named("discarded", &[new])?)
+            }
+            (Some(new), Some("supersede" | "discard")) => named("discarded", &[new])?,
+            // A question whose answer stored nothing.
+            (Some(new), _) => named("answered the question about", &[new])?,
+        }
+    } else {
+        named("stored", stored)?
+    }))
+}
+
+/// The claims on a card, and how it was settled.
+struct Members {
+    ids: Vec<ClaimId>,
+    /// The claim that was not stored when the card was opened.
+    new_claim: Option<ClaimId>,
+    act: Option<String>,
+}
+
+fn members(reader: &Reader, events: &[EventRow]) -> Result<Members, ApiError> {
+    let local = |event: &&EventRow| matches!(&event.kind, EventKind::Local(kind) if kind == local::SETTLED || kind == local::DISCARD);
+    if let Some(event) = events.iter().find(local) {
+        let LocalNote { card, act, .. } = local_note(event.body.as_ref());
+        if let Some(id) = card.and_then(|id| id.parse::<CardId>().ok())
+            && let Some(card) = reader.card(&id)?
+        {
+            return Ok(Members { ids: card.members, new_claim: card.new_claim, act });
+        }
+    }
+    let record = events.iter().find(|event| matches!(event.kind, EventKind::Resolve(_)) || local(event));
+    Ok(Members { ids: record.map(|event| event.targets.clone()).unwrap_or_default(), new_claim: None, act: None })
+}
+
+/// Returns a verb with the statements of claims, stored or not.
+fn named(reader: &Reader, verb: &str, ids: &[ClaimId]) -> Result<String, ApiError> {
+    let mut texts = Vec::new();
+    for id in ids {
+        let body = reader.event(id)?.and_then(|event| event.body);
+        texts.push(body.and_then(|body| body.statement).unwrap_or_default());
+    }
+    Ok(wording::summary(verb, &texts.iter().map(String::as_str).collect::<Vec<_>>()))
+}
