@@ -187,7 +187,7 @@ pub struct ActOption {
 pub struct CardSettlement {
     /// The act; `moot` if its claims were no longer both active, `undone` if the write on it was undone.
     pub act: String,
-    /// The person.
+    /// The person; without `op_id`, who opened the card.
     pub who: String,
     /// The agent through which they acted.
     pub agent: Option<String>,
@@ -195,7 +195,7 @@ pub struct CardSettlement {
     pub at: u64,
     /// Why.
     pub reason: Option<String>,
-    /// The id of the change that settled it; name it to undo.
+    /// The id of the change that settled it; name it to undo. Absent if nobody settled it.
     pub op_id: Option<OpId>,
     /// The claim that the refused write became, if it was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -203,6 +203,11 @@ pub struct CardSettlement {
 }
 
 impl CardSettlement {
+    /// Returns whether somebody settled the card. Otherwise it no longer applies, and `who` and `agent` opened it.
+    pub fn is_by_somebody(&self) -> bool {
+        self.op_id.is_some()
+    }
+
     /// Describes how the card was settled.
     pub fn outcome(&self) -> &str {
         match self.act.as_str() {
@@ -250,10 +255,10 @@ impl CardView {
     /// Says that the card is settled, by whom and how, so that an act on it does nothing; `None` if it is not settled.
     pub fn settled_message(&self) -> Option<String> {
         let settled = self.settled.as_ref()?;
-        // Without an act, nobody settled it.
-        let how = match settled.op_id {
-            Some(_) => format!("was settled by {} ({})", settled.who, settled.outcome()),
-            None => format!("is settled ({})", settled.outcome()),
+        let how = if settled.is_by_somebody() {
+            format!("was settled by {} ({})", settled.who, settled.outcome())
+        } else {
+            format!("no longer applies ({})", settled.outcome())
         };
         Some(format!("card {} {how}; nothing was done", self.summary.id.short()))
     }

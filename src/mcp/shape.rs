@@ -399,10 +399,9 @@ pub(super) fn card(view: CardView) -> Value {
         "acts": acts.collect::<Vec<_>>(),
     }));
     if let (Value::Object(fields), Some(settled)) = (&mut value, &view.settled) {
-        let settled = omit_empty(
-            json!({"by": by(&settled.who, settled.agent.as_ref()), "act": settled.act, "reason": text_or_null(settled.reason.as_ref()),
-                "stored_as": settled.stored_as.map(ClaimId::short)}),
-        );
+        let by = settled.is_by_somebody().then(|| by(&settled.who, settled.agent.as_ref()));
+        let settled = omit_empty(json!({"by": by, "act": settled.act, "reason": text_or_null(settled.reason.as_ref()),
+                "stored_as": settled.stored_as.map(ClaimId::short)}));
         fields.insert("settled".to_owned(), settled);
     }
     value

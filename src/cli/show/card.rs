@@ -83,10 +83,14 @@ impl Ui {
             self.field("advice", &card.advice);
         }
         if let Some(settled) = &card.settled {
-            let who = author(&settled.who, settled.agent.as_deref());
             let why = settled.reason.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
             let how = settled.outcome();
-            self.field("settled", &format!("by {who}, {}: {how}{why}", ago(settled.at, now)));
+            if settled.is_by_somebody() {
+                let who = author(&settled.who, settled.agent.as_deref());
+                self.field("settled", &format!("by {who}, {}: {how}{why}", ago(settled.at, now)));
+            } else {
+                self.field("settled", &format!("by nobody: {how}{why}"));
+            }
             if let Some(id) = settled.stored_as {
                 self.field("stored as", &id.short());
             }

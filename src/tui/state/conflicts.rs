@@ -2,9 +2,12 @@
 
 use super::{Focus, marks::Marks, windowed::Windowed};
 use crate::{
-    api::{ActOption, CardAct, CardSide, CardStatus, CardSummary, CardView, ConflictsQuery},
+    api::{ActOption, CardAct, CardSettlement, CardSide, CardStatus, CardSummary, CardView, ConflictsQuery},
     domain::{CardId, Scope, guard_report::Evidence},
-    tui::word_diff::{self, PairDiff},
+    tui::{
+        text,
+        word_diff::{self, PairDiff},
+    },
 };
 
 /// Which cards are listed.
@@ -144,8 +147,8 @@ impl Card {
     /// Compares the first side with side `other`. A single side is compared with itself.
     pub fn compare(&mut self, other: usize) {
         self.other = other.min(self.view.sides.len().saturating_sub(1)).max(1);
-        let text = |side: Option<&CardSide>| side.map_or("", |side| side.claim.statement.as_str()).to_owned();
-        self.diff = word_diff::words(&text(self.a()), &text(self.b().or(self.a())));
+        let statement = |side: Option<&CardSide>| side.map_or("", |side| side.claim.statement.as_str()).to_owned();
+        self.diff = word_diff::words(&statement(self.a()), &statement(self.b().or(self.a())));
     }
 
     /// Returns the new side.
@@ -156,6 +159,28 @@ impl Card {
     /// Returns the existing side that is shown.
     pub fn b(&self) -> Option<&CardSide> {
         self.view.sides.get(self.other)
+    }
+
+    /// Says why the card is closed although nobody settled it, without a period at the end; `None` for any other card.
+    pub fn moot(view: &CardView) -> Option<String> {
+        view.settled.as_ref().filter(|settled| !settled.is_by_somebody())?;
+        let gone = view.sides.iter().filter(|side| !side.takes_acts()).map(|side| {
+            let claim = &side.claim;
+            let reason = claim.closing_reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+            let what = if claim.flags.redacted {
+                format!("claim {}", claim.id.short())
+            } else {
+                format!("“{}”", text::fit(&claim.statement, 60))
+            };
+            format!("{what} was {}{reason}", claim.flags.status_word(claim.status))
+        });
+        let gone: Vec<String> = gone.collect();
+        let why = if gone.is_empty() {
+            view.settled.as_ref().map_or("", CardSettlement::outcome).to_owned()
+        } else {
+            gone.join("; ")
+        };
+        Some(format!("No longer applies: {why}"))
     }
 
     /// Returns the label of a side: `new`, `existing`, or, if there are several existing sides, such as `existing 2`.

@@ -2,7 +2,7 @@
 
 use super::{conflicts, form, live};
 use crate::{
-    api::{CardSettlement, CardStatus, CardView, Stale},
+    api::{CardStatus, CardView, Stale},
     tui::{
         msg::Effect,
         state::{Acting, AppState, Tone, conflicts::Card, inbox::ItemId},
@@ -19,12 +19,14 @@ pub(super) fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) 
         state.conflicts.wanted = Some(id.to_hex());
         state.requests.asked_card = Some(id.to_hex());
     }
-    let same = state.conflicts.card.as_ref().is_some_and(|card| card.view.summary.id == id);
-    let was_elsewhere = same && state.conflicts.card.as_ref().is_some_and(|card| card.elsewhere);
-    let settled = view.settled.clone();
+    let before = state.conflicts.card.as_ref().filter(|card| card.view.summary.id == id);
+    let same = before.is_some();
+    let was_elsewhere = before.is_some_and(|card| card.elsewhere);
+    let was_settled = before.is_some_and(|card| card.view.summary.status == CardStatus::Settled);
+    let settled = settled_by(&view).map(|text| (view.settled.as_ref().and_then(|by| by.op_id), format!("{text}.")));
     if summary.status == CardStatus::Settled {
         state.inbox.mark_settled(&ItemId::Card(id));
-    } else {
+    } else if was_settled {
         form::note_settlement(state, id, None);
     }
     match &mut state.conflicts.card {
@@ -34,10 +36,8 @@ pub(super) fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) 
     state.conflicts.error = None;
     state.conflicts.list.update(id, |row| *row = summary);
     let elsewhere = state.conflicts.card.as_ref().is_some_and(|card| card.elsewhere);
-    if let (true, false, Some(settled)) = (elsewhere, was_elsewhere, settled) {
-        let own = settled.op_id.is_some_and(|op| state.own_ops.contains(&op));
-        let text = format!("{}.", settled_by(&settled));
-        if own {
+    if let (true, false, Some((op, text))) = (elsewhere, was_elsewhere, settled) {
+        if op.is_some_and(|op| state.own_ops.contains(&op)) {
             if let Some(card) = &mut state.conflicts.card {
                 card.elsewhere = false;
             }
@@ -50,17 +50,21 @@ pub(super) fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) 
     conflicts::open_wanted(state);
 }
 
-/// Returns a sentence that says who settled a card, and how.
-fn settled_by(settled: &CardSettlement) -> String {
+/// Says who settled a card, and how, or why it no longer applies, without a period at the end. `None` if it is open.
+fn settled_by(view: &CardView) -> Option<String> {
+    if let Some(moot) = Card::moot(view) {
+        return Some(moot);
+    }
+    let settled = view.settled.as_ref()?;
     let by = writer(&settled.who, settled.agent.as_deref());
     let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
-    format!("Already settled by {by}: {}{reason}", settled.outcome())
+    Some(format!("Already settled by {by}: {}{reason}", settled.outcome()))
 }
 
 /// Handles the refusal of an act because its target has changed. Its form stays open and says so.
 pub(super) fn stale(state: &mut AppState, stale: Stale, acting: Option<&Acting>, out: &mut Vec<Effect>) {
     state.inbox.acting.clear();
-    let who = stale.card.as_ref().and_then(|card| card.settled.as_ref()).map(settled_by);
+    let who = stale.card.as_deref().and_then(settled_by);
     let text = format!("{}.", who.as_ref().unwrap_or(&stale.message));
     if form::stale(state, acting, &stale, text.clone()) {
         state.add_log_line(Tone::Warn, text);

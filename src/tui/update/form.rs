@@ -244,7 +244,10 @@ pub(super) fn submit(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<
     }
     if open.outdated.is_some() {
         let message = state.keys.say("nothing was sent; {cancel} closes the form and keeps your text");
-        return form(state).map_or((), |form| refuse(form, None, message));
+        if let Some(form) = form(state) {
+            refuse(form, None, message);
+        }
+        return;
     }
     let scope = open.scope_of_act();
     let mut caller = state.caller(&scope);
@@ -307,8 +310,8 @@ pub(super) fn failed(state: &mut AppState, acting: Option<&Acting>, failure: &Re
     refuse(form, field, format!("{}{hint}", failure.message));
 }
 
-/// Records in the open form about a card that the card was settled meanwhile, or that it is open. Returns whether the
-/// form now says that the card is settled. A form that is being sent gets an answer that says so.
+/// Records in the open form about a card that the card was settled meanwhile, or that it is open again. Returns whether
+/// the form now says that the card is settled. A form that is being sent gets an answer that says so.
 pub(super) fn note_settlement(state: &mut AppState, card: CardId, settled: Option<&str>) -> bool {
     let Some(form) = form(state).filter(|form| form.about.card() == Some(card) && !form.sending) else { return false };
     form.outdated = settled.map(str::to_owned);

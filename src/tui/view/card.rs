@@ -14,8 +14,8 @@ use super::{
 use crate::{
     api::{CardKind, CardSide, CardStatus, ClaimView},
     domain::{
-        Status,
         guard_report::{Evidence, Relation, RuleId},
+        text::both_or_all,
     },
     tui::{
         action::{self, Action, KeyScope},
@@ -58,17 +58,16 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, card: &Card, title: &str, 
 fn card_text(paint: &Paint<'_>, card: &Card, width: usize) -> CardText {
     if let Some(question) = &card.view.summary.story {
         let (mut lines, places) = story_card::lines(paint, card, question, width);
-        let at = lines.iter().position(|line| line.width() == 0).unwrap_or(lines.len());
         let banner = banner(paint, card, width);
         let shift = banner.len();
-        lines.splice(at..at, banner);
+        lines.splice(0..0, banner);
         let acts = places.into_iter().map(|(line, action)| (line + shift, 0, width, action)).collect();
         return CardText { lines, acts };
     }
     let theme = paint.theme;
-    let mut out = text::wrap(&heading(card), width, theme.title);
+    let mut out = banner(paint, card, width);
+    out.extend(text::wrap(&heading(card), width, theme.title));
     out.extend(meta(paint, card, width));
-    out.extend(banner(paint, card, width));
     out.push(Line::default());
     out.extend(sides(paint, card, width));
     if let Some(evidence) = card.evidence().filter(|_| paint.state.conflicts.details) {
@@ -101,6 +100,7 @@ fn heading(card: &Card) -> String {
     let judged = card.evidence().map(|evidence| (evidence.rule, evidence.relation));
     match card.view.summary.kind {
         CardKind::Proposed => "An agent proposes to retract this claim".to_owned(),
+        CardKind::Held if card.view.settled.is_some() => "The new claim waited for its writer's verdict".to_owned(),
         CardKind::Held => "The new claim waits for its writer's verdict".to_owned(),
         CardKind::Contested => "Two writers changed this claim concurrently".to_owned(),
         CardKind::Story => "It is unclear which claim is in force".to_owned(),
@@ -127,15 +127,13 @@ fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let by = writer(&summary.who, summary.agent.as_deref());
     let ago = times::ago(summary.at, paint.state.now);
     let what = match summary.kind {
-        CardKind::Refused => "the new claim was refused",
-        CardKind::Held => "the new claim is not active yet",
-        CardKind::Contested if card.view.sides.iter().all(|side| side.claim.status != Status::Active) => {
-            "none of the claims is active"
-        }
-        CardKind::Contradiction | CardKind::Contested => "both are active",
-        CardKind::Found => "both are active, found later",
-        CardKind::Proposed => "a person wrote it, so a person must decide",
-        CardKind::Story => "read from the history of the scope",
+        CardKind::Refused => "the new claim was refused".to_owned(),
+        CardKind::Held if card.view.settled.is_some() => "the new claim was not active until then".to_owned(),
+        CardKind::Held => "the new claim is not active yet".to_owned(),
+        CardKind::Contradiction | CardKind::Contested => active_sides(card),
+        CardKind::Found => format!("{}, found later", active_sides(card)),
+        CardKind::Proposed => "a person wrote it, so a person must decide".to_owned(),
+        CardKind::Story => "read from the history of the scope".to_owned(),
     };
     let text = format!("{what} {dot} by {by} {dot} {ago}");
     let mut out = text::wrap(&text, width, paint.theme.dim);
@@ -146,7 +144,21 @@ fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     out
 }
 
-/// Returns the status of a settled or snoozed card; nothing for an open one.
+/// Says which of the stored claims of a card are active.
+fn active_sides(card: &Card) -> String {
+    let sides = &card.view.sides;
+    let active: Vec<usize> =
+        (0..sides.len()).filter(|side| sides.get(*side).is_some_and(CardSide::takes_acts)).collect();
+    match *active {
+        [] => "none of the claims is active".to_owned(),
+        [_] if sides.len() == 1 => "the claim is active".to_owned(),
+        _ if active.len() == sides.len() => format!("{} are active", both_or_all(sides.len())),
+        [only] => format!("only the {} claim is active", card.name(only)),
+        _ => format!("{} of {} are active", active.len(), sides.len()),
+    }
+}
+
+/// Returns the status of a settled or snoozed card, with an empty line below; nothing for an open one.
 fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let (theme, view) = (paint.theme, &card.view);
     let zone = &paint.state.settings.zone;
@@ -156,8 +168,8 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
             let ago = times::ago(settled.at, paint.state.now);
             let meanwhile = if card.elsewhere { " meanwhile" } else { "" };
             let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
-            let how = settled.outcome();
-            format!("{} Settled{meanwhile} by {by} {ago}: {how}{reason}", theme.glyphs.done)
+            let settled = || format!("Settled{meanwhile} by {by} {ago}: {}{reason}", settled.outcome());
+            format!("{} {}", theme.glyphs.done, Card::moot(view).unwrap_or_else(settled))
         }
         (None, CardStatus::Settled) => format!("{} Settled: they no longer contradict", theme.glyphs.done),
         (None, CardStatus::Snoozed) => {
@@ -166,8 +178,8 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
         }
         (None, CardStatus::Open) => return Vec::new(),
     };
-    let mut out = vec![Line::default()];
-    out.extend(text::wrap(&text, width, theme.warn));
+    let mut out = text::wrap(&text, width, theme.warn);
+    out.push(Line::default());
     out
 }
 

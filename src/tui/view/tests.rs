@@ -10,16 +10,20 @@ use proptest::prelude::*;
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::draw;
-use crate::tui::{
-    msg::{FailureKind, Msg, RequestFailure, WriteRequest},
-    sample::{app, frame, press, proposal, settings, step, text},
-    state::{
-        AppState, Focus, Overlay, Screen,
-        conflicts::Card,
-        overlay::{Confirm, Listed},
+use crate::{
+    api::{CardSettlement, CardStatus},
+    domain::OpId,
+    tui::{
+        msg::{FailureKind, Msg, RequestAnswer, RequestFailure, Slot, WriteRequest},
+        sample::{NOW, app, card, frame, press, proposal, settings, step, text},
+        state::{
+            AppState, Focus, Overlay, Screen,
+            conflicts::Card,
+            overlay::{Confirm, Listed},
+        },
+        theme::Theme,
+        update::{self, Opening},
     },
-    theme::Theme,
-    update::{self, Opening},
 };
 
 const SIZES: [(u16, u16); 6] = [(200, 60), (120, 40), (80, 24), (60, 16), (40, 10), (20, 5)];
@@ -90,6 +94,28 @@ fn what_an_agent_proposes_is_a_card_with_one_side() {
         press(&mut state, "r");
         shot(&format!("proposal_accept_{}x{}", size.0, size.1), &mut state);
     }
+}
+
+#[test]
+fn a_card_that_is_settled_while_its_form_is_open() {
+    let mut state = screen((80, 24), Screen::Cards);
+    press(&mut state, "d n o");
+    let mut view = card(1);
+    view.summary.status = CardStatus::Settled;
+    view.settled = Some(CardSettlement {
+        act: "narrow".into(),
+        who: "max".into(),
+        agent: None,
+        at: NOW - 60_000,
+        reason: Some("red is for staging".into()),
+        op_id: Some(OpId([3; 16])),
+        stored_as: None,
+    });
+    let ticket = state.ticket(Slot::Card);
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Card(Box::new(view)))));
+    shot("form_settled_80x24", &mut state);
+    press(&mut state, "esc");
+    shot("card_settled_80x24", &mut state);
 }
 
 #[test]

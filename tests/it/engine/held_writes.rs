@@ -64,7 +64,11 @@ fn the_card_of_a_held_write_that_was_undone_says_so() {
     assert_eq!((settled.act.as_str(), settled.outcome()), ("undone", "the write was undone"));
     assert_eq!(settled.reason, None);
     let answer = stale(fixture.resolve(question.card_id, order(CardAct::Discard, "late")));
-    assert!(answer.message.ends_with("is settled (the write was undone); nothing was done"), "{}", answer.message);
+    assert!(
+        answer.message.ends_with("no longer applies (the write was undone); nothing was done"),
+        "{}",
+        answer.message
+    );
 }
 
 #[test]

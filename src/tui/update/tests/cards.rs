@@ -70,7 +70,7 @@ fn a_settled_card_says_how_and_where_the_claim_now_holds() {
         agent: None,
         at: 1,
         reason: Some("blue is for staging".into()),
-        op_id: None,
+        op_id: Some(OpId([3; 16])),
     });
     view.sides[1].now[0].qualifiers = Qualifiers { env: Some("staging".into()), ..Qualifiers::default() };
     let mut state = cards();
@@ -79,6 +79,48 @@ fn a_settled_card_says_how_and_where_the_claim_now_holds() {
         crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
     assert!(screen.contains("narrowed"), "{screen}");
     assert!(screen.contains("staging"), "{screen}");
+}
+
+/// Returns the screen with this card.
+fn screen_of(view: CardView) -> String {
+    let mut state = cards();
+    state.conflicts.card = Some(Card::new(view));
+    crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)))
+}
+
+#[test]
+fn a_card_says_which_of_its_claims_are_active() {
+    let mut view = card(2);
+    assert!(screen_of(view.clone()).contains("both are active · by max"));
+    view.sides[1].claim.status = Status::Retracted;
+    assert!(screen_of(view.clone()).contains("only the new claim is active · by max"));
+    view.sides[0].claim.status = Status::Superseded;
+    assert!(screen_of(view.clone()).contains("none of the claims is active · by max"));
+    let mut third = view.sides[1].clone();
+    third.claim.status = Status::Active;
+    view.sides[0].claim.status = Status::Active;
+    view.sides.push(third);
+    assert!(screen_of(view).contains("2 of 3 are active · by max"));
+}
+
+#[test]
+fn a_card_that_nobody_settled_says_why_it_no_longer_applies() {
+    let mut view = card(2);
+    view.summary.status = CardStatus::Settled;
+    view.sides[1].claim.status = Status::Retracted;
+    view.sides[1].claim.closing_reason = Some("never so".into());
+    view.settled = Some(CardSettlement {
+        act: "moot".into(),
+        who: "max".into(),
+        agent: None,
+        at: 1,
+        reason: None,
+        op_id: None,
+        stored_as: None,
+    });
+    let screen = screen_of(view);
+    assert!(screen.contains("No longer applies: “The canary deployment is always blue"), "{screen}");
+    assert!(screen.contains("was retracted (never so)") && !screen.contains("Settled by"), "{screen}");
 }
 
 #[test]
@@ -119,7 +161,7 @@ fn a_card_settled_elsewhere_stays_and_says_by_whom() {
                     agent: Some("claude-code".into()),
                     at: 1,
                     reason: Some("a typo".into()),
-                    op_id: None,
+                    op_id: Some(OpId([3; 16])),
                     stored_as: None,
                 });
                 RequestAnswer::Card(Box::new(view))
