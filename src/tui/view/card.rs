@@ -258,23 +258,26 @@ fn side(
     if let Some(first) = name.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    let room = width.saturating_sub(text::width(&badge) + 1 + text::width(&name));
     let what = if side.new_claim && !side.now.is_empty() {
-        format!(" {dot} {}, stored since", claim.kind)
+        format!("{}, stored since", claim.kind)
     } else if side.new_claim {
-        let long = format!(" {dot} {}, not stored", claim.kind);
-        // The second part is left out rather than cut.
-        if text::width(&long) <= room { long } else { format!(" {dot} {}", claim.kind) }
+        format!("{}, not stored", claim.kind)
     } else {
-        format!(" {dot} {} {} {dot} {}", claim.kind, claim.id.short(), super::claim::status(claim))
+        format!("{} {} {dot} {}", claim.kind, claim.id.short(), super::claim::status(claim))
     };
     let space = if single { "" } else { " " };
-    let mut out = vec![Line::from(vec![
-        span(badge, theme.badge),
-        Span::raw(space),
-        span(name, theme.title),
-        span(text::fit(&what, room), theme.dim),
-    ])];
+    let mut head = vec![span(badge, theme.badge), Span::raw(space), span(name, theme.title)];
+    let joined = span(format!(" {dot} {what}"), theme.dim);
+    let used: usize = head.iter().chain([&joined]).map(|span| text::width(&span.content)).sum();
+    let mut below = Vec::new();
+    if used <= width {
+        head.push(joined);
+    } else {
+        // What does not fit beside the name has lines of its own: the status must not be cut off.
+        below = text::wrap(&what, width, theme.dim);
+    }
+    let mut out = vec![Line::from(head)];
+    out.extend(below);
     if claim.flags.redacted {
         out.push(Line::from(span("(its text was redacted)", theme.dim)));
     } else if let Some(runs) = runs {

@@ -104,6 +104,15 @@ fn a_card_says_which_of_its_claims_are_active() {
 }
 
 #[test]
+fn the_status_of_a_side_is_wrapped_and_not_cut_off() {
+    let mut view = card(2);
+    let flags = &mut view.sides[1].claim.flags;
+    (flags.contested, flags.needs_review, flags.excepted) = (true, true, true);
+    let screen = screen_of(view);
+    assert!(screen.contains("needs review") && screen.contains("exception"), "{screen}");
+}
+
+#[test]
 fn a_card_that_nobody_settled_says_why_it_no_longer_applies() {
     let mut view = card(2);
     view.summary.status = CardStatus::Settled;
