@@ -5,9 +5,18 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Returns the width of a text in terminal cells.
+/// Returns the width of a text in terminal cells: the sum of those of its graphemes, since each is drawn into cells of
+/// its own.
+///
+/// The width of the whole text can be smaller, because it takes ligatures into account: terminals draw the Arabic
+/// letters lam and alef in two cells, although they form one sign. ratatui-core 0.1.2 reserves one more cell for each
+/// halfwidth sound mark (`ﾞ`, `ﾟ`) than unicode-width 0.2.3 counts, so the app would otherwise cut off the last letters.
 pub fn width(text: &str) -> usize {
-    UnicodeWidthStr::width(text)
+    if text.is_ascii() {
+        return text.len();
+    }
+    let sound_marks = |text: &str| text.chars().filter(|c| matches!(c, '\u{ff9e}' | '\u{ff9f}')).count();
+    text.graphemes(true).map(|grapheme| UnicodeWidthStr::width(grapheme) + sound_marks(grapheme)).sum()
 }
 
 /// Cuts a text to `columns` cells, including the ellipsis.
@@ -91,6 +100,9 @@ mod tests {
     fn lines_break_at_spaces_by_display_width() {
         assert_eq!(lines("one two three", 7, LongWord::Cut), ["one two", "three"]);
         assert_eq!(lines("決定 決定", 5, LongWord::Cut), ["決定", "決定"]);
+        // Without the ligatures of lam and alef, this is one line of 9 cells.
+        assert_eq!(lines("لا الآلات", 8, LongWord::Cut), ["لا", "الآلات"]);
+        assert_eq!((width("لا"), width("ｶﾞ"), width("e\u{301}"), width("👨\u{200d}💻")), (2, 3, 1, 2));
         assert_eq!(lines("", 5, LongWord::Cut), [""]);
         assert_eq!(lines("  a  b ", 9, LongWord::Cut), ["a  b"]);
     }

@@ -1,6 +1,6 @@
 //! Text made safe and fitted to columns: sanitised, measured in terminal cells, wrapped at words by grapheme.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 pub use crate::domain::layout::width;
 use crate::domain::{
@@ -12,6 +12,31 @@ use ratatui::{
     style::Style,
     text::{Line, Span},
 };
+
+/// Returns the width of spans in terminal cells.
+pub fn spans_width(spans: &[Span<'_>]) -> usize {
+    spans.iter().map(|span| width(&span.content)).sum()
+}
+
+/// Returns a line in which no span begins with a combining mark, since a mark alone has no cell and would not be drawn:
+/// it goes to the span of the letter before.
+pub fn with_marks_joined<'a>(line: &'a Line<'a>) -> Cow<'a, Line<'a>> {
+    let is_mark = |c: &char| !c.is_ascii() && width(c.encode_utf8(&mut [0; 4])) == 0;
+    let marks = |text: &str| text.chars().take_while(is_mark).map(char::len_utf8).sum::<usize>();
+    if line.spans.iter().skip(1).all(|span| marks(&span.content) == 0) {
+        return Cow::Borrowed(line);
+    }
+    let mut spans: Vec<Span<'a>> = Vec::new();
+    for span in &line.spans {
+        let (mark, rest) = span.content.split_at(marks(&span.content));
+        match spans.last_mut() {
+            Some(before) => before.content.to_mut().push_str(mark),
+            None => spans.push(Span::styled(mark, span.style)),
+        }
+        spans.push(Span::styled(rest, span.style));
+    }
+    Cow::Owned(Line { spans, ..line.clone() })
+}
 
 /// Names a person, and the agent through which they act.
 pub fn writer(who: &str, agent: Option<&str>) -> String {
@@ -180,6 +205,14 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_stays_with_its_letter_in_another_style() {
+        let (plain, found) = (Style::new(), Style::new().bold());
+        let line = Line::from(vec![Span::styled("cafe", found), Span::styled("\u{301} au lait", plain)]);
+        let texts: Vec<_> = with_marks_joined(&line).spans.iter().map(|span| span.content.to_string()).collect();
+        assert_eq!(texts, ["", "cafe\u{301}", " au lait"]);
+    }
+
+    #[test]
     fn wraps_into_few_lines_and_marks_the_cut() {
         let few = |lines| plain(&wrap_at_most("use one database for all", 8, lines, Style::new()));
         assert_eq!(few(4), ["use one", "database", "for all"]);
@@ -207,7 +240,7 @@ mod tests {
             // A grapheme that is wider than the line by itself stands alone.
             let widest = super::line(&text).graphemes(true).map(width).max().unwrap_or(0);
             for line in wrap(&text, columns, Style::new()) {
-                prop_assert!(line.width() <= columns.max(widest), "{line:?}");
+                prop_assert!(spans_width(&line.spans) <= columns.max(widest), "{line:?}");
             }
             prop_assert!(width(&fit(&text, columns)) <= columns);
             prop_assert_eq!(width(&pad(&text, columns)), columns);

@@ -36,7 +36,7 @@ pub(super) fn split(area: Rect) -> (Rect, Rect, Rect) {
 pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
     let theme = paint.theme;
     let columns = usize::from(area.width);
-    let width = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
+    let width = text::spans_width;
     let (full, terse) = (width(&status_spans(paint, false)), width(&status_spans(paint, true)));
     let roomy = BADGE_WIDTH + named_tabs_width(paint, 2) + full <= columns;
     let gap = if roomy || 1 + named_tabs_width(paint, 2) + full <= columns { 2 } else { 1 };
@@ -62,10 +62,10 @@ pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
         spans.push(Span::raw(" ".repeat(usize::from(gap))));
         x = x.saturating_add(width + gap);
     }
-    let left: usize = spans.iter().map(Span::width).sum();
+    let left = text::spans_width(&spans);
     paint.line(area, 0, &Line::from(spans));
     let right = status(paint, columns.saturating_sub(left), mark_only);
-    let width: usize = right.iter().map(Span::width).sum();
+    let width = text::spans_width(&right);
     let start = area.x + area.width.saturating_sub(u16::try_from(width).unwrap_or(area.width));
     let place = Rect { x: start, width: area.width - (start - area.x), ..area };
     paint.line(place, 0, &Line::from(right));
@@ -137,7 +137,7 @@ fn status_spans(paint: &Paint<'_>, terse: bool) -> Vec<Span<'static>> {
 
 fn status(paint: &Paint<'_>, room: usize, terse: bool) -> Vec<Span<'static>> {
     let mut end = status_spans(paint, terse);
-    let used: usize = end.iter().map(Span::width).sum();
+    let used = text::spans_width(&end);
     let room = room.saturating_sub(used + 3);
     if room >= 8 {
         end.insert(0, span(breadcrumbs(paint, room), paint.theme.dim));

@@ -106,7 +106,7 @@ fn cut(runs: &[Run], room: usize, style: Style, highlight: Style) -> Vec<Span<'s
 
 /// Pads to exactly this many columns.
 fn fill(spans: &mut Vec<Span<'static>>, room: usize) {
-    let used: usize = spans.iter().map(Span::width).sum();
+    let used = text::spans_width(spans);
     spans.push(Span::raw(" ".repeat(room.saturating_sub(used))));
 }
 
@@ -146,7 +146,7 @@ mod tests {
             let pair = word_diff::words(&new, &existing);
             for runs in [&pair.left, &pair.right] {
                 let spans = cut(runs, room, Style::default(), Style::default());
-                proptest::prop_assert!(spans.iter().map(Span::width).sum::<usize>() <= room);
+                proptest::prop_assert!(text::spans_width(&spans) <= room);
             }
         }
     }

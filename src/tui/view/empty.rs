@@ -22,7 +22,7 @@ pub(super) fn centred_message(paint: &mut Paint<'_>, area: Rect, heading: &str, 
     let lines: Vec<Line<'static>> = lines.into_iter().map(|line| line.alignment(Alignment::Center)).collect();
     let place = centred(area, width, u16::try_from(lines.len()).unwrap_or(u16::MAX));
     for (row, line) in lines.iter().enumerate() {
-        let indent = usize::from(place.width).saturating_sub(line.width()) / 2;
+        let indent = usize::from(place.width).saturating_sub(text::spans_width(&line.spans)) / 2;
         let mut spans = vec![span(" ".repeat(indent), paint.theme.text)];
         spans.extend(line.spans.clone());
         paint.line(place, row, &Line::from(spans));

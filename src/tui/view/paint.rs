@@ -34,7 +34,7 @@ impl<'a> Paint<'a> {
     pub(super) fn line(&mut self, area: Rect, row: usize, line: &Line<'_>) {
         let area = area.intersection(self.buffer.area);
         let Some(row) = u16::try_from(row).ok().filter(|row| *row < area.height) else { return };
-        self.buffer.set_line(area.x, area.y + row, line, area.width);
+        self.buffer.set_line(area.x, area.y + row, &text::with_marks_joined(line), area.width);
     }
 
     /// Writes lines into an area, without the first `skip`.
@@ -167,7 +167,7 @@ pub(super) fn side_by_side(
     (0..count)
         .map(|_| {
             let mut spans = left.next().map(|line| line.spans).unwrap_or_default();
-            let used: usize = spans.iter().map(Span::width).sum();
+            let used: usize = text::spans_width(&spans);
             spans.push(Span::raw(" ".repeat(width.saturating_sub(used))));
             spans.push(separator.clone());
             spans.extend(right.next().map(|line| line.spans).unwrap_or_default());

@@ -47,7 +47,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         // Stay above the lower edge of the panes.
         let y = (usize::from(area.height) - height + row).saturating_sub(1);
         let place = rows(area, y, 1);
-        let wide = u16::try_from(line.width() + 2).unwrap_or(place.width).min(place.width.saturating_sub(4));
+        let wide =
+            u16::try_from(text::spans_width(&line.spans) + 2).unwrap_or(place.width).min(place.width.saturating_sub(4));
         let place = Rect { x: place.x + 2, width: wide, ..place }.intersection(place);
         // Clear up to the border of the pane, so that no half word stays beside the message. A row of the border itself
         // has no words.

@@ -113,6 +113,17 @@ fn the_status_of_a_side_is_wrapped_and_not_cut_off() {
 }
 
 #[test]
+fn arabic_text_keeps_its_letters() {
+    let text = "لا تستخدم الآلات الافتراضية لأن الأداء لا يكفي الآن ولا لاحقا ولا في الإصدارات الأخرى";
+    let mut view = card(2);
+    view.sides[0].claim.statement = text.into();
+    let screen = screen_of(view);
+    for word in text.split(' ') {
+        assert!(screen.contains(word), "{word}: {screen}");
+    }
+}
+
+#[test]
 fn a_card_that_nobody_settled_says_why_it_no_longer_applies() {
     let mut view = card(2);
     view.summary.status = CardStatus::Settled;
