@@ -45,6 +45,9 @@ pub struct Inbox {
     /// /promotions` lists them.
     #[serde(default)]
     pub promotions: usize,
+    /// When the next snoozed card is listed again, in milliseconds since the Unix epoch; absent if none is snoozed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub returns_at: Option<u64>,
 }
 
 /// Items of one kind that need attention.

@@ -39,7 +39,7 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
     let wanted = |group: InboxKind| query.group.is_none_or(|only| only == group);
     let now = (engine.config.clock)();
     let today = guard_calls::day(now);
-    let (mut groups, doubts, promotions) = engine.readers.lend().snapshot(|reader| {
+    let (mut groups, doubts, promotions, returns_at) = engine.readers.lend().snapshot(|reader| {
         let mut groups = Vec::new();
         // Kinds without an open card need not be counted one by one.
         let waiting = reader.waiting_kinds(scope.as_ref(), now)?;
@@ -60,13 +60,14 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
             });
         }
         let doubts = reader.doubts(scope.as_ref(), 0)?.scopes.iter().map(|(_, pairs)| pairs).sum();
-        Ok::<_, ApiError>((groups, doubts, engine.proposed_promotions(reader, scope.as_ref())?))
+        let promotions = engine.proposed_promotions(reader, scope.as_ref())?;
+        Ok::<_, ApiError>((groups, doubts, promotions, reader.next_snooze_end(scope.as_ref(), now)?))
     })?;
     if wanted(InboxKind::Quarantined) {
         groups.push(quarantined(engine, scope.as_ref(), limit, cursor)?);
     }
     groups.retain(|group| group.total > 0);
-    Ok(Inbox { total: groups.iter().map(|group| group.total).sum(), groups, doubts, promotions })
+    Ok(Inbox { total: groups.iter().map(|group| group.total).sum(), groups, doubts, promotions, returns_at })
 }
 
 /// Returns the quarantined events, of one scope or of all. The cursor is the number of earlier ones.

@@ -131,6 +131,17 @@ impl Reader {
         Ok(CardKind::ALL.into_iter().filter(|kind| kinds.contains(&(*kind as i64))).collect())
     }
 
+    /// Returns when the first of the snoozes ends that still hold at `now`, both in milliseconds since the Unix epoch.
+    pub fn next_snooze_end(&self, scope: Option<&Scope>, now: u64) -> Result<Option<u64>> {
+        let mut read = self.db.prepare_cached(
+            "SELECT min(k.snoozed) FROM cards k JOIN scopes s ON s.n = k.scope
+             WHERE k.open = 1 AND k.snoozed > ?1 AND (?2 IS NULL OR s.org = ?2 AND s.project = ?3)",
+        )?;
+        let (org, project) = scope.map(|scope| (&scope.org_id, &scope.project)).unzip();
+        let end = read.query_row(params![log::wall(now), org, project], |row| row.get::<_, Option<i64>>(0))?;
+        Ok(end.map(i64::unsigned_abs))
+    }
+
     /// Returns a page of cards, newest first.
     pub fn cards(&self, filter: &CardFilter, limit: usize, cursor: Option<&str>) -> Result<Page<CardRow>> {
         let after = ListPosition::parse(cursor)?;

@@ -59,6 +59,7 @@ impl App {
                         drop(tokio::task::spawn_blocking(move || memory.write()).await);
                     });
                 }
+                Effect::Wake(at) if self.wakes.contains(&at) => {}
                 Effect::Wake(at) => self.wakes.push(at),
                 Effect::Copy { text, what } => self.copy(text, what)?,
                 Effect::Mouse(true) => {

@@ -126,6 +126,8 @@ pub struct InboxState {
     pub unfolded: Vec<(InboxKind, ImportNumber)>,
     /// The group of which a later page is shown.
     pub window: Option<GroupWindow>,
+    /// When the next snoozed card is listed again, in milliseconds since the Unix epoch.
+    pub returns_at: Option<u64>,
     /// The number of items that this app settled since it was opened.
     pub settled: usize,
     cursor: usize,

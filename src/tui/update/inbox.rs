@@ -163,6 +163,9 @@ fn rows_of_claims(state: &AppState, is_one: impl Fn(ClaimId) -> bool) -> Vec<Ite
 
 /// Handles the daemon's answer. If the item under the cursor was settled elsewhere, a message says by whom.
 pub(super) fn accept(state: &mut AppState, view: crate::api::Inbox, out: &mut Vec<Effect>) {
+    // At most one reading a second, also if the daemon's clock is behind.
+    state.inbox.returns_at = view.returns_at.map(|at| at.max(state.now + 1_000));
+    out.extend(state.inbox.returns_at.map(Effect::Wake));
     let lost = state.inbox.accept(view);
     report_settled(state, lost, out);
     let (listed, whole) = state.inbox.listed();

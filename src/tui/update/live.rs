@@ -125,6 +125,14 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
     }
 }
 
+/// Requests the lists of cards again, and the card that is shown.
+pub(super) fn refresh_cards(state: &mut AppState) {
+    state.conflicts.list.refresh();
+    state.requests.inbox = true;
+    state.requests.scopes = true;
+    state.requests.card = true;
+}
+
 /// Requests everything again. The old data is shown until then.
 pub(super) fn refresh_all(state: &mut AppState) {
     state.conflicts.list.refresh();

@@ -193,6 +193,10 @@ fn why(state: &mut AppState, out: &mut Vec<Effect>) {
 
 /// Requests the Inbox on every screen, since its tab shows its count.
 fn inbox(state: &mut AppState, out: &mut Vec<Effect>) {
+    let now = state.now;
+    if state.inbox.returns_at.take_if(|at| *at <= now).is_some() {
+        super::live::refresh_cards(state);
+    }
     if state.requests.inbox && !state.waits(Slot::Inbox) {
         state.requests.inbox = false;
         // The page that was turned to may have changed, too.

@@ -233,8 +233,10 @@ fn snooze_puts_a_card_off_and_it_comes_back() {
     let counted =
         || (fixture.engine.counts().unwrap().open_cards, fixture.engine.scopes().unwrap().items[0].open_cards);
     assert_eq!(counted(), (0, 0), "no count of open cards has it");
+    let returns_at = || fixture.engine.inbox(&ergo::api::InboxQuery::default()).unwrap().returns_at;
+    assert_eq!(returns_at(), Some(until));
     fixture.clock.store(until + 1, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!((fixture.open_cards(), counted()), (1, (1, 1)));
+    assert_eq!((fixture.open_cards(), counted(), returns_at()), (1, (1, 1), None));
 }
 
 #[test]

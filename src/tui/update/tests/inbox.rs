@@ -405,3 +405,20 @@ fn the_guards_reasons_are_one_key_away() {
     press(&mut state, "enter enter");
     assert!(!state.conflicts.details, "open, and once more");
 }
+
+#[test]
+fn a_snoozed_card_comes_back_when_its_time_has_come() {
+    let mut state = opened();
+    let at = state.now + 60_000;
+    let mut view = inbox();
+    view.returns_at = Some(at);
+    let ticket = state.ticket(Slot::Inbox);
+    let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(view))));
+    assert!(out.contains(&Effect::Wake(at)), "{out:?}");
+    assert!(step(&mut state, Msg::Woken).is_empty(), "not before its time");
+    step(&mut state, Msg::Clock(at));
+    let out = step(&mut state, Msg::Woken);
+    assert!(out.iter().any(|effect| matches!(effect, Effect::Read(_, ReadRequest::Inbox(_)))), "{out:?}");
+    settle(&mut state, out);
+    assert!(step(&mut state, Msg::Woken).is_empty(), "and is asked for once");
+}
