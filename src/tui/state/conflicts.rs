@@ -129,19 +129,25 @@ pub struct Card {
 }
 
 impl Card {
-    /// Prepares a card for display, with its first two sides compared.
+    /// Prepares a card for display. Its first side is compared with the first other one that is active.
     pub fn new(view: CardView) -> Self {
-        let mut card = Self { view, other: 1, diff: PairDiff::default(), scroll: 0, elsewhere: false };
-        card.compare(1);
+        let other = first_opponent(&view);
+        let mut card = Self { view, other, diff: PairDiff::default(), scroll: 0, elsewhere: false };
+        card.compare(other);
         card
     }
 
-    /// Takes a fresh view of the same card; the compared side and the scroll position stay.
+    /// Takes a fresh view of the same card; the compared side and the scroll position stay. If the compared side is no
+    /// longer active, or no longer on the card, the next opponent takes its place.
     pub fn refresh(&mut self, view: CardView) {
         self.elsewhere |= self.view.summary.status == CardStatus::Open && view.summary.status == CardStatus::Settled;
         self.elsewhere &= view.summary.status == CardStatus::Settled;
+        let before = self.b().map(|side| side.claim.id);
+        let changed = self.view.summary.rev != view.summary.rev;
         self.view = view;
-        self.compare(self.other);
+        let same = before.and_then(|id| self.view.sides.iter().position(|side| side.claim.id == id));
+        let stays = |at: &usize| !changed || self.view.sides.get(*at).is_some_and(CardSide::takes_acts);
+        self.compare(same.filter(stays).unwrap_or_else(|| first_opponent(&self.view)));
     }
 
     /// Compares the first side with side `other`. A single side is compared with itself.
@@ -220,4 +226,9 @@ impl Card {
         let theirs = |evidence: &&Evidence| norms.contains(&evidence.their_norm) || norms.contains(&evidence.norm);
         self.view.evidence.iter().find(theirs).or_else(|| self.view.evidence.first())
     }
+}
+
+/// Returns the index of the first active side after the first one; 1 if there is none.
+fn first_opponent(view: &CardView) -> usize {
+    (1..view.sides.len()).find(|side| view.sides.get(*side).is_some_and(CardSide::takes_acts)).unwrap_or(1)
 }

@@ -243,6 +243,9 @@ impl ActForm {
         for (field, input) in self.fields.iter_mut().zip(restored) {
             if let Some(input) = input {
                 field.input = input;
+            } else if field.id == FieldId::Target {
+                let gone = "the claim that you chose can no longer be chosen; this is another one".to_owned();
+                self.error = Some((Some(FieldId::Target), gone));
             }
         }
         self.focus = draft.focus.min(self.fields.len().saturating_sub(1));

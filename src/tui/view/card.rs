@@ -217,7 +217,8 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
         out.push(Line::default());
         out.extend(text::wrap(&paint.state.keys.say(what), width, theme.dim));
     }
-    let hidden = card.view.sides.len().saturating_sub(2);
+    let others = card.view.sides.iter().enumerate().skip(1).filter(|(index, _)| *index != card.other);
+    let hidden = others.filter(|(_, side)| side.takes_acts()).count();
     if hidden > 0 {
         let text = paint.state.keys.say("{compare_next} compares with the next one");
         let text = format!("{hidden} more existing claims contradict it: {text}");

@@ -208,3 +208,30 @@ fn a_card_settled_elsewhere_stays_and_says_by_whom() {
     press(&mut state, "j");
     assert_eq!(state.conflicts.list.known(), 2, "it goes when the cursor leaves it");
 }
+
+#[test]
+fn a_card_shows_the_opponent_that_took_the_place_of_the_first_one() {
+    let mut state = cards();
+    let mut view = card(1);
+    let mut next = view.sides[1].clone();
+    (next.claim.id, next.claim.statement) = (id(102), "The canary deployment is never red".into());
+    view.sides.push(next);
+    state.conflicts.card = Some(Card::new(view.clone()));
+    assert_eq!(state.conflicts.card.as_ref().unwrap().other, 1);
+    // The compared claim is retracted while the card is open.
+    view.sides[1].claim.status = Status::Retracted;
+    view.summary.rev += 1;
+    let ticket = state.ticket(Slot::Card);
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Card(Box::new(view)))));
+    assert_eq!(state.conflicts.card.as_ref().unwrap().other, 2);
+    let screen =
+        crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
+    assert!(screen.contains("is never red") && !screen.contains("more existing"), "{screen}");
+    // A person may look at the inactive one; reading the card again does not take it away.
+    press(&mut state, "v");
+    assert_eq!(state.conflicts.card.as_ref().unwrap().other, 1);
+    let again = state.conflicts.card.as_ref().unwrap().view.clone();
+    let ticket = state.ticket(Slot::Card);
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Card(Box::new(again)))));
+    assert_eq!(state.conflicts.card.as_ref().unwrap().other, 1);
+}

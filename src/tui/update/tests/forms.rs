@@ -143,7 +143,8 @@ fn three_sided(first: crate::domain::Status) -> crate::api::CardView {
 #[test]
 fn a_draft_keeps_the_side_that_was_chosen_and_not_its_place_in_the_list() {
     use crate::domain::Status;
-    for (choose, target) in [("right", id(102)), ("left right", id(1))] {
+    // The second choice is the claim that is retracted: the form names another one, and says so.
+    for (choose, gone) in [("right", false), ("left right", true)] {
         let mut state = cards();
         state.conflicts.card = Some(Card::new(three_sided(Status::Active)));
         press(&mut state, &format!("r {choose} tab n o esc"));
@@ -151,9 +152,11 @@ fn a_draft_keeps_the_side_that_was_chosen_and_not_its_place_in_the_list() {
         state.conflicts.card = Some(Card::new(three_sided(Status::Retracted)));
         press(&mut state, "r");
         assert_eq!(reason(&state), "no");
+        let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
+        assert_eq!(form.error.as_ref().is_some_and(|(field, _)| *field == Some(FieldId::Target)), gone, "{choose}");
         let out = press(&mut state, "ctrl-s");
         let Some((_, WriteRequest::Resolve { request, .. })) = written(&out) else { panic!("{out:?}") };
-        assert_eq!(request.target, Some(target.to_hex()), "{choose}");
+        assert_eq!(request.target, Some(id(102).to_hex()), "{choose}");
     }
 }
 
