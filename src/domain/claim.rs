@@ -237,6 +237,26 @@ impl Qualifiers {
         }
     }
 
+    /// Returns the conditions that a new text keeps from the claims which it replaces: those that all of them have. A
+    /// first day that has passed is not kept, because it says when the old claims were decided. `today`: `YYYY-MM-DD`.
+    pub fn kept<'a>(replaced: impl IntoIterator<Item = &'a Self>, today: &str) -> Self {
+        let of_all = replaced.into_iter().cloned().reduce(|a, b| a.shared(&b)).unwrap_or_default();
+        Self { valid_from: of_all.valid_from.filter(|day| day.as_str() > today), ..of_all }
+    }
+
+    /// Returns the conditions that `other` does not have.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let own = |ours: &Option<String>, theirs: &Option<String>| ours.clone().filter(|_| ours != theirs);
+        Self {
+            env: own(&self.env, &other.env),
+            team: own(&self.team, &other.team),
+            tenant: own(&self.tenant, &other.tenant),
+            valid_from: own(&self.valid_from, &other.valid_from),
+            valid_until: own(&self.valid_until, &other.valid_until),
+        }
+    }
+
     /// Returns these conditions, and those of `base` for the fields that are not set.
     #[must_use]
     pub fn or(self, base: &Self) -> Self {

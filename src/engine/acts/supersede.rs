@@ -142,11 +142,9 @@ fn by_claim(
     })
 }
 
-/// Returns the conditions that a new text keeps from the claims which it replaces: those that all of them have. A first
-/// day that has passed is not kept, because it says when the old claims were decided.
+/// Returns the conditions that a new text keeps from the claims which it replaces.
 pub(in crate::engine) fn kept_conditions<'a>(rows: impl IntoIterator<Item = &'a ClaimRow>, today: &str) -> Qualifiers {
-    let of_all = rows.into_iter().map(|row| row.qualifiers.clone()).reduce(|a, b| a.shared(&b)).unwrap_or_default();
-    Qualifiers { valid_from: of_all.valid_from.filter(|day| day.as_str() > today), ..of_all }
+    Qualifiers::kept(rows.into_iter().map(|row| &row.qualifiers), today)
 }
 
 /// Returns the event by which an existing claim replaces others.

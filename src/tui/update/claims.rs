@@ -102,9 +102,9 @@ pub(super) fn form(state: &mut AppState, act: ClaimAct, key: Option<KeyPress>) {
     let marked = if act == ClaimAct::Reviewed { state.marked_claims() } else { Vec::new() };
     let mut form = match (marked.split_first(), state.selected_claim()) {
         // The only marked claim is the one under the cursor, so its revision is known.
-        (Some((first, [])), Some(claim)) if first.id == claim.id => form_setup::claim(claim, act),
+        (Some((first, [])), Some(claim)) if first.id == claim.id => form_setup::claim(claim, act, state.now),
         (Some((first, rest)), _) => form_setup::reviewed(first, rest),
-        (_, Some(claim)) => form_setup::claim(claim, act),
+        (_, Some(claim)) => form_setup::claim(claim, act, state.now),
         (_, None) => return,
     };
     if act == ClaimAct::Reviewed

@@ -35,7 +35,7 @@ pub(super) fn settle(state: &mut AppState, act: CardAct, keep: KeepSide, key: Op
 /// Opens the form of an act on the card under the cursor.
 pub(super) fn form(state: &mut AppState, act: CardAct, winner: Option<usize>, key: Option<KeyPress>) {
     let Some(card) = state.selected_card() else { return };
-    let form = form_setup::card(card, act, winner);
+    let form = form_setup::card(card, act, winner, state.now);
     let form = form_setup::with_draft(state, form, key);
     if state.is_narrow() {
         // The card of the form is shown behind it.

@@ -321,13 +321,13 @@ pub(super) fn note_settlement(state: &mut AppState, card: CardId, settled: Optio
 /// Handles the answer that the target of a form has changed. The content of the form stays. If the act is still
 /// possible, the form says what it does now, and can be submitted again. Returns whether the form is open.
 pub(super) fn stale(state: &mut AppState, acting: Option<&Acting>, stale: &Stale, message: String) -> bool {
-    let open = is_open(state, acting);
+    let (open, now) = (is_open(state, acting), state.now);
     let Some(form) = of_act(state, acting) else { return false };
     (form.sending, form.sent) = (false, None);
     if !open {
         return false;
     }
-    match form_setup::after_change(form, stale) {
+    match form_setup::after_change(form, stale, now) {
         Ok(()) => refuse(form, None, format!("{message} Check what it does now, then submit again.")),
         Err(Some(why)) => form.outdated = Some(format!("{message} It is no longer possible: {why}.")),
         Err(None) => form.outdated = Some(message),

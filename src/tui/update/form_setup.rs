@@ -1,8 +1,10 @@
 //! Creates the form of an act: its fields and their prefilled values.
 
+use std::fmt::Write;
+
 use crate::{
     api::{CardAct, CardKind, CardSide, ClaimView, Stale},
-    domain::{ClaimId, ClaimKind, Scope, Status},
+    domain::{ClaimId, ClaimKind, Qualifiers, Scope, Status, ago},
     tui::{
         key::KeyPress,
         state::{
@@ -15,8 +17,8 @@ use crate::{
 };
 
 /// Returns the form of an act on a card. `winner` is the index of the side that stays; `None` with supersede means a
-/// merged claim.
-pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> ActForm {
+/// merged claim. `now`: milliseconds since the Unix epoch.
+pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>, now: u64) -> ActForm {
     let summary = &card.view.summary;
     let merged = act == CardAct::Supersede && winner.is_none();
     let stays = winner.and_then(|index| card.view.sides.get(index)).map(|side| side.claim.id);
@@ -49,7 +51,11 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> ActForm 
         let reason = stays.map_or(prefill, |side| side.claim.own_reason());
         fields.push(text_field(FieldId::Reason, "Reason", "the reason, stored with the claim", reason.unwrap_or("")));
     }
-    let (title, effect) = title_and_effect(card, act, winner);
+    let (title, mut effect) = title_and_effect(card, act, winner);
+    if merged {
+        let replaced = card.view.sides.iter().filter(|side| side.takes_acts() || card.view.none_is_active());
+        effect.push_str(&carried_over(replaced.map(|side| &side.claim), now));
+    }
     let about = FormSubject::Card { id: summary.id, act, merged, winner: stays };
     ActForm {
         rev: Some(summary.rev),
@@ -58,12 +64,16 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> ActForm 
     }
 }
 
-/// Returns the form of an act on a claim.
-pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> ActForm {
+/// Returns the form of an act on a claim. `now`: milliseconds since the Unix epoch.
+pub(super) fn claim(claim: &ClaimView, act: ClaimAct, now: u64) -> ActForm {
     let id = claim.id.short();
     let (title, effect) = match act {
         ClaimAct::Supersede => {
-            (format!("Supersede {id}"), "The new claim replaces it. The guard checks the new claim first.".to_owned())
+            let kept = carried_over([claim], now);
+            (
+                format!("Supersede {id}"),
+                format!("The new claim replaces it. The guard checks the new claim first.{kept}"),
+            )
         }
         ClaimAct::Retract => (
             format!("Retract {id}"),
@@ -167,7 +177,7 @@ pub(super) fn with_draft(state: &mut AppState, mut form: ActForm, key: Option<Ke
 ///
 /// # Errors
 /// If the act is no longer possible: the reason, unless the answer says it already.
-pub(super) fn after_change(form: &mut ActForm, stale: &Stale) -> Result<(), Option<String>> {
+pub(super) fn after_change(form: &mut ActForm, stale: &Stale, now: u64) -> Result<(), Option<String>> {
     match (form.about, &stale.card, &stale.claim) {
         // A question that was answered, or a write that was withdrawn.
         (FormSubject::Held { .. }, ..) => Err(None),
@@ -181,8 +191,8 @@ pub(super) fn after_change(form: &mut ActForm, stale: &Stale) -> Result<(), Opti
                 None if winner.is_some() => return Err(Some("the claim is no longer on the card".to_owned())),
                 None => {}
             }
-            let now = self::card(&card, act, kept);
-            let draft = std::mem::replace(form, now);
+            let fresh = self::card(&card, act, kept, now);
+            let draft = std::mem::replace(form, fresh);
             form.restore(draft);
             Ok(())
         }
@@ -193,6 +203,29 @@ pub(super) fn after_change(form: &mut ActForm, stale: &Stale) -> Result<(), Opti
         }
         _ => Ok(()),
     }
+}
+
+/// Says what a new text keeps from the claims that it replaces, and what not: their conditions, and the decision that
+/// one stands beside another claim. Each sentence begins with a space; empty if there is nothing to say.
+fn carried_over<'a>(replaced: impl IntoIterator<Item = &'a ClaimView>, now: u64) -> String {
+    let replaced: Vec<&ClaimView> = replaced.into_iter().collect();
+    let kept = Qualifiers::kept(replaced.iter().map(|claim| &claim.qualifiers), &ago::day(now));
+    let mut out = kept.holds().map_or_else(String::new, |kept| format!(" It keeps the conditions: {kept}."));
+    let mut lost: Vec<String> =
+        replaced.iter().filter_map(|claim| claim.qualifiers.without(&kept).conditions()).collect();
+    lost.dedup();
+    if !lost.is_empty() {
+        let _fine = write!(out, " Not kept, since not all have them: {}.", lost.join("; "));
+    }
+    for other in replaced.iter().flat_map(|claim| &claim.beside) {
+        let (label, _) = other.words();
+        let statement = crate::tui::text::fit(&other.statement, 60);
+        let _fine = write!(
+            out,
+            " The old claim stands beside “{statement}” ({label}); the guard compares the new one with it."
+        );
+    }
+    out
 }
 
 fn with_dependents(claim: &ClaimView, effect: &str) -> String {
@@ -212,7 +245,9 @@ fn title_and_effect(card: &Card, act: CardAct, winner: Option<usize>) -> (String
         // Two scopes may have the same statement.
         let other = claim.map(|claim| &claim.scope).filter(|scope| **scope != card.view.summary.scope);
         let scope = other.map_or_else(String::new, |scope| format!(" of {scope}"));
-        format!("“{}”{scope}", crate::tui::text::fit(text, 60))
+        let holds = claim.and_then(|claim| claim.qualifiers.conditions());
+        let holds = holds.map_or_else(String::new, |holds| format!(" ({holds})"));
+        format!("“{}”{holds}{scope}", crate::tui::text::fit(text, 60))
     };
     let others = |kept: usize| {
         let takes_acts = |side: &CardSide| side.takes_acts() || card.view.none_is_active();

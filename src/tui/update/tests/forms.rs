@@ -270,3 +270,28 @@ fn a_text_that_was_not_edited_is_sent_byte_for_byte() {
         assert_eq!(statement_sent(&mut state), expected);
     }
 }
+
+#[test]
+fn a_form_says_which_conditions_a_new_text_keeps() {
+    use super::super::form_setup;
+    use crate::{
+        domain::Qualifiers,
+        tui::state::{conflicts::Card, form::ClaimAct},
+    };
+    let held = |until: Option<&str>| Qualifiers {
+        env: Some("prod".into()),
+        valid_from: Some("2020-01-01".into()),
+        valid_until: until.map(str::to_owned),
+        ..Qualifiers::default()
+    };
+    let mut view = card(2);
+    view.sides[0].claim.qualifiers = held(Some("2030-01-01"));
+    let claim = view.sides[0].claim.clone();
+    let form = form_setup::claim(&claim, ClaimAct::Supersede, crate::tui::sample::NOW);
+    assert!(form.effect.ends_with("first. It keeps the conditions: env prod, until 2030-01-01."), "{}", form.effect);
+    view.sides[1].claim.qualifiers = held(None);
+    let form = form_setup::card(&Card::new(view), CardAct::Supersede, None, crate::tui::sample::NOW);
+    let expected = "It keeps the conditions: env prod. Not kept, since not all have them: until 2030-01-01.";
+    assert!(form.effect.ends_with(expected), "{}", form.effect);
+    assert!(form.effect.contains("is always red” (env prod, until 2030-01-01)"), "{}", form.effect);
+}
