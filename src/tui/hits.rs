@@ -70,7 +70,7 @@ pub struct HitMap {
     rows: Vec<(Pane, usize)>,
     overflow: Vec<(Pane, usize)>,
     scroll: Vec<(Pane, usize)>,
-    current: Vec<(Pane, usize)>,
+    current: Vec<(Pane, usize, Rect)>,
 }
 
 impl HitMap {
@@ -101,14 +101,19 @@ impl HitMap {
         self.scroll.iter().rev().find(|(own, _)| *own == pane).map_or(0, |(_, line)| *line)
     }
 
-    /// Records that a row was painted as the one under the cursor.
-    pub fn add_current(&mut self, pane: Pane, row: usize) {
-        self.current.push((pane, row));
+    /// Records that a row was painted in `area` as the one under the cursor.
+    pub fn add_current(&mut self, pane: Pane, row: usize, area: Rect) {
+        self.current.push((pane, row, area));
+    }
+
+    /// Returns the areas of the rows under a cursor.
+    pub fn current_areas(&self) -> impl Iterator<Item = Rect> {
+        self.current.iter().map(|(.., area)| *area)
     }
 
     /// Returns the rows of a pane that were painted as the one under the cursor: never more than one.
     pub fn current(&self, pane: Pane) -> Vec<usize> {
-        self.current.iter().filter(|(own, _)| *own == pane).map(|(_, row)| *row).collect()
+        self.current.iter().filter(|(own, ..)| *own == pane).map(|(_, row, _)| *row).collect()
     }
 
     /// Returns the topmost area at a column and row.

@@ -45,6 +45,11 @@ pub fn writer(who: &str, agent: Option<&str>) -> String {
     agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
 }
 
+/// Quotes the beginning of a statement, to name its claim in a message.
+pub fn quoted(statement: &str) -> String {
+    format!("“{}”", fit(statement, 50))
+}
+
 /// Makes a text one safe line: drops control, bidirectional and zero-width characters, and replaces line breaks by
 /// spaces.
 pub fn line(text: &str) -> String {

@@ -80,7 +80,7 @@ fn members(reader: &Reader, events: &[EventRow]) -> Result<Members, ApiError> {
 }
 
 /// Returns a verb with the statements of claims, stored or not.
-fn named(reader: &Reader, verb: &str, ids: &[ClaimId]) -> Result<String, ApiError> {
+pub(super) fn named(reader: &Reader, verb: &str, ids: &[ClaimId]) -> Result<String, ApiError> {
     let mut texts = Vec::new();
     for id in ids {
         let body = reader.event(id)?.and_then(|event| event.body);

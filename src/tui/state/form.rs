@@ -201,6 +201,8 @@ pub struct ActForm {
     pub cards: Vec<CardRef>,
     /// The token of the question that the form answers; empty if it answers none.
     pub token: String,
+    /// The statement of the held write that the form asks about; empty if it asks about none.
+    pub held_statement: String,
     /// The act by which the write in question was held; undoing it withdraws the write.
     pub withdraws: Option<OpId>,
     /// What each option of [`FieldId::Keep`] stands for.

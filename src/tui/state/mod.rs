@@ -51,6 +51,7 @@ use super::{
     action::{KeyScope, Keymap, chains},
     hits::HitMap,
     msg::{RequestId, Slot},
+    text,
     theme::ThemeBase,
 };
 use crate::{
@@ -337,6 +338,14 @@ impl AppState {
             Screen::Inbox => self.inbox.claim(),
             Screen::Cards | Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents | Screen::Notes => None,
         }
+    }
+
+    /// Names a claim in a message: by the beginning of its statement if the claim is loaded, else by its short id.
+    pub fn claim_name(&self, id: ClaimId) -> String {
+        let on_card = self.conflicts.card.iter().flat_map(|card| &card.view.sides).map(|side| &side.claim);
+        let mut known = on_card.chain(self.claims.list.find_row(id)).chain(self.selected_claim());
+        let claim = known.find(|claim| claim.id == id && !claim.flags.redacted);
+        claim.map_or_else(|| id.short(), |claim| text::quoted(&claim.statement))
     }
 
     /// Returns the card on which an act on a card would act. It is `None` until the card under the cursor is loaded,

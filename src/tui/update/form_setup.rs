@@ -152,6 +152,7 @@ pub(super) fn plain(about: FormSubject, title: String, effect: String, scope: Sc
         cards: Vec::new(),
         keeps: Vec::new(),
         token: String::new(),
+        held_statement: String::new(),
         withdraws: None,
         fields,
         focus: 0,

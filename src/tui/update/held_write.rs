@@ -99,6 +99,7 @@ fn open(state: &mut AppState, question: Consider, reason: &str, key: Option<KeyP
     let about = FormSubject::Held { id: question.card_id };
     let fresh = ActForm {
         token: question.token,
+        held_statement: question.statement,
         withdraws: Some(question.op_id),
         ..form_setup::plain(about, "How do they relate?".to_owned(), effect, question.scope, fields)
     };

@@ -12,8 +12,11 @@ use crate::{
         hits::Pane,
         msg::{Effect, FailureKind, RequestAnswer, RequestFailure, RequestId, Slot},
         state::{
-            Acting, AppState, Daemon, Screen, SessionAct, Tone, conflicts::CardListFilter, form::FormSubject,
-            inbox::ItemId, why::WhyChain,
+            Acting, AppState, Daemon, Screen, SessionAct, Tone,
+            conflicts::CardListFilter,
+            form::{FieldId, FormSubject},
+            inbox::ItemId,
+            why::WhyChain,
         },
         text,
     },
@@ -229,19 +232,22 @@ fn settle_rows(state: &mut AppState, card: Option<CardId>) -> (Vec<ItemId>, usiz
 }
 
 fn stored(state: &mut AppState, stored: Stored, acting: Option<&Acting>, out: &mut Vec<Effect>) {
+    let names = StoredNames::of(state, acting);
     form::close(state, acting);
     if stored.duplicate {
-        let text = format!("Nothing was stored: {} already says the same.", stored.claim_id.short());
+        let text = format!("Nothing was stored: {} already says the same.", state.claim_name(stored.claim_id));
         out.push(state.toast(Tone::Done, text));
     } else {
         let (about, settled) = settle_rows(state, None);
-        cursor::claim(state, stored.claim_id);
-        let replaced: Vec<String> = stored.superseded.iter().take(3).map(|id| id.short()).collect();
+        let name = |id: &ClaimId| names.replaced(*id).unwrap_or_else(|| state.claim_name(*id));
+        let replaced: Vec<String> = stored.superseded.iter().take(MAX_NAMED_CLAIMS).map(name).collect();
         let more = if stored.superseded.len() > replaced.len() { ", …" } else { "" };
         let replaced =
             if replaced.is_empty() { String::new() } else { format!(", in place of {}{more}", replaced.join(", ")) };
         let place = state.scope_suffix(&stored.scope);
-        let summary = format!("Stored {}{replaced}{place}", stored.claim_id.short());
+        let name = names.new.unwrap_or_else(|| stored.claim_id.short());
+        let summary = format!("Stored {name}{replaced}{place}");
+        cursor::claim(state, stored.claim_id);
         out.push(state.toast_with(Tone::Done, format!("{summary}."), "{undo} to undo"));
         let (op, scope) = (stored.op_id, stored.scope);
         state.record_act(SessionAct { op, scope, summary, about, opens: false, settled });
@@ -251,9 +257,33 @@ fn stored(state: &mut AppState, stored: Stored, acting: Option<&Acting>, out: &m
     }
     for doubt in stored.doubts.iter().take(MAX_MENTIONED_DOUBTS) {
         let what = text::fit(&doubt.statement, 70);
-        out.push(state.toast(Tone::Warn, format!("Does {} still hold? “{what}”", doubt.id.short())));
+        out.push(state.toast(Tone::Warn, format!("Does “{what}” still hold?")));
     }
     live::refresh_all(state);
+}
+
+/// The maximum number of replaced claims that a message names.
+const MAX_NAMED_CLAIMS: usize = 2;
+
+/// The names of claims that the form of a write knows.
+struct StoredNames {
+    new: Option<String>,
+    asked_about: Vec<(ClaimId, String)>,
+}
+
+impl StoredNames {
+    fn of(state: &mut AppState, acting: Option<&Acting>) -> Self {
+        let Some(form) = form::of_act(state, acting) else { return Self { new: None, asked_about: Vec::new() } };
+        let written = [form.text(FieldId::Statement), form.held_statement.clone()];
+        Self {
+            new: written.iter().find(|text| !text.is_empty()).map(|text| text::quoted(text)),
+            asked_about: form.verdicts().map(|(doubt, _)| (doubt.id, text::quoted(&doubt.statement))).collect(),
+        }
+    }
+
+    fn replaced(&self, id: ClaimId) -> Option<String> {
+        self.asked_about.iter().find(|(own, _)| *own == id).map(|(_, name)| name.clone())
+    }
 }
 
 /// The maximum number of doubts that are shown after a claim was stored.
@@ -264,11 +294,12 @@ fn refused(state: &mut AppState, refused: &Refused, acting: Option<&Acting>, out
     let first = refused.conflicts.first();
     let why = first
         .map_or_else(|| "it contradicts an active claim".to_owned(), |conflict| conflict.evidence.sentence.clone());
-    let against = first.map_or_else(String::new, |conflict| format!(" (against {})", conflict.claim.id.short()));
+    let against =
+        first.map_or_else(String::new, |conflict| format!(" (against {})", text::quoted(&conflict.claim.statement)));
     let card = match refused.card_id {
-        Some(id) if refused.unsettled => format!(" Nothing was changed: card {} stays open.", id.short()),
-        Some(id) => format!(" The text is kept on card {} in the Inbox.", id.short()),
-        None => String::new(),
+        Some(_) if refused.unsettled => " Nothing was changed: the card stays open.",
+        Some(_) => " The text is kept on a card in the Inbox.",
+        None => "",
     };
     let message = format!("Refused by the guard: {}{against}.{card}", why.trim_end_matches('.'));
     if matches!(acting, Some(Acting::Form(FormSubject::Held { .. }))) {

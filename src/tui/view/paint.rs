@@ -114,7 +114,7 @@ impl<'a> Paint<'a> {
         if current {
             let style = if focused { self.theme.selected } else { self.theme.selected_idle };
             self.style(area, style);
-            self.hits.add_current(pane, index);
+            self.hits.add_current(pane, index, area);
         }
         self.hits.add(area, Hit::Row(pane, index));
     }

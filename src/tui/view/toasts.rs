@@ -1,4 +1,4 @@
-//! Short messages over the lower edge of the screen.
+//! Short messages over the lower edge of the screen, or above the row under the cursor if that is there.
 
 use ratatui::{layout::Rect, text::Line};
 
@@ -43,10 +43,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     }
     let height = usize::from(area.height / 2).min(lines.len());
     let skip = lines.len() - height;
+    let top = top(paint, area, height);
     for (row, line) in lines.iter().skip(skip).enumerate() {
-        // Stay above the lower edge of the panes.
-        let y = (usize::from(area.height) - height + row).saturating_sub(1);
-        let place = rows(area, y, 1);
+        let place = rows(area, top + row, 1);
         let wide =
             u16::try_from(text::spans_width(&line.spans) + 2).unwrap_or(place.width).min(place.width.saturating_sub(4));
         let place = Rect { x: place.x + 2, width: wide, ..place }.intersection(place);
@@ -63,4 +62,16 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         paint.line(place, 0, line);
         paint.style(place, paint.theme.toast);
     }
+}
+
+/// Returns the row of the area on which messages of this height begin: above the lower edge of the panes, or, if they
+/// would cover a row under a cursor there, above that row.
+fn top(paint: &Paint<'_>, area: Rect, height: usize) -> usize {
+    let lowest = (usize::from(area.height) - height).saturating_sub(1);
+    let covers = |top: usize| {
+        let messages = rows(area, top, height);
+        paint.hits.current_areas().filter(|row| row.intersects(messages)).map(|row| row.y).min()
+    };
+    let above = covers(lowest).map(|y| usize::from(y.saturating_sub(area.y)).saturating_sub(height));
+    above.filter(|top| covers(*top).is_none()).unwrap_or(lowest)
 }

@@ -4,7 +4,11 @@ use super::{Plan, Resolution, Settling, refused::must_be_allowed_to_discard};
 use crate::{
     api::ApiError,
     domain::EventKind,
-    engine::{act_context::ActContext, acts::refuse, wording},
+    engine::{
+        act_context::ActContext,
+        acts::{refuse, settlement::named},
+        wording,
+    },
     store::{CardRow, EventDraft, Ref},
 };
 
@@ -25,10 +29,11 @@ pub(super) fn snooze(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
             .hint("name an earlier time; to close the card for good, settle it"));
     }
     let targets = card.new_claim.map_or_else(|| card.members.clone(), |new_claim| vec![new_claim]);
+    let summary = named(context.reader(), "Snoozed the card about", &targets)?;
     let mut draft = EventDraft::new(EventKind::Local("snooze".into()), targets.into_iter().map(Ref::Id));
     draft.body.data = Some(serde_json::json!({ "card": card.id, "until": until }).to_string());
     draft.body.reason = Some(resolution.reason.clone()).filter(|reason| !reason.is_empty());
-    Ok(Settling::plan(vec![draft], format!("Snoozed card {}", card.id.short())))
+    Ok(Settling::plan(vec![draft], summary))
 }
 
 pub(super) fn discard(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {

@@ -274,10 +274,7 @@ fn a_text_that_was_not_edited_is_sent_byte_for_byte() {
 #[test]
 fn a_form_says_which_conditions_a_new_text_keeps() {
     use super::super::form_setup;
-    use crate::{
-        domain::Qualifiers,
-        tui::state::{conflicts::Card, form::ClaimAct},
-    };
+    use crate::{domain::Qualifiers, tui::state::form::ClaimAct};
     let held = |until: Option<&str>| Qualifiers {
         env: Some("prod".into()),
         valid_from: Some("2020-01-01".into()),

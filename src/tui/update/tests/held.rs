@@ -60,9 +60,9 @@ fn a_key_a_claim_and_the_reason_of_the_write_answer_the_question() {
     step(&mut state, OutcomeReply(WriteOutcome::Stored(stored)).to(ticket));
     assert!(state.overlay.is_none());
     let shown = toasts(&state);
-    let replaced = format!("Stored {}, in place of {}.", id(14).short(), id(81).short());
-    assert!(shown.contains(&replaced), "{shown}");
-    assert!(shown.contains("u to undo") && shown.contains("still hold? “Reports are archived"), "{shown}");
+    assert!(shown.contains("Stored “The weekly report goes to the finance team as a"), "{shown}");
+    assert!(shown.contains("”, in place of “Drafts of reports stay within"), "{shown}");
+    assert!(shown.contains("u to undo") && shown.contains("Does “Reports are archived"), "{shown}");
     assert_eq!(shown.matches("still hold?").count(), 2, "no more than two are mentioned: {shown}");
 }
 
@@ -85,7 +85,7 @@ fn every_question_needs_an_answer_and_answers_need_a_reason() {
     };
     step(&mut state, OutcomeReply(WriteOutcome::Conflict(refused)).to(ticket));
     assert!(state.overlay.is_none(), "its text is on a card");
-    assert!(toasts(&state).contains("is kept on card"), "{}", toasts(&state));
+    assert!(toasts(&state).contains("is kept on a card"), "{}", toasts(&state));
 }
 
 #[test]

@@ -55,6 +55,23 @@ fn a_long_message_ends_with_an_ellipsis_and_keeps_its_hint() {
 }
 
 #[test]
+fn a_message_does_not_cover_the_row_under_the_cursor() {
+    let mut state = screen((60, 16), Screen::Inbox);
+    press(&mut state, "G");
+    let rows = |all: &str| {
+        let lines = all.lines().enumerate().filter(|(_, line)| line.contains('▌'));
+        lines.map(|(y, line)| (y, line.to_owned())).collect::<Vec<_>>()
+    };
+    state.toasts.clear();
+    let before = rows(&shown(&mut state));
+    assert!(before.last().is_some_and(|(y, _)| *y >= 12), "at the lower edge: {before:?}");
+    let _wake = state.toast(Tone::Warn, "Careful");
+    let after = shown(&mut state);
+    assert!(after.contains("Careful"), "{after}");
+    assert_eq!(rows(&after), before, "{after}");
+}
+
+#[test]
 fn a_claim_higher_than_the_screen_is_read_to_its_end() {
     let mut state = screen((80, 24), Screen::Why);
     let mut history = history();
