@@ -60,9 +60,13 @@ fn always(_: &AppState) -> Availability {
     Ok(())
 }
 
+fn has_rows(state: &AppState) -> bool {
+    state.inbox.rows().any(|row| row.is_selectable())
+}
+
 /// The Inbox lists something.
 fn inbox_listed(state: &AppState) -> Availability {
-    if state.inbox.selectable_rows().is_empty() { Err("nothing is listed".to_owned()) } else { Ok(()) }
+    if has_rows(state) { Ok(()) } else { Err("nothing is listed".to_owned()) }
 }
 
 /// Like [`pending_selected`], for an answer that accepts it.
@@ -210,7 +214,7 @@ fn openable(state: &AppState) -> Availability {
     let some = match state.screen {
         // If no chain is shown, this opens the prompt for a question.
         Screen::Why => true,
-        Screen::Inbox => !state.inbox.selectable_rows().is_empty(),
+        Screen::Inbox => has_rows(state),
         Screen::Cards => !state.conflicts.list.is_empty(),
         Screen::Claims => !state.claims.list.is_empty() || !state.scopes.is_empty(),
         Screen::Peers => !state.peers.entries().is_empty(),

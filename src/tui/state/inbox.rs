@@ -9,8 +9,8 @@ pub use window::GroupWindow;
 use super::Focus;
 use crate::{
     api::{
-        ClaimView, Inbox as View, InboxItem, InboxKind, InboxQuery, NoticeItem, PendingJoin, QuarantinedView,
-        ReviewItem,
+        ClaimView, Inbox as View, InboxGroup, InboxItem, InboxKind, InboxQuery, NoticeItem, PendingJoin,
+        QuarantinedView, ReviewItem,
     },
     domain::{CardId, ClaimId, EventId, Scope},
 };
@@ -70,6 +70,11 @@ pub struct Count {
 }
 
 impl InboxRow<'_> {
+    /// Returns whether the cursor can stand on the row.
+    pub fn is_selectable(&self) -> bool {
+        !matches!(self, Self::Heading(..))
+    }
+
     /// Returns the identity of the row; `None` for a heading, on which the cursor cannot stand.
     pub fn id(&self) -> Option<ItemId> {
         match self {
@@ -145,37 +150,36 @@ impl InboxState {
         }
     }
 
-    /// Returns all rows, including headings.
-    pub fn rows(&self) -> Vec<InboxRow<'_>> {
-        let mut rows = Vec::new();
-        let kept = self.kept_item.as_ref();
-        let mut placed = kept.is_none();
-        let groups = self.view.iter().flat_map(|view| &view.groups);
-        for group in groups {
-            let here = kept.filter(|kept| kept.kind == group.group);
-            placed |= here.is_some();
-            let part = self.part(group);
-            rows.push(InboxRow::Heading(group.group, Count { total: group.total, at_least: group.at_least }));
-            rows.extend((part.before > 0).then_some(InboxRow::Before(group.group, part.before)));
-            let (settled, other) = (here.filter(|kept| kept.settled), here.filter(|kept| !kept.settled));
-            rows.extend(settled.map(|kept| InboxRow::Item(kept.kind, &kept.item)));
-            rows.extend(self.folded(group.group, part.items));
-            rows.extend(other.map(|kept| InboxRow::Item(kept.kind, &kept.item)));
-            let rest = part.rest.saturating_sub(usize::from(other.is_some()));
-            rows.extend((rest > 0).then_some(InboxRow::More(group.group, rest)));
-        }
-        if let Some(item) = kept.filter(|_| !placed) {
-            rows.insert(0, InboxRow::Item(item.kind, &item.item));
-            rows.insert(0, InboxRow::Heading(item.kind, Count { total: 0, at_least: false }));
-        }
-        rows.extend(self.pairs().map(InboxRow::Pairs));
-        rows.extend(self.promotions().map(InboxRow::Promotions));
+    /// Returns all rows, including headings. The rows of a group are made once the iterator reaches it.
+    pub fn rows(&self) -> impl Iterator<Item = InboxRow<'_>> {
+        let groups = || self.view.iter().flat_map(|view| &view.groups);
+        // The group of a kept item may be gone.
+        let alone = self.kept_item.as_ref().filter(|kept| groups().all(|group| group.group != kept.kind));
+        let alone = alone.map(|kept| {
+            let count = Count { total: 0, at_least: false };
+            [InboxRow::Heading(kept.kind, count), InboxRow::Item(kept.kind, &kept.item)]
+        });
+        let last = self.pairs().map(InboxRow::Pairs).into_iter().chain(self.promotions().map(InboxRow::Promotions));
+        alone.into_iter().flatten().chain(groups().flat_map(|group| self.rows_of(group))).chain(last)
+    }
+
+    fn rows_of<'a>(&'a self, group: &'a InboxGroup) -> Vec<InboxRow<'a>> {
+        let kept = self.kept_item.as_ref().filter(|kept| kept.kind == group.group);
+        let (settled, other) = (kept.filter(|kept| kept.settled), kept.filter(|kept| !kept.settled));
+        let part = self.part(group);
+        let mut rows = vec![InboxRow::Heading(group.group, Count { total: group.total, at_least: group.at_least })];
+        rows.extend((part.before > 0).then_some(InboxRow::Before(group.group, part.before)));
+        rows.extend(settled.map(|kept| InboxRow::Item(kept.kind, &kept.item)));
+        rows.extend(self.folded(group.group, part.items));
+        rows.extend(other.map(|kept| InboxRow::Item(kept.kind, &kept.item)));
+        let rest = part.rest.saturating_sub(usize::from(other.is_some()));
+        rows.extend((rest > 0).then_some(InboxRow::More(group.group, rest)));
         rows
     }
 
     /// Returns the rows on which the cursor can stand.
     pub fn selectable_rows(&self) -> Vec<InboxRow<'_>> {
-        self.rows().into_iter().filter(|row| row.id().is_some()).collect()
+        self.rows().filter(InboxRow::is_selectable).collect()
     }
 
     /// Returns the index of the row under the cursor, among [`InboxState::selectable_rows`].
@@ -200,7 +204,7 @@ impl InboxState {
 
     /// Returns whether the Inbox was read and lists nothing.
     pub fn is_empty(&self) -> bool {
-        self.view.is_some() && self.selectable_rows().is_empty()
+        self.view.is_some() && !self.rows().any(|row| row.is_selectable())
     }
 
     /// Resets the list for another scope, with the cursor on the first row. The number of settled items and the focus
@@ -212,7 +216,7 @@ impl InboxState {
 
     /// Returns the row under the cursor.
     pub fn current(&self) -> Option<InboxRow<'_>> {
-        self.selectable_rows().get(self.cursor).copied()
+        self.rows().filter(InboxRow::is_selectable).nth(self.cursor)
     }
 
     /// Returns the item under the cursor; `None` for other rows.
@@ -298,8 +302,9 @@ impl InboxState {
     pub fn place(&mut self, index: usize) {
         self.cursor_target = None;
         let before = self.anchor.clone();
-        let index = index.min(self.selectable_rows().len().saturating_sub(1));
-        let anchor = self.selectable_rows().get(index).and_then(InboxRow::id);
+        let selectable_rows = self.selectable_rows();
+        let index = index.min(selectable_rows.len().saturating_sub(1));
+        let anchor = selectable_rows.get(index).and_then(InboxRow::id);
         (self.cursor, self.anchor) = (index, anchor);
         if self.anchor != before {
             self.scroll = 0;
@@ -371,7 +376,11 @@ impl InboxState {
     fn row_of(&self, id: &ItemId) -> Option<usize> {
         let selectable_rows = self.selectable_rows();
         let own = selectable_rows.iter().position(|row| row.id().as_ref() == Some(id));
-        own.or_else(|| selectable_rows.iter().position(|row| self.items(row).iter().any(|item| id_of(item) == *id)))
+        let contains = |kind, number| self.of_import(kind, number).any(|item| id_of(item) == *id);
+        own.or_else(|| {
+            let holds = |row: &InboxRow<'_>| matches!(row, InboxRow::Import(kind, i) if contains(*kind, i.number));
+            selectable_rows.iter().position(holds)
+        })
     }
 
     /// Settles the rows of the act that has succeeded, and returns them. The cursor moves as for

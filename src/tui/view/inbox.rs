@@ -44,7 +44,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         }
         (Shape::Mid, Focus::List) => {
             let most = area.height / 2;
-            let height = u16::try_from(inbox.rows().len() + 2).unwrap_or(most).clamp(5, most);
+            let height = u16::try_from(inbox.rows().count() + 2).unwrap_or(most).clamp(5, most);
             list(paint, Rect { height, ..area });
             inbox_detail::draw(paint, Rect { y: area.y + height, height: area.height - height, ..area });
         }
@@ -98,7 +98,7 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let inbox = &paint.state.inbox;
     let focused = inbox.focus == Focus::List;
     let total = inbox.total() + usize::from(inbox.kept_item.as_ref().is_some_and(|kept| kept.settled));
-    let all = inbox.rows();
+    let all: Vec<InboxRow<'_>> = inbox.rows().collect();
     let here = all.iter().position(|row| row.id().is_some() && row.id().as_ref() == inbox.anchor());
     let here_at = here.unwrap_or(0);
     let mut note = match &inbox.error {

@@ -1,6 +1,6 @@
 //! The conditions of actions on cards.
 
-use super::{Availability, idle};
+use super::{Availability, has_rows, idle};
 use crate::{
     api::{CardAct, CardKind, CardStatus, InboxItem, MAX_CARDS},
     tui::state::{AppState, Overlay, Screen, conflicts::Card, inbox::InboxRow},
@@ -191,7 +191,7 @@ pub(super) fn snooze(state: &AppState) -> Availability {
 /// Cards are listed.
 pub(super) fn cards_listed(state: &AppState) -> Availability {
     let none = match state.screen {
-        Screen::Inbox => state.inbox.selectable_rows().is_empty(),
+        Screen::Inbox => !has_rows(state),
         _ => state.conflicts.list.is_empty(),
     };
     if none { Err("no card is listed".to_owned()) } else { Ok(()) }

@@ -1,5 +1,7 @@
 //! Imports in the Inbox: the items of one import share a row, which can be opened to list them.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{InboxRow, InboxState, ItemId, id_of};
 use crate::{
     api::{InboxItem, InboxKind},
@@ -37,19 +39,23 @@ impl InboxState {
     /// item.
     pub(super) fn folded<'a>(&self, kind: InboxKind, items: &'a [InboxItem]) -> Vec<InboxRow<'a>> {
         let of = |number| items.iter().filter(move |item| number_of(kind, item) == Some(number));
-        let mut rows = Vec::new();
-        let mut seen: Vec<ImportNumber> = Vec::new();
+        let mut counts: HashMap<ImportNumber, usize> = HashMap::new();
+        for number in items.iter().filter_map(|item| number_of(kind, item)) {
+            *counts.entry(number).or_default() += 1;
+        }
+        let (mut rows, mut seen) = (Vec::with_capacity(items.len()), HashSet::new());
         for item in items {
-            let Some(number) = number_of(kind, item).filter(|number| of(*number).nth(1).is_some()) else {
+            let of_several = |number: &ImportNumber| counts.get(number).copied().filter(|count| *count > 1);
+            let number = number_of(kind, item);
+            let Some((number, count)) = number.and_then(|number| Some((number, of_several(&number)?))) else {
                 rows.push(InboxRow::Item(kind, item));
                 continue;
             };
-            if seen.contains(&number) {
+            if !seen.insert(number) {
                 continue;
             }
-            seen.push(number);
             let open = self.unfolded.contains(&(kind, number));
-            rows.push(InboxRow::Import(kind, Import { number, first: item, count: of(number).count(), open }));
+            rows.push(InboxRow::Import(kind, Import { number, first: item, count, open }));
             if open {
                 rows.extend(of(number).map(|item| InboxRow::Item(kind, item)));
             }
@@ -72,22 +78,22 @@ impl InboxState {
     /// Returns the items of the import under the cursor.
     pub fn imported(&self) -> Vec<&InboxItem> {
         match self.current() {
-            Some(InboxRow::Import(kind, import)) => self.of_import(kind, import.number),
+            Some(InboxRow::Import(kind, import)) => self.of_import(kind, import.number).collect(),
             _ => Vec::new(),
         }
     }
 
-    fn of_import(&self, kind: InboxKind, number: ImportNumber) -> Vec<&InboxItem> {
+    pub(super) fn of_import(&self, kind: InboxKind, number: ImportNumber) -> impl Iterator<Item = &InboxItem> {
         let group = self.view.iter().flat_map(|view| &view.groups).find(|group| group.group == kind);
         let items = group.map(|group| self.part(group).items).unwrap_or_default();
-        items.iter().filter(|item| number_of(kind, item) == Some(number)).collect()
+        items.iter().filter(move |item| number_of(kind, item) == Some(number))
     }
 
     /// Returns the items for which a row stands: one item, or the items of an import.
     pub fn items(&self, row: &InboxRow<'_>) -> Vec<InboxItem> {
         match row {
             InboxRow::Item(_, item) => vec![(*item).clone()],
-            InboxRow::Import(kind, import) => self.of_import(*kind, import.number).into_iter().cloned().collect(),
+            InboxRow::Import(kind, import) => self.of_import(*kind, import.number).cloned().collect(),
             InboxRow::Heading(..)
             | InboxRow::Before(..)
             | InboxRow::More(..)

@@ -66,9 +66,8 @@ fn it_is_the_first_screen_and_counts_everything() {
     let headings: Vec<_> = state
         .inbox
         .rows()
-        .iter()
         .filter_map(|row| match row {
-            InboxRow::Heading(kind, count) => Some((*kind, count.total)),
+            InboxRow::Heading(kind, count) => Some((kind, count.total)),
             _ => None,
         })
         .collect();

@@ -68,9 +68,8 @@ fn a_long_group_is_turned_page_by_page_and_never_held_whole() {
     let out = keys(&mut state, "n n n");
     serve(&mut state, out, total);
     assert_eq!(under(&state), "claim 100", "next goes on to the next page by itself");
-    assert!(state.inbox.rows().len() <= 53, "{}", state.inbox.rows().len());
-    let rest =
-        state.inbox.rows().iter().find_map(|row| if let InboxRow::More(_, rest) = row { Some(*rest) } else { None });
+    assert!(state.inbox.rows().count() <= 53, "{}", state.inbox.rows().count());
+    let rest = state.inbox.rows().find_map(|row| if let InboxRow::More(_, rest) = row { Some(rest) } else { None });
     assert_eq!(rest, Some(total - 150));
     // After a change the shown page is read again, and the cursor stays.
     press(&mut state, "j");
@@ -92,7 +91,7 @@ fn a_long_group_is_turned_page_by_page_and_never_held_whole() {
     let out = step(&mut state, Msg::Live(Live::Change(Box::new(change("max", "x")))));
     serve(&mut state, out, 50);
     assert!(state.inbox.window.is_none());
-    assert_eq!(state.inbox.rows().len(), 51, "fifty and their heading");
+    assert_eq!(state.inbox.rows().count(), 51, "fifty and their heading");
 }
 
 #[test]
