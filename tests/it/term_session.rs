@@ -112,7 +112,7 @@ fn a_daemon_that_dies_in_mid_session_is_noticed_and_started_again() {
 fn a_terminal_that_is_closed_leaves_no_process_and_loses_no_act() {
     let (home, daemon) = home();
     let mut app = App::within_shell(&home, &[]);
-    app.sees("New · decision");
+    app.sees("decision, not stored");
     app.keys("a");
     app.sees("The new claim is stored and replaces");
     // The act is on its way when the window is closed.

@@ -210,7 +210,11 @@ fn act_in_full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'
     let zone = &state.settings.zone;
     let dot = theme.glyphs.dot;
     let by = writer(&event.who, event.agent.as_deref());
-    let mut out = text::wrap(&format!("{by} {}", event.verb()), width, theme.title);
+    let did = match event.kind.as_str() {
+        "local.refused" => format!("A write by {by} was refused"),
+        _ => format!("{by} {}", event.verb()),
+    };
+    let mut out = text::wrap(&did, width, theme.title);
     let what = about(event);
     if !what.is_empty() {
         out.extend(text::wrap(&what, width, theme.text));

@@ -251,9 +251,10 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
     if Shape::of(paint.state) != Shape::Wide
         && let Some((words, style)) = judged(paint, &entry)
     {
-        let line = Line::from(span(text::fit(&format!("Judged: {words}"), usize::from(inner.width)), style));
-        paint.line(inner, 0, &line);
-        inner = rows(inner, 1, usize::from(inner.height));
+        let words = format!("Judged: {words}");
+        let lines = text::wrap_at_most(&words, usize::from(inner.width), usize::from(inner.height / 4), style);
+        paint.lines(inner, &lines, 0);
+        inner = rows(inner, lines.len(), usize::from(inner.height));
     }
     let height = usize::from(inner.height);
     paint.hits.add_pane(inner, Pane::AgentActs, height);
