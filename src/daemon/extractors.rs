@@ -1,9 +1,10 @@
-//! Extractors of requests: JSON bodies, queries, ids. Errors name the field by its path. An unknown field is an error.
+//! Extractors of requests: JSON bodies, queries, ids. Errors name the field by its path. An unknown field is an error,
+//! also one in the query of an operation that takes its fields from the body.
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
-use http::{header, request::Parts};
+use http::{Uri, header, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use url::form_urlencoded;
 
@@ -21,6 +22,9 @@ pub(super) struct LargeJsonBody<T>(pub(super) T);
 
 /// Extracts the query string.
 pub(super) struct QueryString<T>(pub(super) T);
+
+/// Extracts nothing, for an operation without fields: refuses any in the query or the body.
+pub(super) struct NoFields;
 
 /// Extracts `{id}` from the path: an id or the prefix of one, in lower case.
 pub(super) struct IdInPath(pub(super) String);
@@ -61,8 +65,7 @@ where
     type Rejection = ErrorResponse;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ErrorResponse> {
-        let bytes = read(request, &LIMITS).await?;
-        Ok(Self(parse(&bytes, &LIMITS)?))
+        Ok(Self(read_fields(request, &LIMITS).await?))
     }
 }
 
@@ -74,8 +77,23 @@ where
     type Rejection = ErrorResponse;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ErrorResponse> {
-        let bytes = read(request, &LARGE_LIMITS).await?;
-        Ok(Self(parse(&bytes, &LARGE_LIMITS)?))
+        Ok(Self(read_fields(request, &LARGE_LIMITS).await?))
+    }
+}
+
+impl<S: Sync> FromRequest<S> for NoFields {
+    type Rejection = ErrorResponse;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ErrorResponse> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields, expecting = "an object")]
+        struct Nothing {}
+        let Nothing {} = parse_query(request.uri().query().unwrap_or_default())?;
+        let bytes = read(request, &LIMITS).await?;
+        if !bytes.trim_ascii().is_empty() {
+            let Nothing {} = parse(&bytes, &LIMITS)?;
+        }
+        Ok(Self)
     }
 }
 
@@ -114,6 +132,21 @@ impl<S: Send + Sync> FromRequestParts<S> for IdInPath {
 const ID_HINT: &str = "give 4 to 64 hexadecimal digits; `ergo claims` and `ergo conflicts` show ids";
 
 const REQUEST_ID_HINT: &str = "give at least 4 hexadecimal digits; `ergo sync pending` shows the ids";
+
+/// Reads the fields of a request from its body. Refuses a query, which would have no effect.
+async fn read_fields<T: DeserializeOwned>(request: Request, limits: &BodyLimits) -> Result<T, ApiError> {
+    if let Some(field) = first_parameter(request.uri()) {
+        let message = format!("`{field}` is in the query, where it has no effect");
+        let hint = format!("`{field}` belongs in the body, a JSON object; {FIELDS_HINT}");
+        return Err(ApiError::field(&field, message).hint(hint));
+    }
+    parse(&read(request, limits).await?, limits)
+}
+
+fn first_parameter(uri: &Uri) -> Option<String> {
+    let (field, _) = form_urlencoded::parse(uri.query()?.as_bytes()).next()?;
+    Some(cut_line(&field, 80))
+}
 
 /// Reads a body.
 async fn read(request: Request, limits: &BodyLimits) -> Result<Vec<u8>, ApiError> {

@@ -173,10 +173,11 @@ mod tests {
         router.call(request).await.unwrap()
     }
 
-    /// Posts a JSON object with a field that no request has.
-    async fn post_unknown_field(router: &mut Router, path: &str) -> Response {
-        let request = Request::post(path).header("host", "127.0.0.1").extension(RequestSource::Socket);
-        router.call(request.body(Body::from(r#"{"no_such_field": 1}"#)).unwrap()).await.unwrap()
+    /// Sends a request over the socket.
+    async fn send(router: &mut Router, method: &str, path: &str, body: &'static str) -> Response {
+        let request = Request::builder().method(&*method.to_uppercase()).uri(path.replace("{id}", "abcd"));
+        let request = request.header("host", "127.0.0.1").extension(RequestSource::Socket);
+        router.call(request.body(Body::from(body)).unwrap()).await.unwrap()
     }
 
     async fn error(response: Response) -> ApiError {
@@ -214,28 +215,43 @@ mod tests {
         assert_eq!(call(&mut router, RequestSource::Tcp, "/health").await.status(), 200);
     }
 
-    /// The operations whose body is not a JSON object.
-    const NO_JSON_OBJECT: [&str; 6] = [
-        // These have no body.
-        "/check",
-        "/models/reload",
-        "/reembed",
-        "/shutdown",
-        "/sync/invites/{id}/cancel",
-        // The body is a bundle.
-        "/sync/import",
-    ];
-
     #[tokio::test]
     async fn an_unknown_field_of_a_request_is_an_error_that_names_it() {
         let dir = tempfile::tempdir().unwrap();
         let mut router = router(shared(dir.path()), Router::new());
-        let posts = ROUTES.iter().filter(|(method, path)| *method == "post" && !NO_JSON_OBJECT.contains(path));
-        for (_, path) in posts {
-            let response = post_unknown_field(&mut router, &path.replace("{id}", "abcd")).await;
+        // The body of an import is a bundle.
+        let posts = ROUTES.iter().filter(|(method, path)| *method == "post" && *path != "/sync/import");
+        for (method, path) in posts {
+            let response = send(&mut router, method, path, r#"{"no_such_field": 1}"#).await;
             assert_eq!(response.status(), 400, "{path}");
             let error = error(response).await;
             assert_eq!(error.field.as_deref(), Some("no_such_field"), "{path}: {error}");
         }
+    }
+
+    #[tokio::test]
+    async fn an_unknown_parameter_of_a_query_is_refused_on_every_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut router = router(shared(dir.path()), Router::new());
+        for (method, path) in ROUTES {
+            let response = send(&mut router, method, &format!("{path}?no_such_field=1"), "{}").await;
+            assert_eq!(response.status(), 400, "{method} {path}");
+            let error = error(response).await;
+            assert_eq!(error.field.as_deref(), Some("no_such_field"), "{path}: {error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_field_of_a_body_that_is_in_the_query_is_refused_and_its_place_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut router = router(shared(dir.path()), Router::new());
+        let body = r#"{"who": "ada", "org_id": "acme", "project": "api", "statement": "x", "kind": "fact"}"#;
+        let response = send(&mut router, "post", "/remember?dry_run=true", body).await;
+        assert_eq!(response.status(), 400);
+        let error = error(response).await;
+        assert_eq!(error.field.as_deref(), Some("dry_run"));
+        assert!(error.hint.unwrap().contains("`dry_run` belongs in the body"));
+        let claims = send(&mut router, "get", "/claims", "").await.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(serde_json::from_slice::<serde_json::Value>(&claims).unwrap()["total"], 0, "nothing was stored");
     }
 }

@@ -3,6 +3,7 @@
 use axum::{Json, extract::State};
 
 use super::super::{
+    extractors::NoFields,
     response::{JsonResult, value},
     state::SharedState,
 };
@@ -10,7 +11,7 @@ use crate::api::{ApiError, ErrorCode, ModelsStatus, Reembedded};
 
 /// The models that serve, and their processes.
 #[utoipa::path(get, path = "/models", tag = "models", responses((status = 200, body = ModelsStatus)))]
-pub(in crate::daemon) async fn models(State(shared): State<SharedState>) -> Json<ModelsStatus> {
+pub(in crate::daemon) async fn models(State(shared): State<SharedState>, _: NoFields) -> Json<ModelsStatus> {
     Json(shared.models.status())
 }
 
@@ -18,7 +19,7 @@ pub(in crate::daemon) async fn models(State(shared): State<SharedState>) -> Json
 #[utoipa::path(post, path = "/models/reload", tag = "models", responses(
     (status = 200, body = ModelsStatus),
     (status = 400, description = "The settings are invalid", body = ApiError)))]
-pub(in crate::daemon) async fn reload(State(shared): State<SharedState>) -> JsonResult<ModelsStatus> {
+pub(in crate::daemon) async fn reload(State(shared): State<SharedState>, _: NoFields) -> JsonResult<ModelsStatus> {
     let work = {
         let shared = shared.clone();
         // Blocking, since model files may have to be read completely.
@@ -36,6 +37,6 @@ pub(in crate::daemon) async fn reload(State(shared): State<SharedState>) -> Json
     (status = 200, body = Reembedded),
     (status = 400, description = "No embedder is chosen", body = ApiError),
     (status = 503, description = "The embedder fails; the vectors computed so far are kept", body = ApiError)))]
-pub(in crate::daemon) async fn reembed(State(shared): State<SharedState>) -> JsonResult<Reembedded> {
+pub(in crate::daemon) async fn reembed(State(shared): State<SharedState>, _: NoFields) -> JsonResult<Reembedded> {
     value(shared.engine(crate::engine::Engine::reembed).await)
 }

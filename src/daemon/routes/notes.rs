@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 
 use super::super::{
-    extractors::{JsonBody, QueryString},
+    extractors::{JsonBody, NoFields, QueryString},
     response::{JsonResult, value},
     state::SharedState,
 };
@@ -17,7 +17,7 @@ use crate::api::{
 
 /// The followed files with the state of each, and the last runs.
 #[utoipa::path(get, path = "/notes/status", tag = "notes", responses((status = 200, body = NotesStatus)))]
-pub(in crate::daemon) async fn notes_status(State(shared): State<SharedState>) -> JsonResult<NotesStatus> {
+pub(in crate::daemon) async fn notes_status(State(shared): State<SharedState>, _: NoFields) -> JsonResult<NotesStatus> {
     let notes = Arc::clone(&shared.notes);
     value(shared.blocking(move || notes.status()).await)
 }

@@ -5,7 +5,7 @@ use std::{path::Path, sync::atomic::Ordering};
 use axum::{Extension, Json, extract::State};
 
 use super::super::{
-    extractors::{JsonBody, QueryString},
+    extractors::{JsonBody, NoFields, QueryString},
     openapi::document,
     request_checks::RequestSource,
     response::{ErrorResponse, JsonResult, value},
@@ -18,13 +18,13 @@ use crate::api::{
 
 /// The daemon's health and version. Needs no token.
 #[utoipa::path(get, path = "/health", tag = "daemon", security(()), responses((status = 200, body = Health)))]
-pub(in crate::daemon) async fn health(State(shared): State<SharedState>) -> Json<Health> {
+pub(in crate::daemon) async fn health(State(shared): State<SharedState>, _: NoFields) -> Json<Health> {
     Json(shared.health())
 }
 
 /// Counts, paths and problems.
 #[utoipa::path(get, path = "/diagnose", tag = "daemon", responses((status = 200, body = Diagnose)))]
-pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>) -> JsonResult<Diagnose> {
+pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>, _: NoFields) -> JsonResult<Diagnose> {
     let counts = shared.engine(crate::engine::Engine::counts).await?;
     let changed_settings = {
         let state = shared.clone();
@@ -64,7 +64,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>) -> Js
 
 /// Checks the whole store: every signature, every chain, and the projection against the events. Changes nothing.
 #[utoipa::path(post, path = "/check", tag = "daemon", responses((status = 200, body = StoreCheck)))]
-pub(in crate::daemon) async fn check(State(shared): State<SharedState>) -> JsonResult<StoreCheck> {
+pub(in crate::daemon) async fn check(State(shared): State<SharedState>, _: NoFields) -> JsonResult<StoreCheck> {
     let mut task = shared.tasks.begin("check");
     value(shared.engine(move |engine| engine.check_store_shown(&mut task)).await)
 }
@@ -80,7 +80,7 @@ pub(in crate::daemon) async fn size(
 
 /// The running checks and backups, with their progress.
 #[utoipa::path(get, path = "/tasks", tag = "daemon", responses((status = 200, body = LongTasks)))]
-pub(in crate::daemon) async fn tasks(State(shared): State<SharedState>) -> Json<LongTasks> {
+pub(in crate::daemon) async fn tasks(State(shared): State<SharedState>, _: NoFields) -> Json<LongTasks> {
     Json(shared.tasks.view())
 }
 
@@ -95,7 +95,7 @@ pub(in crate::daemon) async fn scopes(
 
 /// This document.
 #[utoipa::path(get, path = "/openapi.json", tag = "daemon", responses((status = 200, description = "OpenAPI")))]
-pub(in crate::daemon) async fn openapi() -> Json<utoipa::openapi::OpenApi> {
+pub(in crate::daemon) async fn openapi(_: NoFields) -> Json<utoipa::openapi::OpenApi> {
     Json(document())
 }
 
@@ -132,6 +132,7 @@ pub(in crate::daemon) async fn backup(
 pub(in crate::daemon) async fn shutdown(
     State(shared): State<SharedState>,
     Extension(source): Extension<RequestSource>,
+    _: NoFields,
 ) -> Result<Json<Stopping>, ErrorResponse> {
     if source != RequestSource::Socket {
         return Err(ApiError::new(ErrorCode::Forbidden, "the daemon can be stopped over its socket only")

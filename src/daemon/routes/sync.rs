@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 
 use super::super::{
-    extractors::{IdInPath, JsonBody, QueryString},
+    extractors::{IdInPath, JsonBody, NoFields, QueryString},
     response::{JsonResult, value},
     state::SharedState,
 };
@@ -16,25 +16,25 @@ use crate::api::{
 
 /// The state of sync with every peer, and problems.
 #[utoipa::path(get, path = "/sync/status", tag = "sync", responses((status = 200, body = SyncStatus)))]
-pub(in crate::daemon) async fn sync_status(State(shared): State<SharedState>) -> JsonResult<SyncStatus> {
+pub(in crate::daemon) async fn sync_status(State(shared): State<SharedState>, _: NoFields) -> JsonResult<SyncStatus> {
     value(shared.teams.status().await)
 }
 
 /// The devices of the teams.
 #[utoipa::path(get, path = "/sync/peers", tag = "sync", responses((status = 200, body = Peers)))]
-pub(in crate::daemon) async fn sync_peers(State(shared): State<SharedState>) -> JsonResult<Peers> {
+pub(in crate::daemon) async fn sync_peers(State(shared): State<SharedState>, _: NoFields) -> JsonResult<Peers> {
     value(shared.teams.peers().await)
 }
 
 /// Every address that this device has contacted.
 #[utoipa::path(get, path = "/sync/contacts", tag = "sync", responses((status = 200, body = Contacts)))]
-pub(in crate::daemon) async fn sync_contacts(State(shared): State<SharedState>) -> JsonResult<Contacts> {
+pub(in crate::daemon) async fn sync_contacts(State(shared): State<SharedState>, _: NoFields) -> JsonResult<Contacts> {
     value(shared.engine(crate::engine::Engine::contacts).await)
 }
 
 /// The valid invitations.
 #[utoipa::path(get, path = "/sync/invites", tag = "sync", responses((status = 200, body = Invites)))]
-pub(in crate::daemon) async fn sync_invites(State(shared): State<SharedState>) -> JsonResult<Invites> {
+pub(in crate::daemon) async fn sync_invites(State(shared): State<SharedState>, _: NoFields) -> JsonResult<Invites> {
     value(shared.teams.invites().await)
 }
 
@@ -44,13 +44,14 @@ pub(in crate::daemon) async fn sync_invites(State(shared): State<SharedState>) -
 pub(in crate::daemon) async fn sync_cancel(
     State(shared): State<SharedState>,
     IdInPath(id): IdInPath,
+    _: NoFields,
 ) -> JsonResult<InviteView> {
     value(shared.teams.cancel(&id).await)
 }
 
 /// The join requests.
 #[utoipa::path(get, path = "/sync/pending", tag = "sync", responses((status = 200, body = PendingJoins)))]
-pub(in crate::daemon) async fn sync_pending(State(shared): State<SharedState>) -> Json<PendingJoins> {
+pub(in crate::daemon) async fn sync_pending(State(shared): State<SharedState>, _: NoFields) -> Json<PendingJoins> {
     Json(shared.teams.pending())
 }
 
@@ -73,6 +74,7 @@ pub(in crate::daemon) async fn sync_answer(
 pub(in crate::daemon) async fn sync_joined(
     State(shared): State<SharedState>,
     IdInPath(id): IdInPath,
+    _: NoFields,
 ) -> JsonResult<JoinView> {
     value(shared.teams.joined(&id))
 }
