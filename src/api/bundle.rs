@@ -88,6 +88,7 @@ pub struct ExportOutcome {
 /// The query of `POST /sync/import`, whose body is the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ImportQuery {
     /// Dry run: report what the import would do and change nothing.
     pub dry_run: bool,

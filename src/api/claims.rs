@@ -161,6 +161,7 @@ impl ClaimView {
 /// `GET /claims`: filters and paging. A claim must match all filters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ClaimsQuery {
     /// The organisation; without it, all scopes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -228,6 +229,7 @@ pub struct ClaimsQuery {
 /// The time at which one claim is read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct AsOf {
     /// Return the state at this time, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -403,6 +405,7 @@ pub struct History {
 /// `GET /log`: changes, newest first, including those that can be undone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct LogQuery {
     /// The organisation; without it, all scopes.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -13,6 +13,7 @@ use crate::domain::{EventId, OpId, Scope, guard_report::Stage};
 /// `GET /inbox`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct InboxQuery {
     /// The organisation; without it, all scopes. Join requests belong to no scope, and are always listed.
     #[serde(skip_serializing_if = "Option::is_none")]

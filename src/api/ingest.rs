@@ -84,6 +84,7 @@ pub struct Added {
 /// `GET /ingested`: the files with chunks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct IngestedQuery {
     /// The organisation.
     pub org_id: String,

@@ -271,6 +271,7 @@ pub struct NoteConflict {
 /// `GET /notes/insights`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct InsightsQuery {
     /// The organisation.
     pub org_id: String,
@@ -364,6 +365,7 @@ pub struct Derivation {
 /// `GET /notes/links`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct NoteLinksQuery {
     /// The organisation.
     pub org_id: String,
@@ -394,6 +396,7 @@ pub struct NoteLink {
 /// `GET /insights`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct InsightFiguresQuery {
     /// The organisation.
     pub org_id: String,

@@ -27,6 +27,7 @@ request! {
 /// `GET /promotions`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct PromotionsQuery {
     /// The organisation.
     pub org_id: String,

@@ -6,6 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 /// `GET /snapshot`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct SnapshotQuery {
     /// The organisation.
     pub org_id: String,

@@ -9,6 +9,7 @@ use crate::domain::{CardId, ClaimId, Confusion};
 /// `GET /story`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct StoryQuery {
     /// The organisation.
     pub org_id: String,

@@ -50,6 +50,24 @@ mod tests {
     }
 
     #[test]
+    fn every_parameter_is_part_of_its_path_or_of_the_query() {
+        let document = serde_json::to_value(document()).unwrap();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+                let named = |place: &str| -> BTreeSet<&str> {
+                    parameters.iter().filter(|one| one["in"] == place).filter_map(|one| one["name"].as_str()).collect()
+                };
+                let segments = path.split('/');
+                let in_path: BTreeSet<_> =
+                    segments.filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}')).collect();
+                assert_eq!(named("path"), in_path, "{method} {path}");
+                assert_eq!(named("path").len() + named("query").len(), parameters.len(), "{method} {path}");
+            }
+        }
+    }
+
+    #[test]
     fn every_write_declares_the_errors_that_it_can_answer() {
         let document = serde_json::to_value(document()).unwrap();
         let body = |response: &serde_json::Value| {

@@ -26,6 +26,7 @@ use crate::api::{ApiError, Change};
 /// `GET /events`.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(in crate::daemon) struct EventsQuery {
     /// Send a comment after this many seconds without an event, so that proxies keep the connection open; by default none is sent.
     keep_alive: Option<u64>,
