@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::request;
+use super::request::{map_with_unique_keys, request};
 pub use crate::domain::DoubtBand;
 
 use crate::domain::{CardId, ClaimId, ClaimKind, OpId, PairVerdict, Scope};
@@ -72,7 +72,7 @@ request! {
         #[serde(default)]
         pub token: String,
         /// How the write relates to each claim in question, by the claim's id or its first digits.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "map_with_unique_keys")]
         pub verdicts: BTreeMap<String, PairVerdict>,
         /// The reason; required with verdicts. It is recorded, also as the reason why a claim is replaced.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,12 @@
 //! serde's `flatten` would accept unknown fields, and its errors have no path. So a request that contains another struct, such as
 //! [`Caller`], is deserialised into a plain struct of all its fields first.
 
-use serde::{Deserialize, Deserializer, de::Error};
+use std::{collections::BTreeMap, fmt, marker::PhantomData};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, Visitor},
+};
 
 use super::{Caller, RememberRequest, SupersedeRequest};
 use crate::domain::{ClaimKind, OpId, Qualifiers};
@@ -54,6 +59,35 @@ macro_rules! request {
     };
 }
 pub(super) use request;
+
+/// Deserialises a map in which a key that occurs twice is an error. serde's own maps keep the last value.
+pub(super) fn map_with_unique_keys<'de, D, V>(deserializer: D) -> Result<BTreeMap<String, V>, D::Error>
+where
+    D: Deserializer<'de>,
+    V: Deserialize<'de>,
+{
+    struct UniqueKeys<V>(PhantomData<V>);
+
+    impl<'de, V: Deserialize<'de>> Visitor<'de> for UniqueKeys<V> {
+        type Value = BTreeMap<String, V>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+            let mut map = BTreeMap::new();
+            while let Some((key, value)) = entries.next_entry::<String, V>()? {
+                if map.insert(key.clone(), value).is_some() {
+                    return Err(A::Error::custom(format_args!("the key `{key}` occurs twice")));
+                }
+            }
+            Ok(map)
+        }
+    }
+
+    deserializer.deserialize_map(UniqueKeys(PhantomData))
+}
 
 /// All fields of `remember` and `supersede`.
 #[derive(Default, Deserialize)]

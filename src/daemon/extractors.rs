@@ -254,8 +254,8 @@ mod tests {
 
     use super::*;
     use crate::api::{
-        ActRequest, ClaimsQuery, IngestRequest, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest,
-        SupersedeRequest,
+        ActRequest, ClaimsQuery, IngestRequest, JudgeRequest, RecallRequest, RememberRequest, ResolveManyRequest,
+        ResolveRequest, SupersedeRequest,
     };
 
     fn refused<T: DeserializeOwned>(body: &str) -> ApiError {
@@ -313,6 +313,9 @@ mod tests {
         assert!(error.message.starts_with("`limit`: invalid value: integer `-1`, expected usize"), "{error}");
         let error = refused::<RememberRequest>(r#"{"statement": "a", "statement": "b"}"#);
         assert_eq!(error.field.as_deref(), Some("statement"), "{error}");
+        let error = refused::<JudgeRequest>(r#"{"verdicts": {"abcd": "same", "abcd": "compatible"}}"#);
+        assert_eq!(error.field.as_deref(), Some("verdicts"), "{error}");
+        assert!(error.message.contains("`abcd` occurs twice"), "{error}");
         let error = refused::<ResolveManyRequest>(r#"{"act": "dismiss", "cards": ["ffff"]}"#);
         assert_eq!(error.field.as_deref(), Some("cards[0]"), "{error}");
     }
