@@ -1,6 +1,6 @@
 //! Conflict cards.
 
-use super::{chain, limit};
+use super::{chain, limit, list_cursor::ListMark};
 use crate::{
     api::{
         ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery,
@@ -27,11 +27,13 @@ pub(in crate::engine) fn conflicts(engine: &Engine, query: &ConflictsQuery) -> R
         kinds: kinds(query.kind.as_deref())?,
     };
     let limit = limit(query.limit)?;
+    let mark = ListMark::of("conflicts", query);
+    let cursor = mark.position(query.cursor.as_deref())?;
     let at = query.as_of.map(|as_of| PastTime { scope: filter.scope.clone(), as_of });
     engine.read_at(at.as_ref(), |reader| {
-        let page = reader.cards(&filter, limit, query.cursor.as_deref())?;
+        let page = reader.cards(&filter, limit, cursor)?;
         let items = summaries(reader, page.items, now, &guard_calls::day(now))?;
-        Ok(ConflictsPage { items, total: page.total, next: page.next })
+        Ok(ConflictsPage { items, total: page.total, next: mark.mark(page.next) })
     })
 }
 

@@ -1,6 +1,6 @@
 //! Lists of claims, and one claim.
 
-use super::limit;
+use super::{limit, list_cursor::ListMark};
 use crate::{
     api::{ApiError, ClaimView, ClaimsPage, ClaimsQuery, MAX_PAGE},
     domain::{ClaimId, ClaimKind, Scope, Status},
@@ -16,7 +16,8 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
     let today = guard_calls::day(query.as_of.unwrap_or_else(|| (engine.config.clock)()));
     let filter = filter(query, &today)?;
     let limit = limit(query.limit)?;
-    let cursor = query.cursor.as_deref();
+    let mark = ListMark::of("claims", query);
+    let cursor = mark.position(query.cursor.as_deref())?;
     let words = query.q.as_deref().map(str::trim).filter(|words| !words.is_empty());
     if words.is_some_and(|words| words.len() > MAX_SEARCH) {
         return Err(ApiError::field("q", format!("`q` is longer than {MAX_SEARCH} bytes")));
@@ -44,7 +45,7 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
             Some(project) => beside::fill_exceptions_in(reader, &mut items, project)?,
             None => beside::fill_exceptions(reader, &mut items)?,
         }
-        Ok(ClaimsPage { items, total: page.total, at_least: page.at_least, next: page.next })
+        Ok(ClaimsPage { items, total: page.total, at_least: page.at_least, next: mark.mark(page.next) })
     })
 }
 
@@ -87,9 +88,7 @@ fn ordered(
         Some((before.parse::<usize>().ok()?, last.parse::<ClaimId>().ok()?))
     });
     let after = after.map(|after| {
-        after.ok_or_else(|| {
-            ApiError::field("cursor", "`cursor` belongs to a list in another order: start again without it")
-        })
+        after.ok_or_else(|| ApiError::field("cursor", "invalid `cursor`: pass `next` of the previous page unchanged"))
     });
     let after = after.transpose()?;
     let mut all = read(MAX_PAGE, None)?;

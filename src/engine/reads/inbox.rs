@@ -1,6 +1,6 @@
 //! The inbox: everything that needs attention.
 
-use super::limit;
+use super::{limit, list_cursor::ListMark};
 use crate::{
     api::{
         ApiError, CardSummary, Inbox, InboxGroup, InboxItem, InboxKind, InboxQuery, NoticeItem, NoticeKind,
@@ -32,10 +32,14 @@ const MAX_CAUSES: usize = 5;
 pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<Inbox, ApiError> {
     let scope = validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
     let limit = limit(query.limit)?;
-    if query.cursor.is_some() && query.group.is_none() {
-        return Err(ApiError::field("cursor", "`cursor` needs `group`: it continues one group"));
-    }
-    let cursor = query.cursor.as_deref();
+    let mark = |group: InboxKind| ListMark::of("inbox", &InboxQuery { group: Some(group), ..query.clone() });
+    let cursor = match query.group {
+        Some(group) => mark(group).position(query.cursor.as_deref())?,
+        None if query.cursor.is_some() => {
+            return Err(ApiError::field("cursor", "`cursor` needs `group`: it continues one group"));
+        }
+        None => None,
+    };
     let wanted = |group: InboxKind| query.group.is_none_or(|only| only == group);
     let now = (engine.config.clock)();
     let today = guard_calls::day(now);
@@ -67,6 +71,9 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
         groups.push(quarantined(engine, scope.as_ref(), limit, cursor)?);
     }
     groups.retain(|group| group.total > 0);
+    for group in &mut groups {
+        group.next = mark(group.group).mark(group.next.take());
+    }
     Ok(Inbox { total: groups.iter().map(|group| group.total).sum(), groups, doubts, promotions, returns_at })
 }
 

@@ -1,6 +1,6 @@
 //! `GET /log`: the log of acts.
 
-use super::limit;
+use super::{limit, list_cursor::ListMark};
 use crate::{
     api::{ApiError, EventView, LogPage, LogQuery},
     domain::id::is_prefix,
@@ -18,8 +18,10 @@ pub(in crate::engine) fn log(engine: &Engine, query: &LogQuery) -> Result<LogPag
     let id = query.id.clone();
     let filter = LogFilter { scope, since: query.since, acts: query.acts, who, refused: query.refused, id };
     let limit = limit(query.limit)?;
+    let mark = ListMark::of("log", query);
+    let cursor = mark.position(query.cursor.as_deref())?;
     engine.readers.lend().snapshot(|reader| {
-        let page = reader.log(&filter, limit, query.cursor.as_deref())?;
+        let page = reader.log(&filter, limit, cursor)?;
         let mut items = Vec::with_capacity(page.items.len());
         for row in page.items {
             let first = row.targets.first().copied().filter(|_| query.acts);
@@ -34,6 +36,6 @@ pub(in crate::engine) fn log(engine: &Engine, query: &LogQuery) -> Result<LogPag
             }
             items.push(event);
         }
-        Ok(LogPage { items, total: page.total, next: page.next })
+        Ok(LogPage { items, total: page.total, next: mark.mark(page.next) })
     })
 }

@@ -8,6 +8,7 @@ mod history;
 mod inbox;
 mod ingested;
 mod leading_claims;
+mod list_cursor;
 mod log;
 mod questions;
 mod queued_doubts;

@@ -1,7 +1,7 @@
 //! why, claims, history, the log, scopes, backup.
 
 use ergo::{
-    api::{ClaimsQuery, ErrorCode, LogQuery, RememberRequest, WhyAnswer, WhyRequest},
+    api::{ClaimsQuery, ConflictsQuery, ErrorCode, LogQuery, RememberRequest, WhyAnswer, WhyRequest},
     engine::{Engine, EngineConfig},
 };
 
@@ -206,7 +206,8 @@ fn claims_are_paged_filtered_and_searched() {
     stored(fixture.engine.remember(fact("The build server is in Bonn")).unwrap());
     let page = fixture.engine.claims(&ClaimsQuery { limit: Some(5), ..query() }).unwrap();
     assert_eq!((page.items.len(), page.total), (5, 8));
-    let rest = fixture.engine.claims(&ClaimsQuery { limit: Some(5), cursor: page.next, ..query() }).unwrap();
+    let cursor = page.next;
+    let rest = fixture.engine.claims(&ClaimsQuery { limit: Some(5), cursor: cursor.clone(), ..query() }).unwrap();
     assert_eq!((rest.items.len(), rest.next), (3, None));
     let facts = fixture.engine.claims(&ClaimsQuery { kind: Some("fact".into()), ..query() }).unwrap();
     assert_eq!(facts.total, 1);
@@ -218,10 +219,17 @@ fn claims_are_paged_filtered_and_searched() {
         (ClaimsQuery { limit: Some(0), ..query() }, "limit"),
         (ClaimsQuery { limit: Some(100_000), ..query() }, "limit"),
         (ClaimsQuery { cursor: Some("odd".into()), ..query() }, "cursor"),
+        (ClaimsQuery { kind: Some("decision".into()), cursor: cursor.clone(), ..query() }, "cursor"),
         (ClaimsQuery { org_id: None, ..query() }, "org_id"),
     ] {
         assert_eq!(fixture.engine.claims(&bad).unwrap_err().field.as_deref(), Some(field));
     }
+    let (org_id, project) = (query().org_id, query().project);
+    let log =
+        LogQuery { org_id: org_id.clone(), project: project.clone(), cursor: cursor.clone(), ..LogQuery::default() };
+    assert_eq!(fixture.engine.log(&log).unwrap_err().field.as_deref(), Some("cursor"));
+    let cards = ConflictsQuery { org_id, project, cursor, ..ConflictsQuery::default() };
+    assert_eq!(fixture.engine.conflicts(&cards).unwrap_err().field.as_deref(), Some("cursor"));
 }
 
 #[test]

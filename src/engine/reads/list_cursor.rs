@@ -1,0 +1,65 @@
+//! Cursors of lists. Each contains a hash of its list and filters, so that no other list continues with it.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::ApiError;
+
+/// The length of the hash in a cursor, in hexadecimal digits.
+const MARK_LENGTH: usize = 8;
+
+/// Fields of a query that may differ between two pages. Clients may compute times anew for each page (“since 7 days
+/// ago”), and a position in a list does not depend on them.
+const FREE_FIELDS: [&str; 5] = ["limit", "cursor", "since", "until", "as_of"];
+
+/// Marks the cursors of one list with certain filters, and recognises them.
+pub(super) struct ListMark(String);
+
+impl ListMark {
+    pub(super) fn of(list: &str, query: &impl Serialize) -> Self {
+        let mut filters = serde_json::to_value(query).unwrap_or_default();
+        if let Value::Object(fields) = &mut filters {
+            fields.retain(|name, _| !FREE_FIELDS.contains(&name.as_str()));
+        }
+        let mut mark = blake3::hash(format!("ergo/cursor/1 {list} {filters}").as_bytes()).to_hex().to_string();
+        mark.truncate(MARK_LENGTH);
+        Self(mark)
+    }
+
+    /// Marks the cursor of the next page.
+    pub(super) fn mark(&self, next: Option<String>) -> Option<String> {
+        next.map(|position| format!("{}.{position}", self.0))
+    }
+
+    /// Returns the position in a marked cursor. Fails if it is that of another list or of other filters.
+    pub(super) fn position<'a>(&self, cursor: Option<&'a str>) -> Result<Option<&'a str>, ApiError> {
+        let Some(cursor) = cursor else { return Ok(None) };
+        match cursor.split_once('.') {
+            Some((mark, position)) if mark == self.0 => Ok(Some(position)),
+            _ => Err(ApiError::field("cursor", "`cursor` belongs to another list, or to this list with other filters")
+                .hint("pass `next` of the previous page unchanged, with the same filters, or leave `cursor` out")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{ClaimsQuery, LogQuery};
+
+    #[test]
+    fn a_cursor_continues_only_its_own_list() {
+        let query = ClaimsQuery { who: Some("ada".into()), since: Some(1), limit: Some(5), ..ClaimsQuery::default() };
+        let mark = ListMark::of("claims", &query);
+        let next = mark.mark(Some("1.2.3".into())).unwrap();
+        let later = ClaimsQuery { since: Some(2), limit: Some(9), cursor: Some(next.clone()), ..query.clone() };
+        assert_eq!(ListMark::of("claims", &later).position(Some(&next)).unwrap(), Some("1.2.3"));
+        let other_filter = ListMark::of("claims", &ClaimsQuery { who: Some("bob".into()), ..query.clone() });
+        let other_list = ListMark::of("log", &LogQuery { who: query.who.clone(), ..LogQuery::default() });
+        for (mark, cursor) in [(&other_filter, &*next), (&other_list, &next), (&mark, "1.2.3"), (&mark, "")] {
+            let error = mark.position(Some(cursor)).unwrap_err();
+            assert!(error.field.as_deref() == Some("cursor") && error.hint.is_some(), "{cursor}");
+        }
+        assert_eq!((mark.mark(None), mark.position(None).unwrap()), (None, None));
+    }
+}
