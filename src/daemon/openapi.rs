@@ -1,5 +1,7 @@
 //! The OpenAPI document, generated from the handlers and the types of [`crate::api`].
 
+mod always_sent;
+
 use utoipa::{
     Modify, OpenApi,
     openapi::security::{Http, HttpAuthScheme, SecurityScheme},
@@ -27,7 +29,9 @@ impl Modify for TokenScheme {
 
 /// Returns the OpenAPI document.
 pub fn document() -> utoipa::openapi::OpenApi {
-    Document::openapi().merge_from(DocumentedRoutes::openapi())
+    let mut document = Document::openapi().merge_from(DocumentedRoutes::openapi());
+    always_sent::declare(&mut document);
+    document
 }
 
 #[cfg(test)]

@@ -110,7 +110,13 @@ macro_rules! hex_id {
 
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-                String::schema()
+                let digits = Some($len * 2);
+                utoipa::openapi::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::schema::Type::String)
+                    .min_length(digits)
+                    .max_length(digits)
+                    .pattern(Some("^[0-9a-fA-F]*$"))
+                    .into()
             }
         }
 
