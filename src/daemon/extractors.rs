@@ -6,9 +6,10 @@ use http::{Uri, header, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
+use tokio::time::timeout;
 use url::form_urlencoded;
 
-use super::response::ErrorResponse;
+use super::{request_checks::TIMEOUT, response::ErrorResponse};
 use crate::{
     api::{ApiError, ErrorCode, MAX_BODY, MAX_FILE, MAX_INGEST_BODY, MAX_TEXT},
     domain::{id, text::cut_line},
@@ -148,7 +149,7 @@ fn first_parameter(uri: &Uri) -> Option<String> {
     Some(cut_line(&field, 80))
 }
 
-/// Reads a body.
+/// Reads a body. One that arrives slowly may not occupy its connection for as long as a slow answer may take.
 async fn read(request: Request, limits: &BodyLimits) -> Result<Vec<u8>, ApiError> {
     let most = limits.body;
     let too_large =
@@ -157,10 +158,14 @@ async fn read(request: Request, limits: &BodyLimits) -> Result<Vec<u8>, ApiError
     if declared.is_some_and(|length| length > most) {
         return Err(too_large());
     }
-    match Limited::new(request.into_body(), most).collect().await {
-        Ok(whole) => Ok(whole.to_bytes().into()),
-        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-        Err(error) => Err(ApiError::new(ErrorCode::BadRequest, format!("the body ended early: {error}"))),
+    match timeout(TIMEOUT, Limited::new(request.into_body(), most).collect()).await {
+        Ok(Ok(whole)) => Ok(whole.to_bytes().into()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(error)) => Err(ApiError::new(ErrorCode::BadRequest, format!("the body ended early: {error}"))),
+        Err(_) => {
+            let message = format!("the body took longer than {} s to arrive; nothing was done", TIMEOUT.as_secs());
+            Err(ApiError::new(ErrorCode::Timeout, message).hint("send the whole body at once"))
+        }
     }
 }
 

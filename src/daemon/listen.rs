@@ -207,7 +207,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::daemon::{routes, state::testing::shared};
+    use crate::daemon::{request_checks::TIMEOUT, routes, state::testing::shared};
 
     /// Serves a daemon's API on a socket in this folder, and connects to it. Tests run with tokio's paused clock.
     async fn serving(folder: &Path) -> UnixStream {
@@ -253,11 +253,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_never_ends_is_a_timeout_in_json() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut slow = serving(dir.path()).await;
-        slow.write_all(b"POST /remember HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{").await.unwrap();
-        let answer = rest(&mut slow).await;
-        assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("\"timeout\""), "{answer}");
+        // The answer to a recall may take longer than its body.
+        for path in ["/remember", "/recall", "/reembed"] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut slow = serving(dir.path()).await;
+            let begin = Instant::now();
+            let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{{");
+            slow.write_all(head.as_bytes()).await.unwrap();
+            let answer = rest(&mut slow).await;
+            assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("\"timeout\""), "{path}: {answer}");
+            assert!(begin.elapsed() < TIMEOUT * 2, "{path}: {:?}", begin.elapsed());
+        }
     }
 
     #[tokio::test(start_paused = true)]
