@@ -70,5 +70,14 @@ pub const MAX_BODY: usize = 256 * 1024;
 /// The maximum length of a statement, reason, justification or source, in bytes.
 pub const MAX_TEXT: usize = 8 * 1024;
 
+/// The maximum length of the name of a person, agent, environment, team or tenant, and of the key of a fact, in bytes.
+pub const MAX_NAME: usize = 200;
+
+/// The maximum length of what identifies a project besides its name (the URL of a remote, or a path), in bytes.
+pub const MAX_IDENTITY: usize = 4096;
+
+/// The maximum number of ids in one list of a request.
+pub const MAX_IDS: usize = 64;
+
 /// The maximum number of items on one page of a list.
 pub const MAX_PAGE: usize = 200;

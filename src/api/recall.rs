@@ -9,6 +9,9 @@ use crate::domain::{ClaimKind, EventId};
 /// The maximum number of claims in one answer.
 pub const MAX_RECALL: usize = 50;
 
+/// The maximum length of a question, in bytes.
+pub const MAX_QUERY: usize = 1000;
+
 /// `POST /recall`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -1,17 +1,24 @@
 //! The OpenAPI document, generated from the handlers and the types of [`crate::api`].
 
 mod always_sent;
+mod request_limits;
 
+use std::collections::BTreeSet;
+
+use serde_json::Value;
 use utoipa::{
     Modify, OpenApi,
-    openapi::security::{Http, HttpAuthScheme, SecurityScheme},
+    openapi::{
+        Object, RefOr, Schema,
+        security::{Http, HttpAuthScheme, SecurityScheme},
+    },
 };
 
 use super::routes::DocumentedRoutes;
 
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "ergo", description = "Memory for coding agents: keeps decisions with their reasons, and refuses what contradicts them."),
+    info(title = "ergo", description = "Memory for coding agents: keeps decisions with their reasons, and refuses what contradicts them. Lengths of texts are limited in bytes of UTF-8."),
     modifiers(&TokenScheme),
     security(("token" = [])),
 )]
@@ -31,13 +38,37 @@ impl Modify for TokenScheme {
 pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi().merge_from(DocumentedRoutes::openapi());
     always_sent::declare(&mut document);
+    request_limits::declare(&mut document);
     document
+}
+
+/// Returns the part of a struct's schema that has its own fields, without those of structs that are flattened into it.
+fn own_fields(schema: &mut RefOr<Schema>) -> Option<&mut Object> {
+    match schema {
+        RefOr::T(Schema::Object(object)) => Some(object),
+        RefOr::T(Schema::AllOf(parts)) => parts.items.iter_mut().find_map(own_fields),
+        _ => None,
+    }
+}
+
+/// Adds the names of the schemas to which a part of the document refers, directly or through others.
+fn referenced(part: &Value, schemas: &Value, names: &mut BTreeSet<String>) {
+    match part {
+        Value::Object(fields) => {
+            if let Some(name) = fields.get("$ref").and_then(|to| to.as_str()?.rsplit('/').next())
+                && names.insert(name.to_owned())
+            {
+                referenced(schemas.get(name).unwrap_or(&Value::Null), schemas, names);
+            }
+            fields.values().for_each(|value| referenced(value, schemas, names));
+        }
+        Value::Array(items) => items.iter().for_each(|value| referenced(value, schemas, names)),
+        _ => {}
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::daemon::ROUTES;
 

@@ -3,7 +3,9 @@
 use jiff::civil::Date;
 
 use crate::{
-    api::{ActRequest, ApiError, Caller, ErrorCode, MAX_CARDS, MAX_TEXT, RememberRequest},
+    api::{
+        ActRequest, ApiError, Caller, ErrorCode, MAX_CARDS, MAX_IDENTITY, MAX_IDS, MAX_NAME, MAX_TEXT, RememberRequest,
+    },
     domain::{
         ClaimKind, Qualifiers, Scope, id,
         judgement::MODEL_JUDGE,
@@ -11,15 +13,6 @@ use crate::{
         text::{has_word, name_problem, sanitize},
     },
 };
-
-/// The greatest length of a name of a person, agent, environment, team or tenant, and of the key of a fact, in bytes.
-pub(super) const MAX_NAME: usize = 200;
-
-/// The greatest length of a scope identity (the URL of a remote, or a path), in bytes.
-const MAX_IDENTITY: usize = 4096;
-
-/// The greatest number of ids in one list of a request.
-pub(super) const MAX_IDS: usize = 64;
 
 /// The person or agent that acts, checked. Blank optional fields are absent.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,11 +8,9 @@ use std::borrow::Cow;
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
-use utoipa::{
-    ToSchema,
-    openapi::{Object, OpenApi, RefOr, Schema},
-};
+use utoipa::{ToSchema, openapi::OpenApi};
 
+use super::own_fields;
 use crate::{
     api::*,
     domain::{
@@ -200,15 +198,6 @@ fn sent_fields(answer: &AnswerType, schemas: &Value) -> Option<Map<String, Value
     }
 }
 
-/// Returns the part of a struct's schema that has its own fields, without those of structs that are flattened into it.
-fn own_fields(schema: &mut RefOr<Schema>) -> Option<&mut Object> {
-    match schema {
-        RefOr::T(Schema::Object(object)) => Some(object),
-        RefOr::T(Schema::AllOf(parts)) => parts.items.iter_mut().find_map(own_fields),
-        _ => None,
-    }
-}
-
 /// Returns the shortest value that fits a schema.
 fn shortest(schema: &Value, schemas: &Value) -> Value {
     let part = |name: &str| schema.get(name).and_then(Value::as_array);
@@ -250,23 +239,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::daemon::openapi::document;
-
-    /// Adds the names of the schemas to which a value refers, directly or through others.
-    fn collect(value: &Value, schemas: &Value, names: &mut BTreeSet<String>) {
-        match value {
-            Value::Object(fields) => {
-                if let Some(name) = fields.get("$ref").and_then(|to| to.as_str()?.rsplit('/').next())
-                    && names.insert(name.to_owned())
-                {
-                    collect(&schemas[name], schemas, names);
-                }
-                fields.values().for_each(|value| collect(value, schemas, names));
-            }
-            Value::Array(items) => items.iter().for_each(|value| collect(value, schemas, names)),
-            _ => {}
-        }
-    }
+    use crate::daemon::openapi::{document, referenced};
 
     #[test]
     fn every_answer_declares_the_fields_that_it_always_has() {
@@ -275,7 +248,7 @@ mod tests {
         let schemas = &value["components"]["schemas"];
         let mut reached = BTreeSet::new();
         for methods in value["paths"].as_object().unwrap().values() {
-            methods.as_object().unwrap().values().for_each(|one| collect(&one["responses"], schemas, &mut reached));
+            methods.as_object().unwrap().values().for_each(|one| referenced(&one["responses"], schemas, &mut reached));
         }
         let components = document.components.as_mut().unwrap();
         reached.retain(|name| {

@@ -242,6 +242,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_page_is_as_large_as_the_document_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut router = router(shared(dir.path()), Router::new());
+        let document = serde_json::to_value(crate::daemon::openapi::document()).unwrap();
+        for (_, path) in ROUTES {
+            let parameters = document["paths"][*path]["get"]["parameters"].as_array().cloned().unwrap_or_default();
+            let limit = parameters.iter().find(|parameter| parameter["name"] == "limit");
+            let Some(most) = limit.and_then(|limit| limit["schema"]["maximum"].as_u64()) else { continue };
+            for (limit, status) in [(most, 200), (most + 1, 400)] {
+                let response = send(&mut router, "get", &format!("{path}?limit={limit}"), "").await;
+                assert_eq!(response.status(), status, "{path} {limit}");
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn a_field_of_a_body_that_is_in_the_query_is_refused_and_its_place_named() {
         let dir = tempfile::tempdir().unwrap();
         let mut router = router(shared(dir.path()), Router::new());

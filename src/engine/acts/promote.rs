@@ -11,7 +11,7 @@ use super::{
     replay, retract,
 };
 use crate::{
-    api::{ActRequest, ApiError, Caller, PromoteRequest, Warning, WriteOutcome},
+    api::{ActRequest, ApiError, Caller, MAX_IDS, PromoteRequest, Warning, WriteOutcome},
     domain::{ClaimId, EventKind, Status},
     engine::{
         AgentPolicy, Engine, PromoteMode,
@@ -138,7 +138,7 @@ fn promoted(reader: &Reader, rows: &[ClaimRow], equivalent: Vec<ClaimRow>) -> Re
             all.push(other);
         }
     }
-    all.truncate(validate::MAX_IDS);
+    all.truncate(MAX_IDS);
     Ok(all)
 }
 

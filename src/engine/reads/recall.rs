@@ -12,7 +12,7 @@ use std::{collections::HashMap, time::Duration};
 use queries::Queries;
 
 use crate::{
-    api::{ApiError, ErrorCode, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest, Reference},
+    api::{ApiError, ErrorCode, MAX_QUERY, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest, Reference},
     domain::{ClaimKind, Scope, Status},
     engine::{
         Engine, agreement, beside, guard_calls,
@@ -38,9 +38,6 @@ pub(in crate::engine) use recall_verdict::figures;
 
 /// The default number of claims in an answer.
 const DEFAULT_LIMIT: usize = 10;
-
-/// The greatest length of a question, in bytes.
-const MAX_QUERY: usize = 1000;
 
 /// The deadline for the vector of a question. A healthy answer takes 5 ms; the first one also loads the model.
 const EMBED_TIMEOUT: Duration = Duration::from_secs(2);
