@@ -2,62 +2,64 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A stable code of an error; each has one HTTP status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorCode {
-    /// 400: the request is not understood, or a field is wrong; `field` names it.
-    BadRequest,
-    /// 401: no token, or a wrong one.
-    Unauthorized,
-    /// 403: only an admin of the team, or a device with a greater role, may do this; or a `Host` or `Origin` header
-    /// that names another machine or a web page.
-    Forbidden,
-    /// 403: on this device, agents may only propose this (`guard.agents_may`); a person must do it.
-    NeedsPerson,
-    /// 404: no such claim, card, operation or path.
-    NotFound,
-    /// 405: the path does not support the method.
-    MethodNotAllowed,
-    /// 409: a shortened id matches more than one claim, card or event; `candidates` lists them.
-    Ambiguous,
-    /// 409: the claim or card has changed, or is no longer active.
-    Stale,
-    /// 409: undo refused, since later events build on the change.
-    BuiltOn,
-    /// 409: the `op_id` was used for another request; nothing was done.
-    OpIdReused,
-    /// 413: the body or a field is too large.
-    TooLarge,
-    /// 415: the `Content-Type` of the body is not the expected one.
-    UnsupportedMediaType,
-    /// 408: the request took too long.
-    Timeout,
-    /// 503: the store cannot be written at present (disk full, read-only, shutting down).
-    Unavailable,
-    /// 500: the store's file is damaged; restore a backup.
-    Damaged,
-    /// 500: a bug in ergo.
-    Internal,
+/// Defines the codes of errors, each with its meaning and its HTTP status.
+macro_rules! error_codes {
+    ($($(#[doc = $meaning:literal])+ $code:ident = $status:literal,)+) => {
+        /// A stable code of an error; each has one HTTP status.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum ErrorCode {
+            $($(#[doc = $meaning])+ $code,)+
+        }
+
+        impl ErrorCode {
+            /// Every code with its meaning.
+            pub const ALL: &[(Self, &str)] = &[$((Self::$code, concat!($($meaning),+))),+];
+
+            /// Returns the HTTP status of the code.
+            pub fn status(self) -> u16 {
+                match self {
+                    $(Self::$code => $status,)+
+                }
+            }
+        }
+    };
 }
 
-impl ErrorCode {
-    /// Returns the HTTP status of the code.
-    pub fn status(self) -> u16 {
-        match self {
-            Self::BadRequest => 400,
-            Self::Unauthorized => 401,
-            Self::Forbidden | Self::NeedsPerson => 403,
-            Self::NotFound => 404,
-            Self::MethodNotAllowed => 405,
-            Self::Timeout => 408,
-            Self::Ambiguous | Self::Stale | Self::BuiltOn | Self::OpIdReused => 409,
-            Self::TooLarge => 413,
-            Self::UnsupportedMediaType => 415,
-            Self::Damaged | Self::Internal => 500,
-            Self::Unavailable => 503,
-        }
-    }
+error_codes! {
+    /// The request is not understood, or a field is wrong; `field` names it.
+    BadRequest = 400,
+    /// No token, or a wrong one.
+    Unauthorized = 401,
+    /// Only an admin of the team, or a device with a greater role, may do this; or a `Host` or `Origin` header that
+    /// names another machine or a web page.
+    Forbidden = 403,
+    /// On this device, agents may only propose this (`guard.agents_may`); a person must do it.
+    NeedsPerson = 403,
+    /// No such claim, card, operation or path.
+    NotFound = 404,
+    /// The path does not support the method.
+    MethodNotAllowed = 405,
+    /// A shortened id matches more than one claim, card or event; `candidates` lists them.
+    Ambiguous = 409,
+    /// The claim or card has changed, or is no longer active.
+    Stale = 409,
+    /// Undo refused, since later events build on the change.
+    BuiltOn = 409,
+    /// The `op_id` was used for another request; nothing was done.
+    OpIdReused = 409,
+    /// The body or a field is too large.
+    TooLarge = 413,
+    /// The `Content-Type` of the body is not the expected one.
+    UnsupportedMediaType = 415,
+    /// The request took too long.
+    Timeout = 408,
+    /// The store cannot be written at present (disk full, read-only, shutting down).
+    Unavailable = 503,
+    /// The store's file is damaged; restore a backup.
+    Damaged = 500,
+    /// A bug in ergo.
+    Internal = 500,
 }
 
 /// The body of every error answer. A refusal by the guard is not an error: see `WriteOutcome`.

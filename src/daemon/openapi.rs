@@ -9,12 +9,13 @@ use serde_json::Value;
 use utoipa::{
     Modify, OpenApi,
     openapi::{
-        Object, RefOr, Schema,
+        Content, Object, Ref, RefOr, ResponseBuilder, Schema,
         security::{Http, HttpAuthScheme, SecurityScheme},
     },
 };
 
 use super::routes::DocumentedRoutes;
+use crate::api::ErrorCode;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -39,7 +40,28 @@ pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi().merge_from(DocumentedRoutes::openapi());
     always_sent::declare(&mut document);
     request_limits::declare(&mut document);
+    describe_errors(&mut document);
     document
+}
+
+/// Adds the meaning and the HTTP status of each error code, and to each operation the errors that it does not list.
+fn describe_errors(document: &mut utoipa::openapi::OpenApi) {
+    let codes = ErrorCode::ALL.iter().map(|(code, meaning)| {
+        let name = serde_json::to_value(code).unwrap_or_default();
+        format!("\n- `{}`, HTTP {}:{meaning}", name.as_str().unwrap_or_default(), code.status())
+    });
+    let codes: String = codes.collect();
+    let schemas = document.components.as_mut().map(|components| &mut components.schemas);
+    if let Some(object) = schemas.and_then(|schemas| schemas.get_mut("ErrorCode")).and_then(own_fields) {
+        object.description = Some(format!("A stable code of an error; each has one HTTP status.\n{codes}"));
+    }
+    for path in document.paths.paths.values_mut() {
+        for operation in [&mut path.get, &mut path.post].into_iter().flatten() {
+            let content = Content::new(Some(Ref::from_schema_name("ApiError")));
+            let other = ResponseBuilder::new().description("Any other error").content("application/json", content);
+            operation.responses.responses.insert("default".to_owned(), other.into());
+        }
+    }
 }
 
 /// Returns the part of a struct's schema that has its own fields, without those of structs that are flattened into it.
@@ -82,6 +104,22 @@ mod tests {
         let routed: BTreeSet<_> =
             ROUTES.iter().map(|(method, path)| ((*method).to_owned(), (*path).to_owned())).collect();
         assert_eq!(documented, routed);
+    }
+
+    #[test]
+    fn every_error_code_is_described_with_its_status() {
+        let document = serde_json::to_value(document()).unwrap();
+        let schema = &document["components"]["schemas"]["ErrorCode"];
+        let codes = schema["enum"].as_array().unwrap();
+        assert_eq!(codes.len(), ErrorCode::ALL.len());
+        let text = schema["description"].as_str().unwrap();
+        assert!(codes.iter().all(|code| text.contains(&format!("`{}`, HTTP ", code.as_str().unwrap()))), "{text}");
+        assert!(text.contains("`op_id_reused`, HTTP 409: The `op_id` was used for another request"), "{text}");
+        for path in document["paths"].as_object().unwrap().values() {
+            for operation in path.as_object().unwrap().values() {
+                assert!(operation["responses"]["default"]["content"]["application/json"].is_object(), "{operation}");
+            }
+        }
     }
 
     #[test]

@@ -242,6 +242,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn every_path_refuses_other_methods_and_every_unknown_path_is_an_error_in_json() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut router = router(shared(dir.path()), Router::new());
+        for (_, path) in ROUTES {
+            for method in ["delete", "options", "patch", "put", "trace"] {
+                let response = send(&mut router, method, path, "").await;
+                assert_eq!(response.status(), 405, "{method} {path}");
+                assert!(response.headers().contains_key(http::header::ALLOW), "{method} {path}");
+                assert_eq!(error(response).await.code, ErrorCode::MethodNotAllowed, "{method} {path}");
+            }
+        }
+        for (method, path) in [("get", "/"), ("post", "/claims/"), ("options", "*"), ("head", "/nothing")] {
+            let response = send(&mut router, method, path, "").await;
+            assert_eq!(response.status(), 404, "{method} {path}");
+            if method != "head" {
+                assert_eq!(error(response).await.code, ErrorCode::NotFound, "{method} {path}");
+            }
+        }
+        assert_eq!(send(&mut router, "head", "/claims", "").await.status(), 200);
+        assert_eq!(send(&mut router, "head", "/remember", "").await.status(), 405);
+    }
+
+    #[tokio::test]
     async fn a_page_is_as_large_as_the_document_says() {
         let dir = tempfile::tempdir().unwrap();
         let mut router = router(shared(dir.path()), Router::new());
