@@ -226,6 +226,7 @@ fn show(cx: &mut Context, report: &IngestReport) {
         cx.ui.value(report);
         return;
     }
+    let search = cx.in_scope("ergo recall '…'");
     let ui = &mut cx.ui;
     ui.line(text!(
         "Ingested {}: {}, {} new, {} removed.",
@@ -245,7 +246,7 @@ fn show(cx: &mut Context, report: &IngestReport) {
         }
     }
     ui.line("");
-    ui.commands(&[("ergo recall '…'".to_owned(), "search claims and passages".to_owned())]);
+    ui.commands(&[(search, "search claims and passages".to_owned())]);
 }
 
 #[cfg(test)]

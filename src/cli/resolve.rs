@@ -311,7 +311,12 @@ async fn only_card(cx: &Context, client: &Client) -> Result<CardView, CliError> 
         [card] => Ok(client.card(&card.id.to_hex()).await?),
         [] => Err(CliError::usage(format_args!("no open conflicts in {scope}"))
             .hint("`ergo conflicts --all` lists those of all scopes")),
-        _ => Err(CliError::usage(format_args!("{scope} has {} open conflicts: name one", page.total))
-            .hint("`ergo conflicts` lists them; `ergo resolve --interactive` reviews them")),
+        _ => Err(CliError::usage(format_args!("{scope} has {} open conflicts: name one", page.total)).hint(
+            format_args!(
+                "`{}` lists them; `{}` reviews them",
+                cx.in_scope("ergo conflicts"),
+                cx.in_scope("ergo resolve --interactive")
+            ),
+        )),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     CliError, Context, Exit, paging,
-    show::text::count,
+    show::{outcome::TO_REVIEW, text::count},
     ui::{Style, Ui},
 };
 use crate::{
@@ -40,7 +40,8 @@ pub(super) async fn run(
     if cx.ui.json {
         cx.ui.value(&answer);
     } else {
-        cx.ui.resolved(&answer);
+        let to_review = cx.in_scope(TO_REVIEW);
+        cx.ui.resolved(&answer, &to_review);
     }
     Ok(if answer.settled() == answer.items.len() { Exit::Ok } else { Exit::Refused })
 }
@@ -62,13 +63,14 @@ async fn open_cards(cx: &Context, client: &Client) -> Result<Vec<CardSummary>, C
             "{scope} has {} open conflicts, but one change settles at most {MAX_CARDS}",
             page.total
         ))
-        .hint("name the cards: `ergo conflicts` lists them"));
+        .hint(format_args!("name the cards: `{}` lists them", cx.in_scope("ergo conflicts"))));
     }
     Ok(page.items)
 }
 
 impl Ui {
-    fn resolved(&mut self, answer: &ResolvedMany) {
+    /// Shows the result for each card. `to_review`: the command that lists the claims to review.
+    fn resolved(&mut self, answer: &ResolvedMany, to_review: &str) {
         for item in &answer.items {
             self.resolved_card(item, answer.dry_run);
             self.warnings(&item.warnings);
@@ -77,7 +79,7 @@ impl Ui {
         if !answer.needs_review.is_empty() {
             let rest = count(answer.needs_review.len(), "claim depends", "claims depend");
             self.line(text!("{} on what changed and must be reviewed:", rest));
-            self.line("  ergo claims --needs-review");
+            self.line(text!("  {}", to_review));
         }
         if answer.settled() > 0 && !answer.dry_run && !answer.replayed {
             self.commands(&[(format!("ergo undo {}", answer.op_id), "undo all of it".to_owned())]);

@@ -18,6 +18,9 @@ use crate::{
 /// The most claims needing review that are listed.
 const MAX_LISTED: usize = 10;
 
+/// The command that lists the claims to review.
+pub(crate) const TO_REVIEW: &str = "ergo claims --needs-review";
+
 /// The most similar claims that are named after a stored write.
 const MAX_DOUBTS: usize = 2;
 
@@ -32,7 +35,10 @@ pub(crate) fn show(cx: &mut Context, outcome: &WriteOutcome, statement: Option<&
     match outcome {
         WriteOutcome::Stored(stored) => cx.ui.stored(stored),
         WriteOutcome::Consider(consider) => cx.ui.prose(0, None, &consider.message),
-        WriteOutcome::Done(done) => cx.ui.done(done),
+        WriteOutcome::Done(done) => {
+            let to_review = cx.in_scope(TO_REVIEW);
+            cx.ui.done(done, &to_review);
+        }
         WriteOutcome::Proposed(proposed) => cx.ui.proposed(proposed),
         WriteOutcome::Conflict(refused) => cx.ui.refused(refused, statement, now),
         WriteOutcome::Stale(stale) => cx.ui.stale(stale, now),
@@ -96,7 +102,8 @@ impl Ui {
         }
     }
 
-    fn done(&mut self, done: &Done) {
+    /// Shows an act. `to_review`: the command that lists the claims to review.
+    fn done(&mut self, done: &Done, to_review: &str) {
         if !self.quiet {
             self.prose(0, None, &done.summary);
             if !done.needs_review.is_empty() {
@@ -105,7 +112,7 @@ impl Ui {
                 let many = count(all, "claim depends on it and needs", "claims depend on it and need");
                 let more = if all > MAX_LISTED { ", …" } else { "" };
                 self.line(text!("{} review: {}{}", many, ids.join(", "), more));
-                self.line("  ergo claims --needs-review");
+                self.line(text!("  {}", to_review));
             }
         }
         self.warnings_of_write(&done.warnings);

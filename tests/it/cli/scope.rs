@@ -119,6 +119,19 @@ fn suggested_commands_name_the_scope_that_the_command_named() {
             assert!(output.stdout.contains(&format!("{suggested} --scope acme/billing")), "{command:?}: {output:?}");
         }
     }
+
+    let in_billing = |args: &[&str]| home.run([args, &["--scope", "acme/billing"]].concat()).ok().stdout;
+    let stored = |args: &[&str]| {
+        let answer: serde_json::Value = serde_json::from_str(&in_billing(&[args, &["--json"]].concat())).unwrap();
+        answer["claim_id"].as_str().unwrap().to_owned()
+    };
+    let premise = stored(&["remember", "Prices are whole cents.", "--reason", "Floats lost money."]);
+    stored(&["remember", "Taxes are rounded once.", "--reason", "Cents add up.", "--depends-on", &premise]);
+    let retracted = in_billing(&["retract", &premise, "--reason", "It was never so."]);
+    assert!(retracted.contains("ergo claims --needs-review --scope acme/billing"), "{retracted}");
+    std::fs::write(home.work().join("prices.md"), "# Prices\n\nPrices are whole cents.\n").unwrap();
+    let ingested = in_billing(&["ingest", "prices.md"]);
+    assert!(ingested.contains("ergo recall '…' --scope acme/billing"), "{ingested}");
 }
 
 #[test]
