@@ -25,7 +25,9 @@ pub struct Caller {
     /// The agent through which they act.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The idempotency key: 32 hexadecimal digits. A retry with the same key answers as the first time and does nothing.
+    /// The idempotency key: 32 hexadecimal digits. A retry with the same key answers as the first time and does
+    /// nothing. It may differ in `who`, `agent`, `identity`, `source` (whose line may have moved), `expect_rev` and
+    /// `dry_run`. With any other difference it is refused with `op_id_reused`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub op_id: Option<OpId>,
     /// What identifies the project besides its name: the URL of the git remote, or the common directory. A project with the
