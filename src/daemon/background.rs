@@ -223,10 +223,20 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
 fn step(engine: &Engine, quiet: bool, held: &mut HeldWrites, budget: &mut PassBudget) -> Result<bool, ApiError> {
     Ok(held.store_due(engine)?
         || read_stories(engine, quiet)?
-        || engine.fill_vectors()? > 0
+        || fill_vectors(engine)?
         || engine.refresh_unrelated_baseline()?
         || (quiet && engine.fill_reasons()?)
         || deepen_claim(engine, quiet, budget)?)
+}
+
+/// Computes a few vectors, then rests if many clients write, so that the embedder is free for their questions.
+fn fill_vectors(engine: &Engine) -> Result<bool, ApiError> {
+    let (stored, used) = measured(|| cpu_time(engine), || engine.fill_vectors());
+    let worked = stored? > 0;
+    if worked && engine.was_crowded(QUIET) {
+        thread::sleep(rest_after(used, PERCENT_BESIDE_WRITES).min(QUIET));
+    }
+    Ok(worked)
 }
 
 /// Reads a few claims of stories, then rests: each step takes the write lock, and waiting writers must get it in

@@ -180,10 +180,15 @@ impl Engine {
         let begun = Instant::now();
         let position = self.readers.lend().log_position()?;
         let embed = || self.vector(incoming.statement, call);
-        let (vector, by_words) = while_embedding(embed, || {
+        let search = || {
             let _permit = self.write_permits.take();
             incoming.by_words(&self.readers.lend())
-        });
+        };
+        let (vector, by_words) = if call.longest_queue.is_some() && self.writes_in_progress.are_crowded() {
+            (Err(InferError::Busy { role: ModelRole::Embedder }), search())
+        } else {
+            while_embedding(embed, search)
+        };
         let busy = matches!(vector, Err(InferError::Busy { .. }));
         match vector {
             Ok(vector) => into.vector = Some(vector),
