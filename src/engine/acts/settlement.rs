@@ -11,19 +11,37 @@ use crate::{
     store::{EventRow, Reader},
 };
 
-/// Describes an act that settled a card, from one of its events; what is kept comes first. `None` for any other act.
-pub(in crate::engine) fn describe_settlement(reader: &Reader, event: &EventRow) -> Result<Option<String>, ApiError> {
+/// Describes an act that settled a card, from one of its events; what is kept comes first. Returns the reason of the
+/// settlement, too, if one was given. `None` for any other act.
+pub(in crate::engine) fn describe_settlement(
+    reader: &Reader,
+    event: &EventRow,
+) -> Result<Option<(String, Option<String>)>, ApiError> {
     if !reader.settles_card(&event.op)? {
         return Ok(None);
     }
     let events = reader.op(&event.op)?;
+    let reason = events.iter().filter(|event| is_record(event)).find_map(|event| event.body.as_ref()?.reason.clone());
+    Ok(Some((outcome(reader, &events)?, reason)))
+}
+
+/// Whether an event records how a card was settled.
+fn is_record(event: &EventRow) -> bool {
+    matches!(event.kind, EventKind::Resolve(_)) || is_local_record(event)
+}
+
+fn is_local_record(event: &EventRow) -> bool {
+    matches!(&event.kind, EventKind::Local(kind) if kind == local::SETTLED || kind == local::DISCARD)
+}
+
+fn outcome(reader: &Reader, events: &[EventRow]) -> Result<String, ApiError> {
     let both_hold = |kind: &EventKind| {
         matches!(kind, EventKind::Resolve(ResolveAct::Narrow | ResolveAct::Exception | ResolveAct::Dismiss))
     };
-    if cards_settled(&events) > 1 || events.iter().any(|event| both_hold(&event.kind)) {
-        return describe(reader, &events).map(Some);
+    if cards_settled(events) > 1 || events.iter().any(|event| both_hold(&event.kind)) {
+        return describe(reader, events);
     }
-    let card = members(reader, &events)?;
+    let card = members(reader, events)?;
     let stored = events.iter().find(|event| creates_claim(event)).map(|event| event.id);
     let targets = |kind: &EventKind| {
         let of_kind = events.iter().filter(|event| event.kind == *kind);
@@ -34,7 +52,7 @@ pub(in crate::engine) fn describe_settlement(reader: &Reader, event: &EventRow) 
     let left: Vec<ClaimId> = card.ids.iter().filter(is_left).copied().collect();
     let stored = stored.as_slice();
     let named = |verb: &str, ids: &[ClaimId]| named(reader, verb, ids);
-    Ok(Some(if !superseded.is_empty() {
+    Ok(if !superseded.is_empty() {
         let winner = events.iter().find_map(|event| event.successor.filter(|_| event.kind == EventKind::Supersede));
         let winner = if stored.is_empty() { winner.as_slice() } else { stored };
         format!("{} {}", named("kept", winner)?, named("in place of", &superseded)?)
@@ -54,7 +72,7 @@ pub(in crate::engine) fn describe_settlement(reader: &Reader, event: &EventRow) 
         }
     } else {
         named("stored", stored)?
-    }))
+    })
 }
 
 /// The claims on a card, and how it was settled.
@@ -66,8 +84,7 @@ struct Members {
 }
 
 fn members(reader: &Reader, events: &[EventRow]) -> Result<Members, ApiError> {
-    let local = |event: &&EventRow| matches!(&event.kind, EventKind::Local(kind) if kind == local::SETTLED || kind == local::DISCARD);
-    if let Some(event) = events.iter().find(local) {
+    if let Some(event) = events.iter().find(|event| is_local_record(event)) {
         let LocalNote { card, act, .. } = local_note(event.body.as_ref());
         if let Some(id) = card.and_then(|id| id.parse::<CardId>().ok())
             && let Some(card) = reader.card(&id)?
@@ -75,7 +92,7 @@ fn members(reader: &Reader, events: &[EventRow]) -> Result<Members, ApiError> {
             return Ok(Members { ids: card.members, new_claim: card.new_claim, act });
         }
     }
-    let record = events.iter().find(|event| matches!(event.kind, EventKind::Resolve(_)) || local(event));
+    let record = events.iter().find(|event| is_record(event));
     Ok(Members { ids: record.map(|event| event.targets.clone()).unwrap_or_default(), new_claim: None, act: None })
 }
 

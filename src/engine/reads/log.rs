@@ -2,7 +2,7 @@
 
 use super::{limit, list_cursor::ListMark};
 use crate::{
-    api::{ApiError, EventView, LogPage, LogQuery},
+    api::{ApiError, LogPage, LogQuery},
     domain::id::is_prefix,
     engine::{Engine, acts, validate, view},
     store::LogFilter,
@@ -26,8 +26,12 @@ pub(in crate::engine) fn log(engine: &Engine, query: &LogQuery) -> Result<LogPag
         for row in page.items {
             let first = row.targets.first().copied().filter(|_| query.acts);
             let undone = if query.acts { acts::describe_undone(reader, &row)? } else { None };
-            let outcome = if query.acts { acts::describe_settlement(reader, &row)? } else { None };
-            let mut event = EventView { outcome, ..view::event(row) };
+            let settlement = if query.acts { acts::describe_settlement(reader, &row)? } else { None };
+            let mut event = view::event(row);
+            if let Some((outcome, reason)) = settlement {
+                // The event itself may be a stored claim, which has its own reason.
+                (event.outcome, event.reason) = (Some(outcome), reason.or(event.reason));
+            }
             if let Some((what, redo)) = undone {
                 (event.about, event.redo) = (Some(view::shorten(&what)), redo);
             } else if let Some(first) = first {

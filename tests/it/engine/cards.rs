@@ -390,10 +390,10 @@ fn a_contradiction_between_active_claims_is_settled_each_way_and_each_is_undone(
     assert_eq!(discard.field.as_deref(), Some("act"));
 }
 
-/// What the newest change of the log did to the claims of a card.
+/// What the newest change of the log did to the claims of a card, with the reason “r”.
 fn outcome(fixture: &Fixture) -> String {
     let log = fixture.engine.log(&ergo::api::LogQuery { acts: true, limit: Some(1), ..Default::default() }).unwrap();
-    assert_eq!(log.items[0].verb(), "settled");
+    assert_eq!((log.items[0].verb(), log.items[0].reason.as_deref()), ("settled", Some("r")));
     log.items[0].subject().unwrap()
 }
 
