@@ -134,10 +134,10 @@ impl ConfigError {
             Self::Owned { .. } => Some(
                 "stop it with `ergo daemon stop`, or set ERGO_HOME to another folder to use a second store".to_owned(),
             ),
-            Self::StoreLost { store, .. } => Some(format!(
-                "restore a backup by copying it to {}, or create an empty store: ergo daemon start --new-store",
-                store.display()
-            )),
+            Self::StoreLost { .. } => Some(
+                "restore a backup, as `ergo backup --help` says, or create an empty store: ergo daemon start --new-store"
+                    .to_owned(),
+            ),
             Self::StoreThere(_) => Some("move it away first, or use it: ergo daemon start".to_owned()),
         }
     }

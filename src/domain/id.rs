@@ -16,7 +16,7 @@ pub const MIN_PREFIX: usize = 4;
 
 /// A text that is not an identifier of the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("“{text}” is not a valid {what}: expected {digits} hexadecimal digits")]
+#[error("“{text}” is not {what}: expected {digits} hexadecimal digits")]
 pub struct ParseIdError {
     what: &'static str,
     digits: usize,

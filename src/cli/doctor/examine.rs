@@ -77,7 +77,7 @@ fn examine_file(file: &Path, rebuild: bool, ui: &mut Ui) -> Vec<Finding> {
         Ok(CheckReport { events, devices, redacted, problems, notes }) => {
             let size = fs::metadata(file).map_or(0, |meta| meta.len());
             let check = StoreCheck { events, devices, redacted, problems, notes };
-            let hint = if rebuild { restore(file) } else { REBUILD.to_owned() };
+            let hint = if rebuild { RESTORE.to_owned() } else { REBUILD.to_owned() };
             out.extend(store_findings(&format!("{place}, {}", bytes(size)), check, Some(hint)));
         }
         Err(error) => {
@@ -131,9 +131,8 @@ fn rebuild_file(file: &Path, progress: &mut dyn StoreProgress) -> Result<Finding
 
 const REBUILD: &str = "ergo doctor --rebuild";
 
-fn restore(file: &Path) -> String {
-    format!("restore a backup: copy it to {} (see `ergo backup --help`)", file.display())
-}
+/// Names the steps instead of the place: a copy over the store, while a daemon runs, would damage it.
+const RESTORE: &str = "restore a backup, as `ergo backup --help` says";
 
 /// Returns what to do about an error of the store's file.
 fn way_on(error: &StoreError, file: &Path, rebuilt: bool) -> Option<String> {
@@ -146,7 +145,7 @@ fn way_on(error: &StoreError, file: &Path, rebuilt: bool) -> Option<String> {
             "check that you may read and write {} and its folder, and that the disk is not mounted read-only",
             file.display()
         )),
-        _ => Some(restore(file)),
+        _ => Some(RESTORE.to_owned()),
     }
 }
 
