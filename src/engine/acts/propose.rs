@@ -26,6 +26,11 @@ impl ActContext<'_> {
         !self.may_only_propose() || claim.agent.is_some()
     }
 
+    /// Returns a person's decision among some claims, if the caller may not replace it by itself.
+    pub(in crate::engine) fn persons_decision<'a>(&self, claims: &'a [ClaimRow]) -> Option<&'a ClaimRow> {
+        claims.iter().find(|claim| claim.kind.is_guarded() && !self.may_retract(claim))
+    }
+
     /// Commits the proposal that [`plan_retract`] planned, and answers with its card.
     pub(in crate::engine) fn propose(&mut self, claim: &ClaimRow, draft: EventDraft) -> Result<WriteOutcome, ApiError> {
         let summary = wording::summary("Proposed to retract", &[&claim.statement]);

@@ -3,6 +3,7 @@
 
 use super::{
     new_claim::{NewClaim, review_warning},
+    propose::needs_person,
     remember::Premises,
     replay,
 };
@@ -80,7 +81,12 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
             consider,
             promotes: Vec::new(),
         };
-        context.store_claim(&write_scope, &claim, request.claim.dry_run)
+        match context.persons_decision(&claim.replaces).cloned() {
+            Some(theirs) if request.claim.dry_run => Err(replacement_needs_person(&theirs)
+                .hint("without `dry_run`, the replacement waits on a card until a person settles it")),
+            Some(theirs) => context.propose_to_replace(&write_scope, &claim, &theirs, None),
+            None => context.store_claim(&write_scope, &claim, request.claim.dry_run),
+        }
     })
 }
 
@@ -115,6 +121,10 @@ fn by_claim(
             return Ok(stale);
         }
         must_not_replace_guarded(successor.kind, &replaces)?;
+        if let Some(theirs) = context.persons_decision(&replaces) {
+            let hint = format!("ask {} to look at it: `ergo tui --claim {}`", theirs.who, theirs.id.short());
+            return Err(replacement_needs_person(theirs).hint(hint));
+        }
         let superseded: Vec<ClaimId> = replaces.iter().map(|row| row.id).collect();
         let mut outcome = Stored {
             claim_id: successor.id,
@@ -140,6 +150,12 @@ fn by_claim(
         }
         Ok(WriteOutcome::Stored(outcome))
     })
+}
+
+/// Returns the error for a replacement of a person's decision by an agent that may only propose.
+fn replacement_needs_person(theirs: &ClaimRow) -> ApiError {
+    let id = theirs.id.short();
+    needs_person(format!("claim {id} was decided by a person, and agents may only propose to replace it here"))
 }
 
 /// Returns the conditions that a new text keeps from the claims which it replaces.

@@ -411,8 +411,8 @@ impl ActContext<'_> {
         self.refuse(write_scope, claim, judged, false, false)
     }
 
-    /// Keeps a write that replaces a person's claim by an agent's verdict, until a person decides.
-    fn propose_to_replace(
+    /// Keeps an agent's write that would replace a person's claim on a card, until a person decides.
+    pub(super) fn propose_to_replace(
         &mut self,
         write_scope: &WriteScope,
         claim: &NewClaim,

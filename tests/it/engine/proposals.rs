@@ -147,3 +147,53 @@ fn an_agent_that_may_only_propose_discards_its_own_refused_write_and_no_persons(
     done(fixture.engine.resolve(&own.to_hex(), discard()).unwrap());
     assert_eq!(fixture.open_cards(), 0);
 }
+
+#[test]
+fn what_an_agent_would_put_in_place_of_a_persons_decision_waits_on_a_card() {
+    let fixture = Fixture::with(AgentPolicy::Propose);
+    let claim = fixture.remember("We ship on Fridays", "habit");
+    let replace = |dry_run| SupersedeRequest {
+        targets: vec![claim.to_hex()],
+        claim: RememberRequest { caller: agent(), dry_run, ..request("We ship on Mondays", "Fridays were bad") },
+        ..SupersedeRequest::default()
+    };
+    assert_eq!(fixture.engine.supersede(replace(true)).unwrap_err().code, ErrorCode::NeedsPerson);
+    assert_eq!(fixture.open_cards(), 0);
+    let answer = proposed(fixture.engine.supersede(replace(false)).unwrap());
+    assert_eq!((fixture.claim(claim).status, fixture.open_cards()), (Status::Active, 1));
+    let new = fixture.card(answer.card_id).sides[0].claim.id.to_hex();
+    done(fixture.resolve(answer.card_id, ResolveRequest { winner: Some(new), ..order(CardAct::Supersede, "agreed") }));
+    assert_eq!((fixture.claim(claim).status, fixture.open_cards()), (Status::Superseded, 0));
+}
+
+#[test]
+fn on_a_card_an_agent_that_may_only_propose_neither_replaces_nor_narrows_a_persons_decision() {
+    let fixture = Fixture::with(AgentPolicy::Propose);
+    let blue = fixture.remember("Deployments must use a blue canary", "safe");
+    let write = RememberRequest { caller: agent(), ..request("Deployments must use a red canary", "festival week") };
+    let card = refused(fixture.engine.remember(write).unwrap()).card_id.unwrap();
+    let new = fixture.card(card).sides[0].claim.id.to_hex();
+    let by_agent = |act| ResolveRequest { caller: agent(), ..order(act, "hurry") };
+    let narrow =
+        |target| ResolveRequest { target: Some(target), qualifiers: in_env("dev"), ..by_agent(CardAct::Narrow) };
+    for act in [
+        ResolveRequest { winner: Some(new.clone()), ..by_agent(CardAct::Supersede) },
+        ResolveRequest { statement: Some("Deployments use any canary".into()), ..by_agent(CardAct::Supersede) },
+        narrow(new),
+        narrow(blue.to_hex()),
+    ] {
+        let error = fixture.engine.resolve(&card.to_hex(), act).unwrap_err();
+        assert_eq!(error.code, ErrorCode::NeedsPerson, "{error:?}");
+        assert!(error.hint.unwrap().contains(&format!("`ergo tui --conflict {}`", card.short())));
+    }
+    let own = RememberRequest { caller: agent(), ..request("Tests run in parallel", "speed") };
+    let own = stored(fixture.engine.remember(own).unwrap()).claim_id;
+    let by_claim = SupersedeRequest {
+        targets: vec![blue.to_hex()],
+        successor: Some(own.to_hex()),
+        claim: RememberRequest { caller: agent(), reason: Some("tidy".into()), ..RememberRequest::default() },
+        ..SupersedeRequest::default()
+    };
+    assert_eq!(fixture.engine.supersede(by_claim).unwrap_err().code, ErrorCode::NeedsPerson);
+    assert_eq!((fixture.claim(blue).status, fixture.open_cards()), (Status::Active, 1));
+}

@@ -2,7 +2,7 @@
 
 use super::{
     Plan, Resolution, Settling, on_record, pick,
-    refused::{must_be_of_scope, narrowing, replaced_by_narrowing},
+    refused::{must_be_allowed_to_replace, must_be_of_scope, narrowing, replaced_by_narrowing},
     yes_no::{self, StoryAnswer, StorySide},
 };
 use crate::domain::derive::CardKind;
@@ -46,6 +46,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
     let (mut drafts, summary) = match resolution.act {
         CardAct::Supersede if resolution.merges() => {
             must_be_of_scope(card, "statement", &sides)?;
+            must_be_allowed_to_replace(context, card, &sides)?;
             match merge(context, &write_scope, &sides, resolution)? {
                 StoreResult::Drafts(drafts, summary, found) => {
                     warnings = found;
@@ -58,6 +59,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
         CardAct::Supersede => {
             let (mut drafts, summary, losers, winner) = keep(card, &sides, resolution)?;
             must_be_of_scope(card, "winner", &losers)?;
+            must_be_allowed_to_replace(context, card, &losers)?;
             if winner.status != Status::Active {
                 let gone: Vec<ClaimId> = losers.iter().map(|row| row.id).collect();
                 match reinstate::check(context, &winner, None, &gone)? {
@@ -257,6 +259,7 @@ fn narrow(
 ) -> Result<StoreResult, ApiError> {
     let target = pick(card, "target", resolution.side("target")?, sides)?;
     must_narrow(target, &resolution.text)?;
+    must_be_allowed_to_replace(context, card, std::slice::from_ref(target))?;
     let (replaces, _) = replaced_by_narrowing(card, target);
     let premises = context.kept_premises(&card.scope, &target.premises, &replaces)?;
     let claim = context.reword(target, replaces, premises, resolution.narrowing())?;

@@ -74,6 +74,18 @@ pub(super) fn must_be_allowed_to_discard(
     .hint(format!("ask {who} to settle the card: `ergo tui --conflict {card}`")))
 }
 
+/// Refuses to replace or narrow a person's decision by an agent, if agents may only propose.
+pub(super) fn must_be_allowed_to_replace(
+    context: &ActContext<'_>,
+    card: &CardRow,
+    claims: &[ClaimRow],
+) -> Result<(), ApiError> {
+    let Some(theirs) = context.persons_decision(claims) else { return Ok(()) };
+    let (id, card) = (theirs.id.short(), card.id.short());
+    Err(needs_person(format!("claim {id} was decided by a person, and agents may not replace or narrow it here"))
+        .hint(format!("ask {} to settle the card: `ergo tui --conflict {card}`", theirs.who)))
+}
+
 /// Stores the new claim, which replaces what opposes it, or discards it if the other side wins.
 fn supersede(
     context: &ActContext<'_>,
@@ -99,6 +111,7 @@ fn supersede(
         return Ok(Settling::plan(vec![draft], summary));
     }
     must_be_of_scope(card, "winner", &refused_write.opposed)?;
+    must_be_allowed_to_replace(context, card, &refused_write.opposed)?;
     let text = Rewording { change_reason: Some(resolution.reason.clone()), ..Rewording::default() };
     let claim = context.claim_from_refused(refused_write, refused_write.opposed.clone(), text)?;
     store(context, card, resolution, claim, Extra::default())
@@ -112,6 +125,7 @@ fn merge(
     refused_write: &RefusedWrite,
 ) -> Result<Plan, ApiError> {
     must_be_of_scope(card, "statement", &refused_write.opposed)?;
+    must_be_allowed_to_replace(context, card, &refused_write.opposed)?;
     let sides = refused_write.opposed.iter().chain([&refused_write.row]);
     let model = resolution.merged_like(&refused_write.row, sides, &context.today);
     let replaces = refused_write.opposed.clone();
@@ -165,6 +179,8 @@ fn narrow(
 ) -> Result<Plan, ApiError> {
     let target = named_side(card, resolution, refused_write)?;
     must_narrow(&target, &resolution.text)?;
+    // Even if the new claim is narrowed, it is stored beside what opposes it.
+    must_be_allowed_to_replace(context, card, &refused_write.opposed)?;
     let sentence = wording::holds_only(&target.statement, &resolution.text.qualifiers);
     if target.id == refused_write.row.id {
         let claim = context.claim_from_refused(refused_write, refused_write.wanted(), resolution.narrowing())?;
