@@ -69,6 +69,7 @@ impl FoundPair {
             proposed: None,
             question: None,
             apart: false,
+            settled_by: None,
         });
         CardSummary {
             id: CardId::of_members(&self.members()),

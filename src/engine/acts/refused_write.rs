@@ -154,9 +154,17 @@ pub(super) fn must_narrow(row: &ClaimRow, text: &Rewording) -> Result<(), ApiErr
     if reworded || qualifiers != row.qualifiers {
         return Ok(());
     }
+    let hint = "say where or when the claim holds, so that both can";
+    if !text.qualifiers.is_empty()
+        && let Some(held) = row.qualifiers.conditions()
+    {
+        return Err(
+            ApiError::field("qualifiers", format!("nothing would change: the claim holds {held} already")).hint(hint)
+        );
+    }
     Err(ApiError::field(
         "qualifiers",
-        "narrowing needs `env`, `team`, `tenant`, `valid_from`, `valid_until` or another `statement`",
+        "narrowing needs a condition (`env`, `team`, `tenant`, `valid_from`, `valid_until`) or a change of `statement`",
     )
-    .hint("say where or when the claim holds, so that both can"))
+    .hint(hint))
 }

@@ -235,6 +235,7 @@ impl Sides {
             proposed: self.proposed.as_deref(),
             question: self.story.as_ref().map(|story| story.question.as_str()),
             apart: claims.iter().any(|claim| claim.status == Status::Active && !row.scope.takes(&claim.scope)),
+            settled_by: row.settled.as_ref().map(|settled| settled.op),
         }
     }
 

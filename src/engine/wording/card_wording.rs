@@ -3,7 +3,7 @@
 use super::{quote, summary::short};
 use crate::{
     api::{ActOption, CardAct, CardKind, CardPair, CardStatus, ClaimView},
-    domain::{ConflictKind, Status, guard_report::Evidence},
+    domain::{ConflictKind, OpId, Status, guard_report::Evidence},
     notes::sameness::conflict_kind,
 };
 
@@ -24,6 +24,8 @@ pub(in crate::engine) struct CardContext<'a> {
     pub question: Option<&'a str>,
     /// Whether an active claim on the card belongs to another project; the card's project cannot change it.
     pub apart: bool,
+    /// The act that settled the card.
+    pub settled_by: Option<OpId>,
 }
 
 impl CardContext<'_> {
@@ -152,7 +154,10 @@ const MAX_LISTED_CHARS: usize = 200;
 /// Says how a person can settle the card, in a sentence or two.
 pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
     if facts.status == CardStatus::Settled {
-        return "Settled. Undo the change to open it again.".into();
+        return match facts.settled_by {
+            Some(op) => format!("Settled. To open it again, undo that change: `ergo undo {}`.", op.short()),
+            None => "There is nothing left to decide.".into(),
+        };
     }
     match facts.kind {
         CardKind::Refused | CardKind::Held if facts.new_claim_is_unopposed() => {
@@ -366,6 +371,7 @@ mod tests {
             proposed: None,
             question: None,
             apart: false,
+            settled_by: None,
         };
         assert_eq!(allowed(&facts), expected);
         let apart = allowed(&CardContext { apart: true, ..facts });
@@ -390,6 +396,7 @@ mod tests {
             proposed: None,
             question: None,
             apart: false,
+            settled_by: None,
         };
         assert_eq!(headline(&facts), "the canary is red or blue");
         facts.evidence = &[];
@@ -413,6 +420,7 @@ mod tests {
             proposed: None,
             question: None,
             apart: false,
+            settled_by: None,
         };
         assert!(headline(&facts).starts_with(&format!("{} and {} replaced each other", q("use red"), q("use blue"))));
         assert!(advice(&facts).contains("active again"));
@@ -439,6 +447,7 @@ mod tests {
             proposed: Some("one week only"),
             question: None,
             apart: false,
+            settled_by: None,
         };
         let prefill = |act| acts(&facts).into_iter().find(|option| option.act == act).and_then(|option| option.prefill);
         assert_eq!(prefill(CardAct::Supersede).as_deref(), Some("why use red"));

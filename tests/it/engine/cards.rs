@@ -476,3 +476,24 @@ fn what_the_guard_lets_pass_opens_no_card() {
     }
     assert_eq!(fixture.open_cards(), 0);
 }
+
+#[test]
+fn narrowing_names_all_conditions_and_refuses_one_that_holds_already() {
+    let fixture = Fixture::new();
+    let write = |statement| RememberRequest { qualifiers: in_env("staging"), ..request(statement, "r") };
+    let blue = stored(fixture.engine.remember(write(BLUE)).unwrap()).claim_id;
+    let card = refused(fixture.engine.remember(write(RED)).unwrap()).card_id.unwrap();
+    let narrow = |qualifiers| ResolveRequest {
+        target: Some(blue.to_hex()),
+        qualifiers,
+        ..order(CardAct::Narrow, "only phones have it")
+    };
+    let error = fixture.engine.resolve(&card.to_hex(), narrow(in_env("staging"))).unwrap_err();
+    assert!(error.message.contains("the claim holds env staging already"), "{error:?}");
+    let mobile = Qualifiers { team: Some("mobile".into()), ..Qualifiers::default() };
+    let summary = done(fixture.resolve(card, narrow(mobile))).summary;
+    assert!(summary.contains(&format!("“{BLUE}” now holds only in staging, for team mobile")), "{summary}");
+    let advice = fixture.card(card).advice;
+    let op = fixture.card(card).settled.unwrap().op_id.unwrap();
+    assert!(advice.contains(&format!("`ergo undo {}`", op.short())), "{advice}");
+}

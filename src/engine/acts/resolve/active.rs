@@ -265,7 +265,7 @@ fn narrow(
     let claim = context.reword(target, replaces, premises, resolution.narrowing())?;
     // The person declares that the sides hold together from now on.
     let aside: Vec<ClaimId> = sides.iter().map(|row| row.id).collect();
-    let summary = wording::holds_only(&claim.draft.statement, &resolution.text.qualifiers);
+    let summary = resolution.narrowed(target);
     store(context, &WriteScope::at(&card.scope), claim, &aside, summary)
 }
 

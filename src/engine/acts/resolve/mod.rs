@@ -21,7 +21,7 @@ use crate::{
         guard_result::IncomingClaim,
         model_results::ModelResults,
         request_hash::request_hash,
-        validate,
+        validate, wording,
     },
     store::{CardRow, ClaimRow, EventDraft},
 };
@@ -277,6 +277,13 @@ impl Resolution {
     /// the change.
     fn narrowing(&self) -> Rewording {
         Rewording { reason: None, change_reason: Some(self.reason.clone()), ..self.text.clone() }
+    }
+
+    /// Says in a sentence what holds after a claim was narrowed: its earlier conditions hold as well.
+    fn narrowed(&self, target: &ClaimRow) -> String {
+        let given = &self.text.qualifiers;
+        let all = if given.is_empty() { given.clone() } else { given.clone().or(&target.qualifiers) };
+        wording::holds_only(self.text.statement.as_deref().unwrap_or(&target.statement), &all)
     }
 
     /// Returns the side that the act names: `winner` for supersede, `target` for retract and narrow.

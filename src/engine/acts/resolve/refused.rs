@@ -181,7 +181,7 @@ fn narrow(
     must_narrow(&target, &resolution.text)?;
     // Even if the new claim is narrowed, it is stored beside what opposes it.
     must_be_allowed_to_replace(context, card, &refused_write.opposed)?;
-    let sentence = wording::holds_only(&target.statement, &resolution.text.qualifiers);
+    let sentence = resolution.narrowed(&target);
     if target.id == refused_write.row.id {
         let claim = context.claim_from_refused(refused_write, refused_write.wanted(), resolution.narrowing())?;
         let aside = refused_write.against();
