@@ -26,7 +26,7 @@ pub(super) fn read_settlements(keeper: &NotesKeeper, rules: &mut [WatchedRule]) 
         can_retry |= matches!(refused, RefusedRule::Open { opposed: false, .. });
         rule.claim = match refused {
             RefusedRule::Stored(claim) => Some(keeper.engine.narrowed_form(&claim)?),
-            RefusedRule::Open { .. } | RefusedRule::Declined => None,
+            RefusedRule::Open { .. } | RefusedRule::Declined { .. } => None,
         };
     }
     Ok(can_retry)
@@ -35,7 +35,7 @@ pub(super) fn read_settlements(keeper: &NotesKeeper, rules: &mut [WatchedRule]) 
 /// Whether the guard refused a rule, and its card was settled against it.
 pub(super) fn is_declined(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<bool, ApiError> {
     let card = rule.card.filter(|_| rule.claim.is_none());
-    card.map_or(Ok(false), |card| Ok(keeper.engine.refused_rule(&card)? == RefusedRule::Declined))
+    card.map_or(Ok(false), |card| Ok(matches!(keeper.engine.refused_rule(&card)?, RefusedRule::Declined { .. })))
 }
 
 /// Returns the active claims that end with a line: its own, or, if the guard refused it, those of its earlier version.
@@ -44,8 +44,8 @@ pub(super) fn claims_of(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<Vec<
         (Some(claim), _) => claim,
         (None, Some(card)) => {
             return Ok(match keeper.engine.refused_rule(&card)? {
-                RefusedRule::Open { replaces, .. } => replaces,
-                RefusedRule::Stored(_) | RefusedRule::Declined => Vec::new(),
+                RefusedRule::Open { replaces, .. } | RefusedRule::Declined { replaces } => replaces,
+                RefusedRule::Stored(_) => Vec::new(),
             });
         }
         (None, None) => return Ok(Vec::new()),
@@ -67,17 +67,16 @@ pub(super) fn another_has(
         .any(|(other, theirs)| other != path && theirs.scope == file.scope && theirs.rules.iter().any(&matches))
 }
 
-/// Retracts the claims of a line, except those that another file of the project has, too, and those that were stored
-/// before the line existed.
+/// Retracts claims that end with a line, except those that another file of the project has, too.
 pub(super) fn retract(
     keeper: &NotesKeeper,
     here: &Caller,
     (path, file): (&Path, &WatchedFile),
-    rule: &WatchedRule,
+    claims: &[ClaimId],
     reason: &str,
     run: &mut NotesRun,
 ) -> Result<(), ApiError> {
-    for claim in claims_of(keeper, rule)? {
+    for &claim in claims {
         if another_has(keeper, path, file, |rule| rule.claim == Some(claim)) {
             continue;
         }

@@ -1,9 +1,15 @@
 //! The claims that a followed file made before this device followed it: by an import, or by a scan of another device.
-//! If a line says the same as one of them, the claim belongs to the line, as if a scan had stored it.
+//! Also those of the earlier versions of refused lines. If a line says the same as one of them, the claim belongs to the
+//! line, as if a scan had stored it.
 
 use std::collections::HashMap;
 
-use super::{NotesKeeper, file_reader::NoteRule, watch_list::WatchedFile};
+use super::{
+    NotesKeeper,
+    file_reader::NoteRule,
+    line_claims,
+    watch_list::{WatchedFile, WatchedRule},
+};
 use crate::{
     api::{ApiError, ClaimView, ClaimsQuery, MAX_PAGE},
     domain::{ClaimId, ClaimKind, EventId, Qualifiers, Scope, judgement::words_hash},
@@ -41,6 +47,24 @@ impl OwnClaims {
         let own = claims.iter().filter(|claim| is_own(&file.shown, claim));
         let by_words = own.map(|claim| (without_days(claim.kind, &claim.statement), claim.id)).collect();
         Ok(Self { by_words, outdated: Vec::new() })
+    }
+
+    /// Adds the claims of the earlier versions of refused lines, which are still active, with their exceptions and
+    /// conditions. Returns them.
+    pub(super) fn add_earlier(
+        &mut self,
+        keeper: &NotesKeeper,
+        rules: &[WatchedRule],
+    ) -> Result<Vec<ClaimId>, ApiError> {
+        let mut earlier = Vec::new();
+        for rule in rules.iter().filter(|rule| rule.claim.is_none()) {
+            for id in line_claims::claims_of(keeper, rule)? {
+                let claim = keeper.engine.claim(&id.to_hex())?;
+                self.by_words.insert(without_days(claim.kind, &claim.statement), id);
+                earlier.push(id);
+            }
+        }
+        Ok(earlier)
     }
 
     /// Whether a claim is one of these.

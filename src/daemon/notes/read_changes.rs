@@ -230,7 +230,10 @@ fn scan_file(
     for claim in old.iter_mut().filter_map(|rule| rule.claim.as_mut()) {
         *claim = keeper.engine.narrowed_form(claim)?;
     }
-    let own = OwnClaims::read(keeper, &scope, file, now.record.as_ref())?;
+    let mut own = OwnClaims::read(keeper, &scope, file, now.record.as_ref())?;
+    let mut said = own.add_earlier(keeper, &old)?;
+    // A line that was put back has its claim again, so the claim does not end with the refused line.
+    said.retain(|claim| now.rules.iter().any(|rule| own.of(rule) == Some(*claim)));
     // What a record replaces: its own earlier words, and the claims of other records.
     let mut replaced = own.outdated.clone();
     for old in links.iter().flat_map(|links| &links.replaces) {
@@ -254,7 +257,9 @@ fn scan_file(
     file.scope = Some(scope);
     // Handle removed lines first, so that a new line does not contradict the claim of a removed one.
     for rule in difference.gone.iter().filter_map(|at| old.get(*at)) {
-        line_claims::retract(keeper, &here, (path, &*file), rule, &no_longer_in(&file.shown), run)?;
+        let mut ended = line_claims::claims_of(keeper, rule)?;
+        ended.retain(|claim| !said.contains(claim));
+        line_claims::retract(keeper, &here, (path, &*file), &ended, &no_longer_in(&file.shown), run)?;
         if now.record.is_none() {
             file.keep_gone(rule);
         }
@@ -308,6 +313,7 @@ fn scan_file(
                     Some(before) => line_claims::claims_of(keeper, before)?,
                     None => Vec::new(),
                 };
+                targets.retain(|target| !said.contains(target));
                 let known = own.of(rule).filter(|_| targets.is_empty());
                 targets.extend(&replaced);
                 if let Some(claim) = known {
@@ -326,7 +332,8 @@ fn scan_file(
         if let Some(claim) = kept.claim.filter(|_| now.record.is_some()) {
             records::replace_by(keeper, &here, claim, &replaced, &rule.reason, run)?;
             if let Some(reason) = links.and_then(|links| links.retract.clone()) {
-                line_claims::retract(keeper, &here, (path, &*file), &kept, &reason, run)?;
+                let ended = line_claims::claims_of(keeper, &kept)?;
+                line_claims::retract(keeper, &here, (path, &*file), &ended, &reason, run)?;
             }
         }
         let claim = kept.claim;

@@ -21,7 +21,10 @@ pub enum RefusedRule {
     /// Settling its card stored this claim.
     Stored(ClaimId),
     /// Its card was settled against it.
-    Declined,
+    Declined {
+        /// The active claims that it was to replace.
+        replaces: Vec<ClaimId>,
+    },
 }
 
 impl Engine {
@@ -29,26 +32,26 @@ impl Engine {
     pub fn refused_rule(&self, card: &CardId) -> Result<RefusedRule, ApiError> {
         let reader = self.readers.lend();
         let (mut opposed, mut replaces) = (false, Vec::new());
+        let is_active = |id: &ClaimId| -> Result<bool, ApiError> {
+            Ok(reader.claim(id)?.is_some_and(|row| row.status == Status::Active))
+        };
         // Without a card, or with one that is neither open nor settled, the refusal was undone.
         let Some(card) = reader.card(card)? else { return Ok(RefusedRule::Open { opposed, replaces }) };
         if let Some(claim) = find::stored_as(&reader, &card)? {
             return Ok(RefusedRule::Stored(claim.id));
         }
-        if card.settled.is_some() {
-            return Ok(RefusedRule::Declined);
-        }
-        if card.open {
-            let intent = acts::write_intent(&reader, &card.id)?;
-            for id in card.members.iter().filter(|id| Some(**id) != card.new_claim) {
-                if reader.claim(id)?.is_none_or(|row| row.status != Status::Active) {
-                    continue;
-                }
-                if intent.supersedes.contains(id) {
-                    replaces.push(*id);
-                } else {
-                    opposed = true;
-                }
+        let intent = acts::write_intent(&reader, &card.id)?;
+        for id in &intent.supersedes {
+            let form = narrowed_form(&reader, id)?;
+            if is_active(&form)? {
+                replaces.push(form);
             }
+        }
+        if card.settled.is_some() {
+            return Ok(RefusedRule::Declined { replaces });
+        }
+        for id in card.members.iter().filter(|id| card.open && Some(**id) != card.new_claim) {
+            opposed |= !intent.supersedes.contains(id) && is_active(id)?;
         }
         Ok(RefusedRule::Open { opposed, replaces })
     }
@@ -56,13 +59,16 @@ impl Engine {
     /// Returns the claim that a person made of a claim by narrowing it, perhaps repeatedly; the claim itself if nobody
     /// narrowed it.
     pub fn narrowed_form(&self, claim: &ClaimId) -> Result<ClaimId, ApiError> {
-        let reader = self.readers.lend();
-        let mut form = *claim;
-        while let Some(narrowed) = narrowed_from(&reader, &form)? {
-            form = narrowed;
-        }
-        Ok(form)
+        narrowed_form(&self.readers.lend(), claim)
     }
+}
+
+fn narrowed_form(reader: &Reader, claim: &ClaimId) -> Result<ClaimId, ApiError> {
+    let mut form = *claim;
+    while let Some(narrowed) = narrowed_from(reader, &form)? {
+        form = narrowed;
+    }
+    Ok(form)
 }
 
 /// Returns the claim that replaced another one when a person narrowed it.

@@ -10,6 +10,9 @@ use crate::support::{TestHome, git};
 const PORT: &str = "Tests must not use a fixed port.";
 const OPPOSING: &str = "Tests must use a fixed port.";
 
+/// A changed version of the refused line, which the guard refuses, too.
+const CHANGED: &str = "Tests must not use a fixed port in any case.";
+
 const SECRETS: &str = "Never commit secrets.";
 const TABS: &str = "Use tabs for indentation.";
 const MERGED: &str = "Tests use the port that the environment names.";
@@ -92,7 +95,7 @@ fn a_line_whose_card_was_settled_against_it_is_tried_again_once_it_changes() {
     home.run(["remember", "Tests must always use a fixed port.", "--reason", "firewalls"]);
     let run = read(&home, &[PORT, SECRETS, TABS]);
     assert_eq!((number(&run, "refused"), open_cards(&home)), (0, 0), "{run}");
-    let run = read(&home, &["Tests must not use a fixed port in any case.", SECRETS, TABS]);
+    let run = read(&home, &[CHANGED, SECRETS, TABS]);
     assert_eq!((number(&run, "refused"), open_cards(&home)), (1, 1), "{run}");
 }
 
@@ -164,6 +167,31 @@ fn a_line_that_returns_has_its_claim_again_and_what_was_settled_about_it(
     let run = read(&home, &[PORT, SECRETS]);
     assert_eq!((number(&run, "reinstated"), number(&run, "stored"), open_cards(&home)), (1, 0, 0), "{run}");
     assert_eq!(port_claim(&home), before);
+}
+
+#[rstest::rstest]
+#[case::an_exception(&["--exception"])]
+#[case::narrowed(&["--narrow", "1", "--env", "ci"])]
+fn a_settled_line_that_is_changed_and_put_back_keeps_its_claim(
+    #[case] act: &[&str],
+    #[values(false, true)] is_discarded: bool,
+) {
+    let home = repository();
+    let _daemon = home.daemon();
+    refuse(&home);
+    settle(&home, act);
+    let before = port_claim(&home);
+    let run = read(&home, &[CHANGED, SECRETS]);
+    assert_eq!((number(&run, "refused"), number(&run, "superseded")), (1, 0), "{run}");
+    if is_discarded {
+        settle(&home, &["--discard"]);
+    }
+    let run = read(&home, &[PORT, SECRETS]);
+    assert_eq!((number(&run, "refused"), number(&run, "stored"), number(&run, "superseded")), (0, 0, 0), "{run}");
+    assert_eq!(port_claim(&home), before);
+    let run = read(&home, &[SECRETS]);
+    assert_eq!(number(&run, "retracted"), 1, "the claim is still that of the line: {run}");
+    assert_eq!(statements(&home), [SECRETS, OPPOSING]);
 }
 
 #[test]
