@@ -67,6 +67,24 @@ impl OwnClaims {
         Ok(earlier)
     }
 
+    /// Gives lines whose claim was undone the active claim with the same words, which a later import stored.
+    pub(super) fn replace_undone(keeper: &NotesKeeper, file: &mut WatchedFile) -> Result<(), ApiError> {
+        let mut undone = Vec::new();
+        for claim in file.claims() {
+            if keeper.engine.is_undone(&claim)? {
+                undone.push(claim);
+            }
+        }
+        let Some(scope) = file.scope.clone().filter(|_| !undone.is_empty()) else { return Ok(()) };
+        let own = Self::read(keeper, &scope, file, None)?;
+        for rule in file.rules.iter_mut().filter(|rule| rule.claim.is_some_and(|claim| undone.contains(&claim))) {
+            if let Some(claim) = own.by_words.get(&without_days(rule.kind, &rule.statement)) {
+                (rule.claim, rule.was_stored, rule.card) = (Some(*claim), false, None);
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a claim is one of these.
     pub(super) fn has(&self, claim: Option<ClaimId>) -> bool {
         claim.is_some_and(|claim| self.by_words.values().chain(&self.outdated).any(|own| *own == claim))

@@ -196,6 +196,7 @@ fn scan_file(
     let stat = file_reader::stat(path).map_err(unreadable)?;
     file.problem = None;
     let must_read = line_claims::read_settlements(keeper, &mut file.rules)? || links.is_some();
+    OwnClaims::replace_undone(keeper, file)?;
     let current = file.is_current();
     if current && stat == file.stat && !must_read {
         return observe_unchanged(keeper, caller, file, run);

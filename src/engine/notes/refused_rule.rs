@@ -1,5 +1,5 @@
-//! What became of a rule that the guard refused, and of a rule's claim that a person narrowed. A scan asks before it
-//! reads a line again.
+//! What became of a rule that the guard refused, and of a rule's claim that a person narrowed or undid. A scan asks
+//! before it reads a line again.
 
 use crate::{
     api::ApiError,
@@ -54,6 +54,11 @@ impl Engine {
             opposed |= !intent.supersedes.contains(id) && is_active(id)?;
         }
         Ok(RefusedRule::Open { opposed, replaces })
+    }
+
+    /// Whether the change that wrote a claim was undone.
+    pub fn is_undone(&self, claim: &ClaimId) -> Result<bool, ApiError> {
+        Ok(self.readers.lend().claim(claim)?.is_some_and(|row| row.flags.undone))
     }
 
     /// Returns the claim that a person made of a claim by narrowing it, perhaps repeatedly; the claim itself if nobody

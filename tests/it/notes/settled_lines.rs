@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::{claims, home, number, scan};
+use super::{claims, home, number, scan, state};
 use crate::support::{TestHome, git};
 
 /// The line that the guard refuses, and the claim that opposes it.
@@ -215,4 +215,24 @@ fn a_line_that_returns_after_something_else_was_decided_is_refused() {
     home.run(["remember", OPPOSING, "--reason", "firewalls"]).ok();
     let run = read(&home, &[PORT, SECRETS]);
     assert_eq!((number(&run, "reinstated"), number(&run, "refused"), open_cards(&home)), (0, 1, 1), "{run}");
+}
+
+#[test]
+fn a_line_whose_import_was_undone_has_the_claim_of_the_next_import() {
+    let home = repository();
+    let _daemon = home.daemon();
+    fs::write(home.work().join("CLAUDE.md"), format!("- {PORT}\n- {SECRETS}\n")).unwrap();
+    let first = home.run(["import", "rules", "CLAUDE.md", "--json"]).ok().json();
+    let run = read(&home, &[PORT, SECRETS]);
+    assert_eq!(number(&run, "known"), 2, "{run}");
+    home.run(["undo", "--import", first["import"].as_str().unwrap()]).ok();
+    scan(&home);
+    assert!(statements(&home).is_empty(), "a scan does not store again what was undone");
+    home.run(["import", "rules", "CLAUDE.md"]).ok();
+    scan(&home);
+    assert_eq!(state(&home, 0), "in_step");
+    home.run(["notes", "check"]).ok();
+    let run = read(&home, &[SECRETS]);
+    assert_eq!(number(&run, "retracted"), 1, "{run}");
+    assert_eq!(statements(&home), [SECRETS]);
 }
