@@ -185,7 +185,8 @@ pub struct ActOption {
 /// How a card was settled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CardSettlement {
-    /// The act; `moot` if its claims were no longer both active, `undone` if the write on it was undone.
+    /// The act; `moot` if its claims were no longer both active, `undone` if the write on it was undone, `withdraw` if
+    /// the refused line left its file.
     pub act: String,
     /// The person; without `op_id`, who opened the card.
     pub who: String,
@@ -217,6 +218,7 @@ impl CardSettlement {
             "exception" => "both were kept, as an exception",
             "dismiss" => "dismissed as no contradiction",
             "discard" => "the new claim was discarded",
+            "withdraw" => "the new claim was withdrawn",
             "moot" => "they no longer contradict",
             "undone" => "the write was undone",
             "yes" => "answered with yes",

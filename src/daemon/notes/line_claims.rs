@@ -91,6 +91,22 @@ pub(super) fn retract(
     Ok(())
 }
 
+/// Closes the open card of a refused line that is gone, unless another file of the project has the line, too.
+pub(super) fn close_card(
+    keeper: &NotesKeeper,
+    here: &Caller,
+    (path, file): (&Path, &WatchedFile),
+    rule: &WatchedRule,
+) -> Result<(), ApiError> {
+    let Some(card) = rule.card.filter(|_| rule.claim.is_none()) else { return Ok(()) };
+    let is_there = file.rules.iter().any(|now| now.says_same(rule.kind, &rule.statement));
+    if is_there || another_has(keeper, path, file, |rule| rule.card == Some(card)) {
+        return Ok(());
+    }
+    let reason = no_longer_in(&file.shown);
+    keeper.engine.withdraw_refused_rule(here, &card, &file.shown, &reason)
+}
+
 /// Returns the removed line that a new one repeats, and makes its claim active again if it was retracted with the line.
 /// Returns `None` if there was no such line, or if its claim cannot be reinstated, so that the rule must be stored anew.
 pub(super) fn bring_back(

@@ -344,6 +344,9 @@ fn scan_file(
             && !line_claims::another_has(keeper, path, file, owns_claim);
         file.rules.push(kept);
     }
+    for rule in &old {
+        line_claims::close_card(keeper, &here, (path, &*file), rule)?;
+    }
     file.fragments = now
         .fragments
         .iter()

@@ -50,7 +50,7 @@ pub(super) struct WatchedRule {
 }
 
 impl WatchedRule {
-    fn says_same(&self, kind: ClaimKind, statement: &str) -> bool {
+    pub(super) fn says_same(&self, kind: ClaimKind, statement: &str) -> bool {
         self.kind == kind && self.statement == statement
     }
 }

@@ -1,16 +1,17 @@
-//! Keeps a refused write on a card, so that it is not lost.
+//! Keeps a refused write on a card, so that it is not lost, and closes the card if its writer withdraws the write.
 
 use serde::{Deserialize, Serialize};
 
 use super::new_claim::NewClaim;
 use crate::{
-    api::{ApiError, Refused, WriteOutcome},
+    api::{ApiError, Caller, Refused, WriteOutcome},
     domain::{
         CardId, ClaimId, EventKind, GuardReport,
-        derive::local,
+        derive::{CardKind, local},
         guard_report::{Evidence, RuleId},
     },
     engine::{
+        Engine,
         act_context::{ActContext, WriteScope},
         guard_result::GuardResult,
         question::HeldQuestion,
@@ -21,6 +22,9 @@ use crate::{
 
 /// The greatest size of a stored report, in bytes.
 const MAX_REPORT: usize = 16 * 1024;
+
+/// The act of a refused write's writer that withdraws it. Nobody has decided against the write then.
+pub(in crate::engine) const WITHDRAW: &str = "withdraw";
 
 /// The effects that a refused write should have had besides storing its text; stored beside the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -135,7 +139,7 @@ impl ActContext<'_> {
 
     /// Returns a text about the earlier decision if a person discarded this write and no other claim blocks it now.
     fn discarded_before(&self, card: &CardRow, blocking: &[ClaimId]) -> Result<Option<String>, ApiError> {
-        let Some(by) = &card.settled else { return Ok(None) };
+        let Some(by) = card.settled.as_ref().filter(|by| by.act != WITHDRAW) else { return Ok(None) };
         if !blocking.iter().all(|id| card.members.contains(id)) {
             return Ok(None);
         }
@@ -146,6 +150,30 @@ impl ActContext<'_> {
         let why = by.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
         Ok(Some(format!("Decided before: {} discarded the same write{why}.", by.who)))
     }
+}
+
+/// Closes the open card of a refused write that came from a file, and whose line is no longer there. A later write from
+/// elsewhere keeps the card open.
+pub(in crate::engine) fn withdraw(
+    engine: &Engine,
+    caller: &Caller,
+    card: &CardId,
+    file: &str,
+    reason: &str,
+) -> Result<(), ApiError> {
+    engine.act(caller, None, |context| {
+        let card = context.reader().card(card)?;
+        let Some(card) = card.filter(|card| card.open && card.kind == CardKind::Refused) else { return Ok(()) };
+        let row = card.new_claim.map(|id| context.reader().new_claim(&id)).transpose()?.flatten();
+        let is_of_file = |source: &str| source.strip_prefix(file).is_some_and(|rest| rest.starts_with(':'));
+        let Some(row) = row.filter(|row| row.source.as_deref().is_some_and(is_of_file)) else { return Ok(()) };
+        if context.may_retract(&row) {
+            let draft = settled(&card, WITHDRAW, None, Some(reason.to_owned()));
+            let summary = wording::summary("Withdrew", &[&row.statement]);
+            context.commit(&WriteScope::at(&card.scope), vec![draft], "resolve", summary)?;
+        }
+        Ok(())
+    })
 }
 
 /// Returns the event that settles a local card.

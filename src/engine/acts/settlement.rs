@@ -1,6 +1,9 @@
 //! Says what an act did that settled a card: which side was kept, and what became of the other.
 
-use super::replay::{cards_settled, creates_claim, describe};
+use super::{
+    refuse::WITHDRAW,
+    replay::{cards_settled, creates_claim, describe},
+};
 use crate::{
     api::ApiError,
     domain::{
@@ -67,6 +70,7 @@ fn outcome(reader: &Reader, events: &[EventRow]) -> Result<String, ApiError> {
                 format!("{}, {}", named("kept", &left)?, named("discarded", &[new])?)
             }
             (Some(new), Some("supersede" | "discard")) => named("discarded", &[new])?,
+            (Some(new), Some(WITHDRAW)) => named("withdrew", &[new])?,
             // A question whose answer stored nothing.
             (Some(new), _) => named("answered the question about", &[new])?,
         }

@@ -2,7 +2,7 @@
 //! before it reads a line again.
 
 use crate::{
-    api::ApiError,
+    api::{ApiError, Caller},
     domain::{CardId, ClaimId, EventKind, ResolveAct, Status},
     engine::{Engine, acts, find},
     store::{EventRow, Reader},
@@ -11,7 +11,7 @@ use crate::{
 /// What became of a refused rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusedRule {
-    /// Nobody has settled its card.
+    /// Nobody has settled its card, or the card was closed because the rule had left its file.
     Open {
         /// Whether a claim because of which it was refused is still active.
         opposed: bool,
@@ -40,6 +40,10 @@ impl Engine {
         if let Some(claim) = find::stored_as(&reader, &card)? {
             return Ok(RefusedRule::Stored(claim.id));
         }
+        // When the rule left its file, the claims that it was to replace ended, or went to other lines.
+        if card.settled.as_ref().is_some_and(|by| by.act == acts::WITHDRAW) {
+            return Ok(RefusedRule::Open { opposed, replaces });
+        }
         let intent = acts::write_intent(&reader, &card.id)?;
         for id in &intent.supersedes {
             let form = narrowed_form(&reader, id)?;
@@ -54,6 +58,17 @@ impl Engine {
             opposed |= !intent.supersedes.contains(id) && is_active(id)?;
         }
         Ok(RefusedRule::Open { opposed, replaces })
+    }
+
+    /// Closes the open card of a refused rule that is no longer in its file, with a reason.
+    pub fn withdraw_refused_rule(
+        &self,
+        caller: &Caller,
+        card: &CardId,
+        file: &str,
+        reason: &str,
+    ) -> Result<(), ApiError> {
+        acts::withdraw(self, caller, card, file, reason)
     }
 
     /// Whether the change that wrote a claim was undone.

@@ -188,9 +188,27 @@ fn a_settled_line_that_is_changed_and_put_back_keeps_its_claim(
     }
     let run = read(&home, &[PORT, SECRETS]);
     assert_eq!((number(&run, "refused"), number(&run, "stored"), number(&run, "superseded")), (0, 0, 0), "{run}");
-    assert_eq!(port_claim(&home), before);
+    assert_eq!((port_claim(&home), open_cards(&home)), (before, 0));
     let run = read(&home, &[SECRETS]);
     assert_eq!(number(&run, "retracted"), 1, "the claim is still that of the line: {run}");
+    assert_eq!(statements(&home), [SECRETS, OPPOSING]);
+}
+
+#[test]
+fn the_card_of_a_refused_line_that_is_gone_is_closed_and_the_line_is_tried_again_once_it_returns() {
+    let home = repository();
+    let _daemon = home.daemon();
+    refuse(&home);
+    let id = home.run(["conflicts", "--json"]).ok().json()["items"][0]["id"].as_str().unwrap().to_owned();
+    let run = read(&home, &[SECRETS]);
+    assert_eq!((number(&run, "retracted"), open_cards(&home)), (0, 0), "{run}");
+    let card = home.run(["conflicts", &id, "--json"]).ok().json();
+    assert_eq!(card["settled"]["reason"], "No longer in CLAUDE.md.", "{card}");
+    let run = read(&home, &[PORT, SECRETS]);
+    assert_eq!((number(&run, "refused"), open_cards(&home)), (1, 1), "{run}");
+    // A changed line has a card of its own.
+    let run = read(&home, &[CHANGED, SECRETS]);
+    assert_eq!((number(&run, "refused"), open_cards(&home)), (1, 1), "{run}");
     assert_eq!(statements(&home), [SECRETS, OPPOSING]);
 }
 
