@@ -109,6 +109,8 @@ pub enum NoteFileState {
     ChangedThere,
     /// The file contradicts a claim, and there is a card.
     Conflict,
+    /// The file has a line that the guard refused, and a person settled its card against the line.
+    LineDeclined,
     /// The file does not exist or cannot be read.
     Missing,
 }
@@ -122,6 +124,7 @@ impl NoteFileState {
             Self::ChangedHere => "file changed",
             Self::ChangedThere => "claims changed",
             Self::Conflict => "conflict",
+            Self::LineDeclined => "line declined",
             Self::Missing => "missing",
         }
     }
@@ -142,6 +145,9 @@ pub struct NoteFileView {
     pub claims: usize,
     /// The open cards with contradictions between it and claims.
     pub cards: Vec<CardId>,
+    /// The number of its lines whose cards were settled against them, and that still contradict active claims.
+    #[serde(default)]
+    pub declined: usize,
     /// When it was last read, in milliseconds since the Unix epoch.
     pub scanned_at: Option<u64>,
     /// When ergo's section was last written, in milliseconds since the Unix epoch.

@@ -221,6 +221,9 @@ fn file_row(cx: &mut Context, file: &NoteFileView, width: usize) {
     for card in &file.cards {
         cx.ui.line(text!("    card {}", card.short()));
     }
+    if file.declined > 0 {
+        cx.ui.line(text!("    {} decided against", count(file.declined, "line was", "lines were")));
+    }
 }
 
 fn conflict_row(cx: &mut Context, conflict: &NoteConflict) {

@@ -38,13 +38,20 @@ pub(super) fn is_declined(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<bo
     card.map_or(Ok(false), |card| Ok(matches!(keeper.engine.refused_rule(&card)?, RefusedRule::Declined { .. })))
 }
 
+/// Whether the card of a refused rule was settled against it, and a claim that opposes it is still active.
+pub(super) fn contradicts_a_decision(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<bool, ApiError> {
+    let card = rule.card.filter(|_| rule.claim.is_none());
+    let Some(card) = card else { return Ok(false) };
+    Ok(matches!(keeper.engine.refused_rule(&card)?, RefusedRule::Declined { opposed: true, .. }))
+}
+
 /// Returns the active claims that end with a line: its own, or, if the guard refused it, those of its earlier version.
 pub(super) fn claims_of(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<Vec<ClaimId>, ApiError> {
     let claim = match (rule.claim, rule.card) {
         (Some(claim), _) => claim,
         (None, Some(card)) => {
             return Ok(match keeper.engine.refused_rule(&card)? {
-                RefusedRule::Open { replaces, .. } | RefusedRule::Declined { replaces } => replaces,
+                RefusedRule::Open { replaces, .. } | RefusedRule::Declined { replaces, .. } => replaces,
                 RefusedRule::Stored(_) => Vec::new(),
             });
         }

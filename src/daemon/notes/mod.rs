@@ -189,7 +189,10 @@ impl NotesKeeper {
             view.cards = self.open_cards(file)?;
             let (mut active, mut is_closed) = (0, false);
             for rule in &file.rules {
-                let Some(claim) = rule.claim else { continue };
+                let Some(claim) = rule.claim else {
+                    view.declined += usize::from(line_claims::contradicts_a_decision(self, rule)?);
+                    continue;
+                };
                 if self.is_active(claim)? {
                     active += 1;
                 } else {
@@ -209,6 +212,7 @@ impl NotesKeeper {
                 Ok(stat) if stat != file.stat => NoteFileState::ChangedHere,
                 Ok(_) if !view.cards.is_empty() => NoteFileState::Conflict,
                 Ok(_) if is_closed => NoteFileState::ChangedThere,
+                Ok(_) if view.declined > 0 => NoteFileState::LineDeclined,
                 Ok(_) if file.written_at.is_some_and(|at| latest.is_some_and(|latest| latest > at)) => {
                     NoteFileState::ChangedThere
                 }
@@ -304,6 +308,7 @@ fn view(path: &Path, file: &WatchedFile) -> NoteFileView {
         fragments: file.fragments.len(),
         claims: file.rules.len(),
         cards: Vec::new(),
+        declined: 0,
         scanned_at: file.scanned_at,
         written_at: file.written_at,
         problem: file.problem.clone(),

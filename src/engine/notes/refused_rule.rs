@@ -22,6 +22,8 @@ pub enum RefusedRule {
     Stored(ClaimId),
     /// Its card was settled against it.
     Declined {
+        /// Whether a claim because of which it was refused is still active.
+        opposed: bool,
         /// The active claims that it was to replace.
         replaces: Vec<ClaimId>,
     },
@@ -51,13 +53,15 @@ impl Engine {
                 replaces.push(form);
             }
         }
-        if card.settled.is_some() {
-            return Ok(RefusedRule::Declined { replaces });
-        }
-        for id in card.members.iter().filter(|id| card.open && Some(**id) != card.new_claim) {
+        let is_settled = card.settled.is_some();
+        for id in card.members.iter().filter(|id| (card.open || is_settled) && Some(**id) != card.new_claim) {
             opposed |= !intent.supersedes.contains(id) && is_active(id)?;
         }
-        Ok(RefusedRule::Open { opposed, replaces })
+        Ok(if is_settled {
+            RefusedRule::Declined { opposed, replaces }
+        } else {
+            RefusedRule::Open { opposed, replaces }
+        })
     }
 
     /// Closes the open card of a refused rule that is no longer in its file, with a reason.

@@ -9,7 +9,7 @@ use crate::{
     domain::ClaimKind,
 };
 
-/// A file in every state.
+/// Files in different states.
 pub(crate) fn status() -> NotesStatus {
     let file = |path: &str, state, claims| NoteFileView {
         path: path.into(),
@@ -18,6 +18,7 @@ pub(crate) fn status() -> NotesStatus {
         fragments: claims / 3 + 1,
         claims,
         cards: if state == NoteFileState::Conflict { vec![card_id(1)] } else { vec![] },
+        declined: 0,
         scanned_at: (state != NoteFileState::New).then_some(NOW - 2 * HOUR),
         written_at: None,
         problem: (state == NoteFileState::Missing).then(|| "no such file".to_owned()),

@@ -186,6 +186,9 @@ pub(in crate::tui) fn next_step(file: &NoteFileView) -> &'static str {
             "A claim of the file is no longer active, or ergo's section is outdated. {notes_write} shows the difference."
         }
         NoteFileState::Conflict => "The file contradicts a claim. {open} goes to the card.",
+        NoteFileState::LineDeclined => {
+            "A line of the file was decided against. Remove the line, or change it: ergo notes check shows it."
+        }
         NoteFileState::Missing => {
             "The file is missing, or cannot be read. To stop following it: ergo notes remove PATH"
         }

@@ -124,6 +124,7 @@ fn state_of(paint: &Paint<'_>, state: NoteFileState) -> (String, Style) {
         NoteFileState::ChangedHere => (glyphs.more[0], theme.warn),
         NoteFileState::ChangedThere => (glyphs.more[1], theme.warn),
         NoteFileState::Conflict => (glyphs.alert, theme.bad),
+        NoteFileState::LineDeclined => (glyphs.alert, theme.warn),
         NoteFileState::Missing => (glyphs.alert, theme.dim),
     };
     (format!("{mark} {}", state.words()), style)

@@ -92,6 +92,10 @@ fn a_line_whose_card_was_settled_against_it_is_tried_again_once_it_changes() {
     home.run(["undo"]).ok();
     assert_eq!((number(&scan(&home), "refused"), open_cards(&home)), (0, 1), "the card waits again");
     settle(&home, &["--keep", "2"]);
+    let status = home.run(["notes", "status"]).ok();
+    assert!(status.stdout.contains("1 line was decided against"), "{status:?}");
+    assert_eq!(state(&home, 0), "line_declined");
+    assert_eq!(home.run(["notes", "check"]).code, Some(1), "both name the line");
     home.run(["remember", "Tests must always use a fixed port.", "--reason", "firewalls"]);
     let run = read(&home, &[PORT, SECRETS, TABS]);
     assert_eq!((number(&run, "refused"), open_cards(&home)), (0, 0), "{run}");
