@@ -3,6 +3,7 @@
 mod write_section;
 
 use std::{
+    collections::BTreeSet,
     io::{IsTerminal, stdin},
     path::{Path, PathBuf},
 };
@@ -268,7 +269,9 @@ async fn check(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError
         for problem in &answer.problems {
             cx.ui.note(text!("{}", sanitize_line(problem)));
         }
-        let found = match answer.conflicts.len() {
+        // A rule may contradict several claims.
+        let rules: BTreeSet<_> = answer.conflicts.iter().map(|found| (&found.path, found.line, &found.says)).collect();
+        let found = match rules.len() {
             0 => "no rule conflicts".to_owned(),
             1 => "1 rule conflicts".to_owned(),
             several => format!("{several} rules conflict"),

@@ -240,6 +240,18 @@ fn a_line_that_returns_after_something_else_was_decided_is_refused() {
 }
 
 #[test]
+fn a_line_that_contradicts_two_claims_is_one_rule() {
+    let home = repository();
+    let _daemon = home.daemon();
+    home.run(["remember", "Tests must always use a fixed port.", "--reason", "firewalls"]).ok();
+    refuse(&home);
+    let check = home.run(["notes", "check", "--json"]).json();
+    assert_eq!(check["conflicts"].as_array().unwrap().len(), 2, "{check}");
+    let check = home.run(["notes", "check"]);
+    assert!(check.stdout.contains("1 rule conflicts with the stored claims"), "{check:?}");
+}
+
+#[test]
 fn a_line_whose_import_was_undone_has_the_claim_of_the_next_import() {
     let home = repository();
     let _daemon = home.daemon();
