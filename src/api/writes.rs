@@ -364,6 +364,9 @@ pub struct Proposed {
     /// Whether the same proposal already existed, or this is the answer to a retry: nothing new happened.
     #[serde(default)]
     pub known: bool,
+    /// Whether a new text is proposed in place of the claim, and not only its retraction.
+    #[serde(default)]
+    pub replacement: bool,
 }
 
 /// A write that the guard refused.

@@ -131,9 +131,11 @@ impl Ui {
     fn proposed(&mut self, proposed: &Proposed) {
         self.prose(0, None, &format!("{}.", proposed.summary));
         let card = proposed.card_id.short();
+        let [accept, dismiss] =
+            if proposed.replacement { ["--keep 1", "--discard"] } else { ["--retract 1", "--dismiss"] };
         self.commands(&[
-            (format!("ergo resolve {card} --retract 1"), "accept the proposal".into()),
-            (format!("ergo resolve {card} --dismiss --reason '…'"), "dismiss the proposal".into()),
+            (format!("ergo resolve {card} {accept}"), "accept the proposal".into()),
+            (format!("ergo resolve {card} {dismiss} --reason '…'"), "dismiss the proposal".into()),
         ]);
     }
 

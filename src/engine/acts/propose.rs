@@ -59,6 +59,7 @@ impl ActContext<'_> {
             card_id,
             claim: Box::new(self.view(&claim.id)?),
             known,
+            replacement: false,
         }))
     }
 }

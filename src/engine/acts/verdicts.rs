@@ -443,6 +443,7 @@ impl ActContext<'_> {
                     card_id,
                     claim: Box::new(self.view(&theirs.id)?),
                     known: false,
+                    replacement: true,
                 }))
             }
             other => Ok(other),
