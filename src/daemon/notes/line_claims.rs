@@ -22,43 +22,41 @@ pub(super) fn read_settlements(keeper: &NotesKeeper, rules: &mut [WatchedRule]) 
     let mut can_retry = false;
     for rule in rules {
         let Some(card) = rule.card else { continue };
-        let refused = keeper.engine.refused_rule(&card)?;
-        can_retry |= matches!(refused, RefusedRule::Open { opposed: false, .. });
-        rule.claim = match refused {
+        rule.claim = match keeper.engine.refused_rule(&card)? {
             RefusedRule::Stored(claim) => Some(keeper.engine.narrowed_form(&claim)?),
-            RefusedRule::Open { .. } | RefusedRule::Declined { .. } => None,
+            RefusedRule::NotStored { declined, opposed, .. } => {
+                can_retry |= !declined && !opposed;
+                None
+            }
         };
     }
     Ok(can_retry)
 }
 
+/// Returns what became of a rule that the guard refused and that has no claim; `None` for any other rule.
+fn refused(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<Option<RefusedRule>, ApiError> {
+    let card = rule.card.filter(|_| rule.claim.is_none());
+    card.map(|card| keeper.engine.refused_rule(&card)).transpose()
+}
+
 /// Whether the guard refused a rule, and its card was settled against it.
 pub(super) fn is_declined(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<bool, ApiError> {
-    let card = rule.card.filter(|_| rule.claim.is_none());
-    card.map_or(Ok(false), |card| Ok(matches!(keeper.engine.refused_rule(&card)?, RefusedRule::Declined { .. })))
+    Ok(matches!(refused(keeper, rule)?, Some(RefusedRule::NotStored { declined: true, .. })))
 }
 
 /// Whether the card of a refused rule was settled against it, and a claim that opposes it is still active.
 pub(super) fn contradicts_a_decision(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<bool, ApiError> {
-    let card = rule.card.filter(|_| rule.claim.is_none());
-    let Some(card) = card else { return Ok(false) };
-    Ok(matches!(keeper.engine.refused_rule(&card)?, RefusedRule::Declined { opposed: true, .. }))
+    Ok(matches!(refused(keeper, rule)?, Some(RefusedRule::NotStored { declined: true, opposed: true, .. })))
 }
 
 /// Returns the active claims that end with a line: its own, or, if the guard refused it, those of its earlier version.
 pub(super) fn claims_of(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<Vec<ClaimId>, ApiError> {
-    let claim = match (rule.claim, rule.card) {
-        (Some(claim), _) => claim,
-        (None, Some(card)) => {
-            return Ok(match keeper.engine.refused_rule(&card)? {
-                RefusedRule::Open { replaces, .. } | RefusedRule::Declined { replaces, .. } => replaces,
-                RefusedRule::Stored(_) => Vec::new(),
-            });
-        }
-        (None, None) => return Ok(Vec::new()),
-    };
-    let ends = !rule.was_stored && keeper.is_active(claim)?;
-    Ok(if ends { vec![claim] } else { Vec::new() })
+    if let Some(RefusedRule::NotStored { replaces, .. }) = refused(keeper, rule)? {
+        return Ok(replaces);
+    }
+    let own = rule.claim.filter(|_| !rule.was_stored);
+    let is_active = own.map_or(Ok(false), |claim| keeper.is_active(claim))?;
+    Ok(own.filter(|_| is_active).into_iter().collect())
 }
 
 /// Whether another file of the project has a matching line.

@@ -11,17 +11,13 @@ use crate::{
 /// What became of a refused rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusedRule {
-    /// Nobody has settled its card, or the card was closed because the rule had left its file.
-    Open {
-        /// Whether a claim because of which it was refused is still active.
-        opposed: bool,
-        /// The active claims that it replaces when it is stored.
-        replaces: Vec<ClaimId>,
-    },
     /// Settling its card stored this claim.
     Stored(ClaimId),
-    /// Its card was settled against it.
-    Declined {
+    /// It is not stored.
+    NotStored {
+        /// Whether its card was settled against it. Otherwise nobody has settled the card, or it was closed because the
+        /// rule had left its file.
+        declined: bool,
         /// Whether a claim because of which it was refused is still active.
         opposed: bool,
         /// The active claims that it was to replace.
@@ -33,19 +29,20 @@ impl Engine {
     /// Returns what became of the refused rule on a card.
     pub fn refused_rule(&self, card: &CardId) -> Result<RefusedRule, ApiError> {
         let reader = self.readers.lend();
-        let (mut opposed, mut replaces) = (false, Vec::new());
         let is_active = |id: &ClaimId| -> Result<bool, ApiError> {
             Ok(reader.claim(id)?.is_some_and(|row| row.status == Status::Active))
         };
         // Without a card, or with one that is neither open nor settled, the refusal was undone.
-        let Some(card) = reader.card(card)? else { return Ok(RefusedRule::Open { opposed, replaces }) };
+        let undecided = RefusedRule::NotStored { declined: false, opposed: false, replaces: Vec::new() };
+        let Some(card) = reader.card(card)? else { return Ok(undecided) };
         if let Some(claim) = find::stored_as(&reader, &card)? {
             return Ok(RefusedRule::Stored(claim.id));
         }
         // When the rule left its file, the claims that it was to replace ended, or went to other lines.
         if card.settled.as_ref().is_some_and(|by| by.act == acts::WITHDRAW) {
-            return Ok(RefusedRule::Open { opposed, replaces });
+            return Ok(undecided);
         }
+        let (mut opposed, mut replaces) = (false, Vec::new());
         let intent = acts::write_intent(&reader, &card.id)?;
         for id in &intent.supersedes {
             let form = narrowed_form(&reader, id)?;
@@ -53,15 +50,11 @@ impl Engine {
                 replaces.push(form);
             }
         }
-        let is_settled = card.settled.is_some();
-        for id in card.members.iter().filter(|id| (card.open || is_settled) && Some(**id) != card.new_claim) {
+        let declined = card.settled.is_some();
+        for id in card.members.iter().filter(|id| (card.open || declined) && Some(**id) != card.new_claim) {
             opposed |= !intent.supersedes.contains(id) && is_active(id)?;
         }
-        Ok(if is_settled {
-            RefusedRule::Declined { opposed, replaces }
-        } else {
-            RefusedRule::Open { opposed, replaces }
-        })
+        Ok(RefusedRule::NotStored { declined, opposed, replaces })
     }
 
     /// Closes the open card of a refused rule that is no longer in its file, with a reason.
