@@ -229,11 +229,14 @@ fn step(engine: &Engine, quiet: bool, held: &mut HeldWrites, budget: &mut PassBu
         || deepen_claim(engine, quiet, budget)?)
 }
 
-/// Computes a few vectors, then rests if many clients write, so that the embedder is free for their questions.
+/// Computes a few vectors; if many clients write, rests then, so that the embedder is free for their questions.
 fn fill_vectors(engine: &Engine) -> Result<bool, ApiError> {
+    if !engine.was_crowded(QUIET) {
+        return Ok(engine.fill_vectors()? > 0);
+    }
     let (stored, used) = measured(|| cpu_time(engine), || engine.fill_vectors());
     let worked = stored? > 0;
-    if worked && engine.was_crowded(QUIET) {
+    if worked {
         thread::sleep(rest_after(used, PERCENT_BESIDE_WRITES).min(QUIET));
     }
     Ok(worked)

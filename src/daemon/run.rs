@@ -147,7 +147,7 @@ async fn serve(
         bus,
         teams: Arc::clone(&teams),
         notes,
-        settings: RunningSettings::read(paths),
+        settings: RunningSettings::new(paths, config),
         token: keys::token(paths)?,
         store: record.store.clone(),
         log: record.log.clone(),

@@ -176,7 +176,7 @@ pub(super) mod testing {
             models: Arc::new(models::ConfiguredModels::new(&paths, &config)),
             agents: Arc::new(ConnectedAgents::new(Arc::clone(&bus))),
             bus,
-            settings: RunningSettings::read(&paths),
+            settings: RunningSettings::new(&paths, &config),
             token: "secret".to_owned(),
             store,
             log: folder.join("daemon.log"),
