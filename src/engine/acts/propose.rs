@@ -129,6 +129,6 @@ pub(in crate::engine) fn needs_person(message: String) -> ApiError {
     ApiError::new(ErrorCode::NeedsPerson, message)
 }
 
-fn ask_writer_hint(claim: &ClaimRow) -> String {
+pub(super) fn ask_writer_hint(claim: &ClaimRow) -> String {
     format!("ask {} to look at it: `ergo tui --claim {}`", claim.who, claim.id.short())
 }

@@ -3,7 +3,7 @@
 
 use super::{
     new_claim::{NewClaim, review_warning},
-    propose::needs_person,
+    propose::{ask_writer_hint, needs_person},
     remember::Premises,
     replay,
 };
@@ -122,8 +122,7 @@ fn by_claim(
         }
         must_not_replace_guarded(successor.kind, &replaces)?;
         if let Some(theirs) = context.persons_decision(&replaces) {
-            let hint = format!("ask {} to look at it: `ergo tui --claim {}`", theirs.who, theirs.id.short());
-            return Err(replacement_needs_person(theirs).hint(hint));
+            return Err(replacement_needs_person(theirs).hint(ask_writer_hint(theirs)));
         }
         let superseded: Vec<ClaimId> = replaces.iter().map(|row| row.id).collect();
         let mut outcome = Stored {

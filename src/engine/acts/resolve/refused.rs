@@ -34,6 +34,11 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
     }
 }
 
+/// Returns the hint who can settle a card.
+fn ask_to_settle(who: &str, card: &CardRow) -> String {
+    format!("ask {who} to settle the card: `ergo tui --conflict {}`", card.id.short())
+}
+
 /// Refuses an exception or dismissal by an agent, if agents may only propose.
 pub(super) fn must_be_allowed_to_except(
     context: &ActContext<'_>,
@@ -45,7 +50,7 @@ pub(super) fn must_be_allowed_to_except(
     }
     let what = if act == CardAct::Exception { "an exception" } else { "a dismissal" };
     Err(needs_person(format!("{what} needs a person's approval here: agents may only propose"))
-        .hint(format!("ask a person to settle the card: `ergo tui --conflict {}`", card.id.short())))
+        .hint(ask_to_settle("a person", card)))
 }
 
 /// Refuses the retraction of a person's claim by an agent, if agents may only propose.
@@ -67,11 +72,9 @@ pub(super) fn must_be_allowed_to_discard(
     if context.may_retract(new_claim) {
         return Ok(());
     }
-    let (card, who) = (card.id.short(), &new_claim.who);
-    Err(needs_person(format!(
-        "the new claim on card {card} was written by a person, and agents may not discard it here"
-    ))
-    .hint(format!("ask {who} to settle the card: `ergo tui --conflict {card}`")))
+    let id = card.id.short();
+    Err(needs_person(format!("the new claim on card {id} was written by a person, and agents may not discard it here"))
+        .hint(ask_to_settle(&new_claim.who, card)))
 }
 
 /// Refuses to replace or narrow a person's decision by an agent, if agents may only propose.
@@ -81,9 +84,9 @@ pub(super) fn must_be_allowed_to_replace(
     claims: &[ClaimRow],
 ) -> Result<(), ApiError> {
     let Some(theirs) = context.persons_decision(claims) else { return Ok(()) };
-    let (id, card) = (theirs.id.short(), card.id.short());
+    let id = theirs.id.short();
     Err(needs_person(format!("claim {id} was decided by a person, and agents may not replace or narrow it here"))
-        .hint(format!("ask {} to settle the card: `ergo tui --conflict {card}`", theirs.who)))
+        .hint(ask_to_settle(&theirs.who, card)))
 }
 
 /// Stores the new claim, which replaces what opposes it, or discards it if the other side wins.
