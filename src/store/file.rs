@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{ErrorKind, Read},
+    io::{self, ErrorKind, Read},
     ops::Deref,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -128,17 +128,20 @@ pub(super) fn move_away_foreign_log(path: &Path) -> Result<()> {
     move_away_log(path)
 }
 
-/// Renames a write-ahead log, so that SQLite does not apply it to another store, and removes the log's index.
 fn move_away_log(path: &Path) -> Result<()> {
-    let log = open::wal_of(path);
-    let moved = match fs::rename(&log, files::with_suffix(path, "-wal.old")) {
+    let io = |error| StoreError::Io { what: "cannot move away the old log", path: open::wal_of(path), error };
+    move_log(path, &files::with_suffix(path, "-wal.old")).map_err(io)
+}
+
+/// Renames the write-ahead log of a store, if there is one, so that SQLite does not apply it to another store, and
+/// removes the log's index.
+pub(super) fn move_log(path: &Path, to: &Path) -> io::Result<()> {
+    let moved = match fs::rename(open::wal_of(path), to) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => fs::remove_file(files::with_suffix(path, "-shm")),
     };
     match moved {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(StoreError::Io { what: "cannot move away the old log", path: log, error })
-        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }

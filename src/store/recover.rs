@@ -10,7 +10,7 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::{Result, SCHEMA, Store, StoreError, StoreProgress, StoreStep, error, open, past, rebuild, team};
+use super::{Result, SCHEMA, Store, StoreError, StoreProgress, StoreStep, error, file, open, past, rebuild, team};
 use crate::{
     domain::guard_report::PairCheck,
     files::{self, DraftFile},
@@ -91,14 +91,9 @@ fn replace(path: &Path, draft: DraftFile) -> io::Result<PathBuf> {
     }
     // With two names, the store is never without a file. Some file systems have no hard links.
     fs::hard_link(path, &kept).or_else(|_| fs::rename(path, &kept))?;
-    // The write-ahead log belongs to the damaged file: SQLite would apply it to the new one.
-    let (wal, kept_wal) = (open::wal_of(path), open::wal_of(&kept));
-    let moved = match fs::rename(&wal, &kept_wal) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    };
-    if let Err(error) = moved.and_then(|()| draft.publish(true)) {
-        let _back = fs::rename(&kept_wal, &wal);
+    let kept_log = open::wal_of(&kept);
+    if let Err(error) = file::move_log(path, &kept_log).and_then(|()| draft.publish(true)) {
+        let _back = fs::rename(&kept_log, open::wal_of(path));
         // Does nothing if both are names of one file.
         let _back = fs::rename(&kept, path);
         if path.exists() {
@@ -106,6 +101,5 @@ fn replace(path: &Path, draft: DraftFile) -> io::Result<PathBuf> {
         }
         return Err(error);
     }
-    let _index = fs::remove_file(files::with_suffix(path, "-shm"));
     Ok(kept)
 }
