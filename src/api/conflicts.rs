@@ -258,8 +258,8 @@ impl CardView {
     pub fn settled_message(&self) -> Option<String> {
         let settled = self.settled.as_ref()?;
         let how = if settled.is_by_somebody() {
-            let agent = settled.agent.as_ref().map_or_else(String::new, |agent| format!(" via {agent}"));
-            format!("was settled by {}{agent} ({})", settled.who, settled.outcome())
+            let by = text::writer(&settled.who, settled.agent.as_deref());
+            format!("was settled by {by} ({})", settled.outcome())
         } else {
             format!("no longer applies ({})", settled.outcome())
         };

@@ -34,6 +34,13 @@ pub fn sanitize_line(text: &str) -> String {
     sanitize(text).replace('\n', " ")
 }
 
+/// Names a person, and the agent through which they act: “ada via claude”.
+pub fn writer(who: &str, agent: Option<&str>) -> String {
+    // An agent that acts for no person gives its own name as the person's.
+    let agent = agent.filter(|agent| *agent != who);
+    agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
+}
+
 /// Cleans what a person typed or pasted: drops the characters that [`sanitize`] drops, but keeps tabs, and the
 /// joiners and variation selectors of which words and emoji consist.
 pub fn clean_input(text: &str) -> String {

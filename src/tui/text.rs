@@ -2,12 +2,12 @@
 
 use std::{borrow::Cow, ops::Range};
 
-pub use crate::domain::layout::width;
 use crate::domain::{
     id::SHORT,
     layout::{self, LongWord},
     text::{sanitize, sanitize_line},
 };
+pub use crate::domain::{layout::width, text::writer};
 use ratatui::{
     style::Style,
     text::{Line, Span},
@@ -36,13 +36,6 @@ pub fn with_marks_joined<'a>(line: &'a Line<'a>) -> Cow<'a, Line<'a>> {
         spans.push(Span::styled(rest, span.style));
     }
     Cow::Owned(Line { spans, ..line.clone() })
-}
-
-/// Names a person, and the agent through which they act.
-pub fn writer(who: &str, agent: Option<&str>) -> String {
-    // An agent that acts for no person gives its own name as the person's.
-    let agent = agent.filter(|agent| *agent != who);
-    agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
 }
 
 /// Quotes the beginning of a statement, to name its claim in a message.

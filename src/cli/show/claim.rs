@@ -7,7 +7,10 @@ use super::{
 use crate::{
     api::ClaimView,
     cli::ui::{SafeText, Style, Ui},
-    domain::{Status, text::escape},
+    domain::{
+        Status,
+        text::{self, escape},
+    },
 };
 
 /// The placeholder of a redacted statement.
@@ -28,11 +31,7 @@ pub(crate) fn state(claim: &ClaimView) -> String {
 
 /// Names the author: “ada”, or “ada via claude”.
 pub(crate) fn author(who: &str, agent: Option<&str>) -> String {
-    // An agent that acts for nobody else gives its own name as that of the person.
-    match agent.filter(|agent| *agent != who) {
-        Some(agent) => escape(&format!("{who} via {agent}")),
-        None => escape(who),
-    }
+    escape(&text::writer(who, agent))
 }
 
 /// Names the author of a claim, and the device if a team names it: “ada via claude, on ada-laptop”.
