@@ -132,7 +132,7 @@ pub struct Engine {
     /// waits for a model.
     write_permits: Semaphore,
     /// Counts the writes of claims that clients wait for.
-    writes_in_progress: in_progress::WritesInProgress,
+    in_progress: in_progress::InProgress,
     /// Results of the guard for the writes that wait for verdicts.
     held_results: held_results::HeldResults,
     listeners: RwLock<Vec<OnChange>>,
@@ -199,7 +199,7 @@ impl Engine {
             models,
             writer: Mutex::new(store),
             write_permits: Semaphore::new(std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2)),
-            writes_in_progress: in_progress::WritesInProgress::default(),
+            in_progress: in_progress::InProgress::default(),
             held_results: held_results::HeldResults::default(),
             readers,
             listeners: RwLock::default(),
@@ -232,19 +232,19 @@ impl Engine {
 
     /// Writes a claim: guarded kinds pass the guard, a fact replaces the earlier one with its key.
     pub fn remember(&self, request: RememberRequest) -> Result<WriteOutcome, ApiError> {
-        let _in_progress = self.writes_in_progress.begin();
+        let _in_progress = self.in_progress.writes.begin();
         Ok(acts::after_write(self, &request.caller, acts::remember(self, &request)?))
     }
 
     /// [`Engine::remember`] with a required source.
     pub fn learn(&self, request: RememberRequest) -> Result<WriteOutcome, ApiError> {
-        let _in_progress = self.writes_in_progress.begin();
+        let _in_progress = self.in_progress.writes.begin();
         Ok(acts::after_write(self, &request.caller, acts::learn(self, &request)?))
     }
 
     /// Replaces claims by a new statement or by an existing claim.
     pub fn supersede(&self, request: SupersedeRequest) -> Result<WriteOutcome, ApiError> {
-        let _in_progress = self.writes_in_progress.begin();
+        let _in_progress = self.in_progress.writes.begin();
         Ok(acts::after_write(self, &request.claim.caller, acts::supersede(self, &request)?))
     }
 

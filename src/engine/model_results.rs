@@ -177,6 +177,7 @@ impl Engine {
             into.skip(self, "cross-encoder", &InferError::NoModel { role: ModelRole::Nli });
             return Ok(());
         }
+        let crowded = call.longest_queue.is_some() && self.gives_way_to_questions();
         let begun = Instant::now();
         let position = self.readers.lend().log_position()?;
         let embed = || self.vector(incoming.statement, call);
@@ -184,7 +185,7 @@ impl Engine {
             let _permit = self.write_permits.take();
             incoming.by_words(&self.readers.lend())
         };
-        let (vector, by_words) = if call.longest_queue.is_some() && self.writes_in_progress.are_crowded() {
+        let (vector, by_words) = if crowded {
             (Err(InferError::Busy { role: ModelRole::Embedder }), search())
         } else {
             while_embedding(embed, search)
