@@ -272,7 +272,8 @@ pub enum WriteOutcome {
     Consider(Consider),
     /// The change was made (`retract`, `reinstate`, `redact`, `reviewed`, `depend`, `resolve`).
     Done(Done),
-    /// An agent may only propose this (`retract` of a person's claim): nothing changed, and a card waits for a person.
+    /// An agent may only propose this (to retract or replace a person's claim, or to store an exception): nothing
+    /// changed, and a card waits for a person.
     Proposed(Proposed),
     /// The guard refused the write and opened a card.
     Conflict(Refused),
@@ -359,14 +360,14 @@ pub struct Proposed {
     pub summary: String,
     /// The card with the proposal.
     pub card_id: CardId,
-    /// The claim, which is still active.
+    /// The claim to retract or replace, or the rule of an exception; still active.
     pub claim: Box<ClaimView>,
     /// Whether the same proposal already existed, or this is the answer to a retry: nothing new happened.
     #[serde(default)]
     pub known: bool,
-    /// Whether a new text is proposed in place of the claim, and not only its retraction.
-    #[serde(default)]
-    pub replacement: bool,
+    /// The act that accepts the proposal on its card: `retract`, `supersede` for a new text in place of the claim, or
+    /// `exception` to it.
+    pub accept: super::conflicts::CardAct,
 }
 
 /// A write that the guard refused.
@@ -384,6 +385,9 @@ pub struct Refused {
     /// The ways to continue, in sentences: cancel, supersede, narrow, exception.
     #[serde(default)]
     pub ways_on: Vec<String>,
+    /// Whether the writer is an agent that may only propose here, so that a person must settle the card.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_only_propose: bool,
 }
 
 /// A write whose target has changed in the meantime.

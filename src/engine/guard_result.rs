@@ -82,6 +82,12 @@ impl GuardResult {
         self.add_block(row.id, claim, Relation::Uncertain, sentence);
     }
 
+    /// Refuses the write for now, because its writer, an agent, calls it an exception to a claim.
+    pub(super) fn except_by_writer(&mut self, row: &ClaimRow, claim: ClaimView, by: &str) {
+        let sentence = format!("{by} says that it is an exception to {}.", wording::quote(&row.statement));
+        self.add_block(row.id, claim, Relation::Contradiction, sentence);
+    }
+
     fn add_block(&mut self, id: ClaimId, claim: ClaimView, relation: Relation, sentence: String) {
         if self.blocking().contains(&id) {
             return;

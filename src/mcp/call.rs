@@ -119,6 +119,8 @@ impl<'a> ToolCall<'a> {
                 let outcome: WriteOutcome = self.post(path, &body).await?;
                 if let WriteOutcome::Conflict(refused) = &outcome
                     && self.settings().ask_person
+                    // What a person answers through the agent counts as the agent's act, which a person must accept.
+                    && !refused.may_only_propose
                     && let Some(card) = refused.card_id
                 {
                     match person::ask(refused, request, context).await {

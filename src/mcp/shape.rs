@@ -207,6 +207,10 @@ fn conflict(refused: &Refused, home: Option<&Scope>) -> Value {
 
 /// Lists the ways to continue after a resolution of a card was refused.
 fn ways_to_settle(refused: &Refused) -> Value {
+    if refused.may_only_propose {
+        return json!([{"way": "cancel", "how": "nothing was changed, and the card stays open: call ergo_resolve with \
+            another act or statement, or leave the card to a person"}]);
+    }
     json!([
         {"way": "cancel", "how": "nothing was changed, and the card stays open: call ergo_resolve with another act or statement"},
         {
@@ -224,6 +228,29 @@ fn targets(refused: &Refused) -> Value {
 /// Lists the ways to continue after a write was refused.
 fn ways_to_continue(refused: &Refused) -> Value {
     let targets = targets(refused);
+    if refused.may_only_propose {
+        return json!([
+            {"way": "cancel", "how": "keep the active claim and follow it; the refused write stays on its card until \
+                a person settles it"},
+            {
+                "way": "supersede",
+                "how": "if the decision changed: call ergo_supersede with these targets, your statement and the \
+                    reason for the change; a person must accept it if a person wrote one of them",
+                "targets": targets,
+            },
+            {
+                "way": "narrow",
+                "how": "if yours holds only in some places or at some times: call the same tool again with its env, \
+                    team, tenant, valid_from or valid_until",
+            },
+            {
+                "way": "exception",
+                "how": "if both must stand: call the same tool again with force_exception (why both stand) and \
+                    exception_to (the id of the claim that is the rule); it waits until a person accepts it",
+                "exception_to": targets,
+            },
+        ]);
+    }
     json!([
         {"way": "cancel", "how": "keep the active claim and follow it; the refused write stays on its card until \
             a person settles it"},

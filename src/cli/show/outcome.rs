@@ -6,7 +6,7 @@ use super::{
     time::ago,
 };
 use crate::{
-    api::{Conflict, Done, Doubt, Proposed, Refused, Stale, Stored, Warning, WriteOutcome},
+    api::{CardAct, Conflict, Done, Doubt, Proposed, Refused, Stale, Stored, Warning, WriteOutcome},
     cli::{
         Context, Exit,
         api_words::in_arguments,
@@ -131,11 +131,14 @@ impl Ui {
     fn proposed(&mut self, proposed: &Proposed) {
         self.prose(0, None, &format!("{}.", proposed.summary));
         let card = proposed.card_id.short();
-        let [accept, dismiss] =
-            if proposed.replacement { ["--keep 1", "--discard"] } else { ["--retract 1", "--dismiss"] };
+        let [accept, dismiss] = match proposed.accept {
+            CardAct::Supersede => ["--keep 1", "--discard"],
+            CardAct::Exception => ["--exception", "--discard"],
+            _ => ["--retract 1", "--dismiss"],
+        };
         self.commands(&[
-            (format!("ergo resolve {card} {accept}"), "accept the proposal".into()),
-            (format!("ergo resolve {card} {dismiss} --reason '…'"), "dismiss the proposal".into()),
+            (format!("ergo resolve {card} {accept}"), "a person accepts the proposal".into()),
+            (format!("ergo resolve {card} {dismiss} --reason '…'"), "a person dismisses the proposal".into()),
         ]);
     }
 
@@ -195,6 +198,19 @@ impl Ui {
                     ]);
                 }
                 self.commands(&commands);
+            }
+            Some(card) if refused.may_only_propose => {
+                let id = self.paint(Style::Code, card.short());
+                self.line(text!("The new claim is kept on card {} until a person settles it. An agent can:", id));
+                self.line("");
+                let card = card.short();
+                let old = refused.conflicts.first().map(|conflict| conflict.claim.id.short()).unwrap_or_default();
+                let again = format!("ergo remember '…' --reason '…' --exception-to {old} --force-exception '…'");
+                self.commands(&[
+                    (format!("ergo supersede {old} '…' --reason '…'"), "something changed: propose to replace it".into()),
+                    (again, "both must stand: propose an exception".into()),
+                    (format!("ergo resolve {card} --discard --reason '…'"), "discard the new claim".into()),
+                ]);
             }
             Some(card) => {
                 let id = self.paint(Style::Code, card.short());

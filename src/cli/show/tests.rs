@@ -71,6 +71,7 @@ fn refused() -> Refused {
         unsettled: false,
         scope: Scope { org_id: "acme".into(), project: "api".into() },
         ways_on: vec![],
+        may_only_propose: false,
     }
 }
 

@@ -184,14 +184,18 @@ impl ActContext<'_> {
         judged.doubts.retain(|doubt| !heads.contains(&doubt.row.id));
         let answered = self.answered.as_ref().is_some_and(AnsweredQuestion::is_judged);
         let excepts = claim.draft.exception.is_some();
-        let proposed = judged.blocks() && excepts && !self.may_except();
         // A caller that names the rule asks for an exception to this rule only.
-        let forced = judged.blocks() && excepts && !proposed && named.is_empty();
-        if judged.blocks() && !forced {
+        let forced = judged.blocks() && excepts && self.may_except() && named.is_empty();
+        let names_rule = claim.draft.kind.is_guarded() && !claim.rules.is_empty();
+        let proposes = excepts && !self.may_except() && (judged.blocks() || names_rule);
+        if (judged.blocks() && !forced) || proposes {
             if !dry_run {
                 self.count(&judged, false);
             }
-            return self.refuse(write_scope, claim, judged, dry_run, proposed);
+            if proposes {
+                return self.propose_exception(write_scope, claim, judged, dry_run);
+            }
+            return self.refuse(write_scope, claim, judged, dry_run);
         }
         if claim.consider && !excepts && !dry_run && judged.must_ask() {
             return self.hold(write_scope, claim, words, &judged);

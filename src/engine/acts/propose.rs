@@ -1,6 +1,6 @@
 //! `guard.agents_may = propose`: an act that an agent may not do by itself waits on a card until a person decides.
 
-use super::{on_claim::ClaimActPlan, refuse, retract};
+use super::{new_claim::NewClaim, on_claim::ClaimActPlan, refuse, retract};
 use crate::{
     api::{ApiError, CardAct, ErrorCode, Proposed, WriteOutcome},
     domain::{
@@ -10,7 +10,9 @@ use crate::{
     engine::{
         AgentPolicy,
         act_context::{ActContext, WriteScope},
-        find, wording,
+        find,
+        guard_result::GuardResult,
+        wording,
     },
     store::{CardRow, ClaimRow, EventDraft, Reader, Ref},
 };
@@ -40,7 +42,7 @@ impl ActContext<'_> {
         self.proposed(claim, CardId::of_members(&[event]), false)
     }
 
-    /// Returns the answer to a proposal. `known`: the proposal existed before this call.
+    /// Returns the answer to a proposal to retract a claim. `known`: the proposal existed before this call.
     pub(in crate::engine) fn proposed(
         &self,
         claim: &ClaimRow,
@@ -59,7 +61,86 @@ impl ActContext<'_> {
             card_id,
             claim: Box::new(self.view(&claim.id)?),
             known,
-            replacement: false,
+            accept: CardAct::Retract,
+        }))
+    }
+
+    /// Keeps an agent's write that would replace a person's claim on a card, until a person decides.
+    pub(super) fn propose_to_replace(
+        &mut self,
+        write_scope: &WriteScope,
+        claim: &NewClaim,
+        theirs: &ClaimRow,
+        because: Option<&str>,
+    ) -> Result<WriteOutcome, ApiError> {
+        let mut judged = self.judge(&claim.incoming(write_scope, &claim.replaced()))?;
+        let by = self.actor.agent.clone().unwrap_or_default();
+        judged.propose_by_verdict(theirs, self.view(&theirs.id)?, &by, because);
+        let outcome = self.refuse(write_scope, claim, judged, false)?;
+        self.kept_proposal(outcome, &claim.draft.statement, theirs, CardAct::Supersede, false)
+    }
+
+    /// Keeps a write that an agent wants to store as an exception on a card, until a person decides. The card has the
+    /// rules that the agent names also if the guard sees no contradiction with them.
+    pub(super) fn propose_exception(
+        &mut self,
+        write_scope: &WriteScope,
+        claim: &NewClaim,
+        mut judged: GuardResult,
+        dry_run: bool,
+    ) -> Result<WriteOutcome, ApiError> {
+        let by = self.actor.agent.clone().unwrap_or_default();
+        for rule in &claim.rules {
+            judged.except_by_writer(rule, self.view(&rule.id)?, &by);
+        }
+        let Some(rule) = judged.blocking().first().copied() else {
+            return Err(ApiError::internal("an exception was proposed to no rule"));
+        };
+        let rule = find::row(self.reader(), &rule)?;
+        if dry_run {
+            return Err(needs_person(format!(
+                "agents may only propose an exception here, and it needs one to claim {}",
+                rule.id.short()
+            ))
+            .hint("without `dry_run`, the exception waits on a card until a person settles it"));
+        }
+        let outcome = self.refuse(write_scope, claim, judged, false)?;
+        self.kept_proposal(outcome, &claim.draft.statement, &rule, CardAct::Exception, false)
+    }
+
+    /// Returns the answer to a proposed write that [`ActContext::refuse`] kept on a card: `accept` is the act by which
+    /// a person stores it. If a person discarded the same write before, the answer is the refusal, which says so.
+    pub(super) fn kept_proposal(
+        &self,
+        outcome: WriteOutcome,
+        statement: &str,
+        other: &ClaimRow,
+        accept: CardAct,
+        known: bool,
+    ) -> Result<WriteOutcome, ApiError> {
+        let WriteOutcome::Conflict(refused) = outcome else { return Ok(outcome) };
+        let Some(card_id) = refused.card_id else {
+            return Err(ApiError::internal("the card of a proposal is missing"));
+        };
+        if !find::card_row(self.reader(), &card_id)?.open {
+            return Ok(WriteOutcome::Conflict(refused));
+        }
+        let (old, new, card) = (wording::quote(&other.statement), wording::quote(statement), card_id.short());
+        let summary = if accept == CardAct::Exception {
+            format!(
+                "Proposed: store {new} as an exception to {old}. It is not stored until a person accepts it on card {card}"
+            )
+        } else {
+            format!("Proposed: replace {old} by {new}. The old claim stays active until a person settles card {card}")
+        };
+        Ok(WriteOutcome::Proposed(Proposed {
+            op_id: self.op,
+            scope: refused.scope,
+            summary,
+            card_id,
+            claim: Box::new(self.view(&other.id)?),
+            known,
+            accept,
         }))
     }
 }

@@ -47,14 +47,15 @@ impl ActContext<'_> {
         claim: &NewClaim,
         judged: GuardResult,
         dry_run: bool,
-        proposed: bool,
     ) -> Result<WriteOutcome, ApiError> {
+        let may_only_propose = self.may_only_propose();
         let mut refused = Refused {
-            ways_on: wording::ways_on(&judged.conflicts, proposed),
+            ways_on: wording::ways_on(&judged.conflicts, may_only_propose),
             conflicts: judged.conflicts.clone(),
             card_id: None,
             unsettled: false,
             scope: write_scope.scope.clone(),
+            may_only_propose,
         };
         let known = self.reader().refused_card(&write_scope.scope, claim.draft.kind, &claim.draft.statement)?;
         let mut opposed = claim.replaced();
@@ -78,7 +79,7 @@ impl ActContext<'_> {
         let intent = WriteIntent {
             supersedes: claim.replaced(),
             depends_on: claim.premises.clone(),
-            exception: proposed.then(|| claim.draft.exception.clone()).flatten(),
+            exception: claim.draft.exception.clone().filter(|_| may_only_propose),
         };
         let new_claim = open.as_ref().and_then(|card| card.new_claim);
         let kept = new_claim.map(|id| self.reader().new_claim(&id)).transpose()?.flatten();

@@ -1,6 +1,9 @@
 //! `reinstate`: makes a claim active again after the guard has checked it.
 
-use super::on_claim::{self, ClaimActPlan};
+use super::{
+    on_claim::{self, ClaimActPlan},
+    propose::needs_person,
+};
 use crate::{
     api::{ActRequest, ApiError, Conflict, Refused, Warning, WriteOutcome},
     domain::{ClaimId, EventKind, Status},
@@ -60,6 +63,20 @@ fn as_stored(claim: &ClaimRow) -> NormalisedStatement {
     }
 }
 
+/// Refuses to bring back what a person retracted or replaced by an agent, if agents may only propose.
+fn must_be_allowed_to_reinstate(context: &ActContext<'_>, claim: &ClaimRow) -> Result<(), ApiError> {
+    if !context.may_only_propose() {
+        return Ok(());
+    }
+    for id in &claim.live_acts {
+        let Some(closing) = context.reader().event(id)?.filter(|event| event.agent.is_none()) else { continue };
+        let (id, who) = (claim.id.short(), closing.who);
+        return Err(needs_person(format!("{who} closed claim {id}, and agents may not bring it back here"))
+            .hint(format!("ask {who} to run `ergo reinstate {id} --reason '…'`")));
+    }
+    Ok(())
+}
+
 /// The result of checking whether a claim can be made active again.
 pub(super) enum Reinstatement {
     /// The claim cannot be reinstated; the answer says why.
@@ -91,6 +108,7 @@ pub(super) fn check(
     if expect_rev.is_some_and(|rev| rev != claim.rev) {
         return stale(format!("claim {short} changed since it was shown; nothing was done"));
     }
+    must_be_allowed_to_reinstate(context, claim)?;
     if let Some(key) = claim.key_hash
         && context.reader().fact_heads(&claim.scope, &key)?.iter().any(|head| !gone.contains(&head.id))
     {
@@ -136,5 +154,6 @@ pub(super) fn check(
         card_id: None,
         unsettled: false,
         scope: claim.scope.clone(),
+        may_only_propose: context.may_only_propose(),
     }))))
 }

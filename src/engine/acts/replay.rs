@@ -2,7 +2,7 @@
 
 use super::verdicts;
 use crate::{
-    api::{ApiError, Conflict, Done, Refused, Stored, WriteOutcome},
+    api::{ApiError, CardAct, Conflict, Done, Refused, Stored, WriteOutcome},
     domain::{
         CardId, ClaimId, EventKind, ResolveAct, Tier,
         derive::{self, CardKind, local},
@@ -284,15 +284,29 @@ fn refused(context: &ActContext<'_>, new_claim: &ClaimId) -> Result<WriteOutcome
             conflicts.push(view::conflict(finding, view::claim(row, &context.today)));
         }
     }
-    let proposed = super::refuse::write_intent(reader, &card.id)?.exception.is_some();
     conflicts.sort_by_key(|conflict| conflict.tier != Tier::Block);
-    Ok(WriteOutcome::Conflict(Refused {
-        ways_on: wording::ways_on(&conflicts, proposed),
+    let may_only_propose = context.may_only_propose();
+    let rule = conflicts.first().map(|conflict| conflict.claim.id);
+    let refused = WriteOutcome::Conflict(Refused {
+        ways_on: wording::ways_on(&conflicts, may_only_propose),
         conflicts,
         card_id: Some(card.id),
         unsettled: false,
         scope: card.scope,
-    }))
+        may_only_propose,
+    });
+    if !may_only_propose {
+        return Ok(refused);
+    }
+    let intent = super::refuse::write_intent(reader, &card.id)?;
+    let replaced = claims(reader, intent.supersedes.iter())?;
+    let (other, accept) = match (context.persons_decision(&replaced), rule) {
+        (Some(theirs), _) => (theirs.clone(), CardAct::Supersede),
+        (None, Some(rule)) if intent.exception.is_some() => (find::row(reader, &rule)?, CardAct::Exception),
+        _ => return Ok(refused),
+    };
+    let statement = reader.new_claim(new_claim)?.map(|row| row.statement).unwrap_or_default();
+    context.kept_proposal(refused, &statement, &other, accept, true)
 }
 
 /// Returns the error if the `op_id` belongs to another kind of act, whose first event is `first`.

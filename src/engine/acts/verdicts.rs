@@ -13,9 +13,9 @@ use super::{
     replay,
 };
 use crate::{
-    api::{ApiError, Caller, DoubtBand, JudgeRequest, Proposed, Stale, Warning, WriteOutcome},
+    api::{ApiError, Caller, DoubtBand, JudgeRequest, Stale, Warning, WriteOutcome},
     domain::{
-        ClaimId, EventId, EventKind, Finding, GuardReport, OpId, PairVerdict, Status, Tier,
+        ClaimId, EventId, EventKind, Finding, GuardReport, PairVerdict, Status, Tier,
         derive::{CardKind, local},
         guard_report::{Confidence, Evidence, Relation, RuleId, Stage},
         judgement::JudgementData,
@@ -408,46 +408,7 @@ impl ActContext<'_> {
             judged.refuse_by_verdict(row, self.view(&row.id)?, &by, because);
         }
         self.count(&judged, false);
-        self.refuse(write_scope, claim, judged, false, false)
-    }
-
-    /// Keeps an agent's write that would replace a person's claim on a card, until a person decides.
-    pub(super) fn propose_to_replace(
-        &mut self,
-        write_scope: &WriteScope,
-        claim: &NewClaim,
-        theirs: &ClaimRow,
-        because: Option<&str>,
-    ) -> Result<WriteOutcome, ApiError> {
-        let mut judged = self.judge(&claim.incoming(write_scope, &claim.replaced()))?;
-        let by = self.actor.agent.clone().unwrap_or_default();
-        judged.propose_by_verdict(theirs, self.view(&theirs.id)?, &by, because);
-        let op_id: OpId = self.op;
-        match self.refuse(write_scope, claim, judged, false, false)? {
-            WriteOutcome::Conflict(refused) => {
-                let Some(card_id) = refused.card_id else {
-                    return Err(ApiError::internal("the card of a proposal is missing"));
-                };
-                // A person discarded the same write before, and the answer says so: there is no open card.
-                if !find::card_row(self.reader(), &card_id)?.open {
-                    return Ok(WriteOutcome::Conflict(refused));
-                }
-                let (old, new) = (wording::quote(&theirs.statement), wording::quote(&claim.draft.statement));
-                Ok(WriteOutcome::Proposed(Proposed {
-                    op_id,
-                    scope: refused.scope,
-                    summary: format!(
-                        "Proposed: replace {old} by {new}. The old claim stays active until a person settles card {}",
-                        card_id.short()
-                    ),
-                    card_id,
-                    claim: Box::new(self.view(&theirs.id)?),
-                    known: false,
-                    replacement: true,
-                }))
-            }
-            other => Ok(other),
-        }
+        self.refuse(write_scope, claim, judged, false)
     }
 }
 

@@ -164,7 +164,9 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
             "The claim that contradicted it is no longer active. Keep the new claim to store it, or discard it.".into()
         }
         CardKind::Refused => {
-            let asked = if facts.proposed.is_some() { "The agent asks for an exception. " } else { "" };
+            let asked = facts.proposed.map_or_else(String::new, |why| {
+                format!("The agent asks for an exception, because: “{why}”. To accept it, make it an exception. ")
+            });
             if let Some(advice) = advice_on_organisation(facts) {
                 return format!("{asked}{advice} If the new claim is a mistake, discard it.");
             }

@@ -77,8 +77,9 @@ pub(in crate::engine) fn refused_summary(statement: &str, conflicts: &[Conflict]
     }
 }
 
-/// Lists the ways to continue after a refusal. `proposed`: an exception was requested, and only a person may grant it.
-pub(in crate::engine) fn ways_on(conflicts: &[Conflict], proposed: bool) -> Vec<String> {
+/// Lists the ways to continue after a refusal. `may_only_propose`: the writer is an agent whose exceptions a person must
+/// accept.
+pub(in crate::engine) fn ways_on(conflicts: &[Conflict], may_only_propose: bool) -> Vec<String> {
     let ids = blocking_ids(conflicts);
     let organisation = conflicts.iter().find(|c| c.tier == Tier::Block && !c.claim.level.is_project());
     let supersede = match organisation {
@@ -97,8 +98,10 @@ pub(in crate::engine) fn ways_on(conflicts: &[Conflict], proposed: bool) -> Vec<
             or `valid_until`."
             .to_owned(),
     ];
-    ways.push(if proposed {
-        "Exception: proposed; a person must confirm it on the card.".to_owned()
+    ways.push(if may_only_propose {
+        "Exception: if both must stand, store it again with `force_exception` set to the justification. It waits on \
+            the card until a person accepts it."
+            .to_owned()
     } else {
         "Exception: if both must stand, store it again with `force_exception` set to the justification.".to_owned()
     });

@@ -146,16 +146,18 @@ fn a_rule_is_a_claim_in_force_that_the_write_does_not_replace() {
 }
 
 #[test]
-fn an_agent_that_may_only_propose_makes_no_exception_by_naming_a_rule() {
+fn an_agent_that_may_only_propose_proposes_an_exception_to_the_rule_it_names() {
     let fixture = Fixture::with(AgentPolicy::Propose);
     let rule = fixture.remember(STORE, "one thing to run");
     let by_agent = RememberRequest { caller: agent(), ..forced(LOCAL, "it has no network", &[rule]) };
-    let local = stored(fixture.engine.remember(by_agent).unwrap());
-    assert!(
-        warned(&local, "exception").unwrap().message.contains("agents may not record exceptions here"),
-        "{local:?}"
-    );
-    assert!(!fixture.claim(rule).flags.excepted);
+    let answer = proposed(fixture.engine.remember(by_agent).unwrap());
+    assert_eq!((answer.claim.id, answer.accept), (rule, CardAct::Exception));
+    assert!(!fixture.claim(rule).flags.excepted, "a person decides");
+    let card = fixture.card(answer.card_id);
+    assert!(card.summary.headline.contains("claude says that it is an exception to"), "{}", card.summary.headline);
+    assert!(card.advice.contains("it has no network"), "{}", card.advice);
+    let local = done(fixture.resolve(answer.card_id, order(CardAct::Exception, "it has no network"))).claim_id.unwrap();
+    assert_eq!(beside(&fixture.claim(local)), (BesideRelation::Rule, rule, Some("it has no network")));
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn what_an_agent_would_put_in_place_of_a_persons_decision_waits_on_a_card() {
     assert_eq!(fixture.engine.supersede(replace(true)).unwrap_err().code, ErrorCode::NeedsPerson);
     assert_eq!(fixture.open_cards(), 0);
     let answer = proposed(fixture.engine.supersede(replace(false)).unwrap());
-    assert!(answer.replacement);
+    assert_eq!(answer.accept, CardAct::Supersede);
     assert_eq!((fixture.claim(claim).status, fixture.open_cards()), (Status::Active, 1));
     let new = fixture.card(answer.card_id).sides[0].claim.id.to_hex();
     done(fixture.resolve(answer.card_id, ResolveRequest { winner: Some(new), ..order(CardAct::Supersede, "agreed") }));

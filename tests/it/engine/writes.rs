@@ -116,14 +116,24 @@ fn an_exception_that_nothing_stands_against_is_none() {
 #[test]
 fn an_agent_that_may_only_propose_leaves_its_exception_on_the_card() {
     let fixture = Fixture::with(AgentPolicy::Propose);
-    fixture.remember(BLUE, "safe");
+    let blue = fixture.remember(BLUE, "safe");
     let forced = RememberRequest {
         caller: agent(),
         force_exception: Some("one week only".into()),
         ..request(RED, "festival week")
     };
-    let card = refused(fixture.engine.remember(forced).unwrap()).card_id.unwrap();
+    let keyed = |op_id| RememberRequest { caller: Caller { op_id, ..agent() }, ..forced.clone() };
+    let dry = RememberRequest { dry_run: true, ..forced.clone() };
+    assert_eq!(fixture.engine.remember(dry).unwrap_err().code, ErrorCode::NeedsPerson);
+    let answer = proposed(fixture.engine.remember(keyed(Some(op(9)))).unwrap());
+    assert_eq!((answer.claim.id, answer.accept, answer.known), (blue, CardAct::Exception, false));
+    let card = answer.card_id;
+    assert!(answer.summary.contains("as an exception") && answer.summary.contains(&card.short()), "{answer:?}");
+    let retry = proposed(fixture.engine.remember(keyed(Some(op(9)))).unwrap());
+    assert_eq!((retry.card_id, retry.accept, retry.known), (card, CardAct::Exception, true));
+    assert_eq!(proposed(fixture.engine.remember(keyed(None)).unwrap()).card_id, card);
     let view = fixture.card(card);
+    assert!(view.advice.contains("because: “one week only”"), "a person sees why: {}", view.advice);
     let exception = view.acts.iter().find(|option| option.act == CardAct::Exception).unwrap();
     assert_eq!(exception.prefill.as_deref(), Some("one week only"));
     let by_agent = ResolveRequest { caller: agent(), ..order(CardAct::Exception, "one week only") };
@@ -133,7 +143,21 @@ fn an_agent_that_may_only_propose_leaves_its_exception_on_the_card() {
         assert_eq!(error.code, ErrorCode::NeedsPerson);
         assert!(error.hint.unwrap().contains(&format!("`ergo tui --conflict {}`", card.short())));
     }
-    done(fixture.resolve(card, order(CardAct::Exception, "one week only")));
+    let new = done(fixture.resolve(card, order(CardAct::Exception, "one week only"))).claim_id.unwrap();
+    assert_eq!((fixture.claim(new).status, fixture.claim(blue).status), (Status::Active, Status::Active));
+    assert!(fixture.claim(blue).flags.excepted);
+}
+
+#[test]
+fn a_refused_agent_that_may_only_propose_is_told_so() {
+    let fixture = Fixture::with(AgentPolicy::Propose);
+    fixture.remember(BLUE, "safe");
+    let by_agent = RememberRequest { caller: agent(), ..request(RED, "festival week") };
+    let refusal = refused(fixture.engine.remember(by_agent).unwrap());
+    assert!(refusal.may_only_propose);
+    assert!(refusal.ways_on.iter().any(|way| way.contains("until a person accepts it")), "{:?}", refusal.ways_on);
+    let by_person = refused(fixture.try_remember("Deployments must use a green canary", "spring"));
+    assert!(!by_person.may_only_propose);
 }
 
 #[test]

@@ -154,6 +154,7 @@ fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -
     let (mut drafts, act, change) = match &answer {
         StoryAnswer::Supersede(losers, winner) => {
             let losers = chosen(losers);
+            must_be_allowed_to_replace(context, card, &losers)?;
             let stays = chosen(&[*winner]).first().map(|row| row.statement.clone()).unwrap_or_default();
             let draft = replaced_by(&losers, *winner, resolution.reason.clone());
             (vec![draft], ResolveAct::Supersede, Some((losers, stays)))
@@ -284,6 +285,7 @@ fn store(
             card_id: None,
             unsettled: false,
             scope: write_scope.scope.clone(),
+            may_only_propose: context.may_only_propose(),
         })));
     }
     let heads = context.fact_heads(write_scope, &claim)?;

@@ -1,6 +1,9 @@
 //! Acts on cards that concern this device only: snoozing a card, discarding a refused write.
 
-use super::{Plan, Resolution, Settling, refused::must_be_allowed_to_discard};
+use super::{
+    Plan, Resolution, Settling,
+    refused::{must_be_allowed_to_discard, must_be_allowed_to_except},
+};
 use crate::{
     api::ApiError,
     domain::EventKind,
@@ -16,6 +19,8 @@ use crate::{
 const MAX_SNOOZE: u64 = 366 * 24 * 60 * 60 * 1000;
 
 pub(super) fn snooze(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {
+    // A snooze of a year would hide the card from the person who is to settle it.
+    must_be_allowed_to_except(context, card, resolution.act)?;
     let until = resolution
         .until
         .ok_or_else(|| ApiError::field("until", "snoozing a card needs `until`: when to show it again"))?;

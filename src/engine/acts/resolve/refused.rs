@@ -39,7 +39,7 @@ fn ask_to_settle(who: &str, card: &CardRow) -> String {
     format!("ask {who} to settle the card: `ergo tui --conflict {}`", card.id.short())
 }
 
-/// Refuses an exception or dismissal by an agent, if agents may only propose.
+/// Refuses an exception, a dismissal or a snooze by an agent, if agents may only propose.
 pub(super) fn must_be_allowed_to_except(
     context: &ActContext<'_>,
     card: &CardRow,
@@ -48,7 +48,11 @@ pub(super) fn must_be_allowed_to_except(
     if context.may_except() {
         return Ok(());
     }
-    let what = if act == CardAct::Exception { "an exception" } else { "a dismissal" };
+    let what = match act {
+        CardAct::Exception => "an exception",
+        CardAct::Snooze => "a snooze",
+        _ => "a dismissal",
+    };
     Err(needs_person(format!("{what} needs a person's approval here: agents may only propose"))
         .hint(ask_to_settle("a person", card)))
 }
@@ -207,7 +211,7 @@ fn narrow(
     let members: Vec<ClaimId> = refused_write.opposed.iter().map(|row| row.id).collect();
     let judged = context.judge(&narrowed.incoming(&write_scope, &members))?;
     if judged.blocks() {
-        return Ok(refuse(card, judged));
+        return Ok(refuse(context, card, judged));
     }
     let replaces = refused_write.wanted().into_iter().filter(|row| row.id != target.id).collect();
     let claim = context.claim_from_refused(refused_write, replaces, Rewording::default())?;
@@ -301,7 +305,7 @@ fn store(
     exclude.extend(&extra.aside);
     let judged = context.judge(&claim.incoming(&write_scope, &exclude))?;
     if judged.blocks() {
-        return Ok(refuse(card, judged));
+        return Ok(refuse(context, card, judged));
     }
     let draft = &claim.draft;
     let duplicate = context.reader().duplicate(&card.scope, draft.kind, &draft.statement, &draft.qualifiers, None)?;
@@ -338,12 +342,13 @@ fn summary(act: CardAct, claim: &NewClaim, other_side: Option<String>) -> String
     }
 }
 
-fn refuse(card: &CardRow, judged: GuardResult) -> Plan {
+fn refuse(context: &ActContext<'_>, card: &CardRow, judged: GuardResult) -> Plan {
     Plan::Answer(Box::new(WriteOutcome::Conflict(Refused {
         ways_on: wording::ways_to_settle(&judged.conflicts),
         conflicts: judged.conflicts,
         card_id: Some(card.id),
         unsettled: true,
         scope: card.scope.clone(),
+        may_only_propose: context.may_only_propose(),
     })))
 }

@@ -82,6 +82,7 @@ fn every_question_needs_an_answer_and_answers_need_a_reason() {
         unsettled: false,
         scope: scope("api"),
         ways_on: vec![],
+        may_only_propose: false,
     };
     step(&mut state, OutcomeReply(WriteOutcome::Conflict(refused)).to(ticket));
     assert!(state.overlay.is_none(), "its text is on a card");
