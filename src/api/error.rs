@@ -34,7 +34,7 @@ error_codes! {
     /// Only an admin of the team, or a device with a greater role, may do this; or a `Host` or `Origin` header that
     /// names another machine or a web page.
     Forbidden = 403,
-    /// On this device, agents may only propose this (`guard.agents_may`); a person must do it.
+    /// An agent may not do this, or on this device may only propose it (`guard.agents_may`); a person must do it.
     NeedsPerson = 403,
     /// No such claim, card, operation or path.
     NotFound = 404,

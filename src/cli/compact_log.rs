@@ -47,6 +47,9 @@ struct Compacted {
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    if !args.dry_run {
+        cx.must_be_person("compact the store")?;
+    }
     let paths = cx.paths()?.clone();
     let before = cx.config()?.store.old_before(Context::now());
     let mut done = Compacted { dry_run: args.dry_run, before, ..Compacted::default() };

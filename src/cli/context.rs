@@ -15,7 +15,7 @@ use super::{
 use crate::{
     api::{Caller, ScopeView},
     client::{Client, Connect, known_scope},
-    config::{Config, Paths},
+    config::{AgentsMaySetting, Config, Paths},
     domain::{
         Scope,
         scope::{InvalidScope, ORGANISATION},
@@ -232,14 +232,27 @@ impl Context {
 
     /// Returns the caller of a request, without a scope.
     pub(crate) fn caller(&self) -> Result<Caller, CliError> {
-        let agent = std::env::var("ERGO_AGENT").ok().filter(|agent| !agent.trim().is_empty());
-        Ok(Caller { who: self.config()?.who.clone(), agent, ..Caller::default() })
+        Ok(Caller { who: self.config()?.who.clone(), agent: agent(), ..Caller::default() })
+    }
+
+    /// Refuses an act on the store's file by an agent, if agents may only propose. `what` names the act.
+    pub(crate) fn must_be_person(&self, what: &str) -> Result<(), CliError> {
+        if agent().is_some() && self.config()?.guard.agents_may == AgentsMaySetting::Propose {
+            return Err(CliError::new(Exit::Refused, format_args!("agents may not {what} here"))
+                .hint("a person has to do it (`guard.agents_may` is `propose`)"));
+        }
+        Ok(())
     }
 
     /// Returns the current time in milliseconds since the Unix epoch.
     pub(crate) fn now() -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
     }
+}
+
+/// Returns the name of the agent that runs this program for a person.
+fn agent() -> Option<String> {
+    std::env::var("ERGO_AGENT").ok().filter(|agent| !agent.trim().is_empty())
 }
 
 /// The error for an invalid scope.

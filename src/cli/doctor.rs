@@ -65,6 +65,9 @@ struct Finding {
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    if args.rebuild {
+        cx.must_be_person("rebuild the store")?;
+    }
     let paths = Paths::find()?;
     let mut findings = vec![configuration(&paths)];
     findings.extend(tui::check_files(&paths).into_iter().map(app_file));

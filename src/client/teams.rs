@@ -13,7 +13,7 @@ use crate::api::{
     AddressRequest, AdoptRequest, AnswerJoinRequest, ApproveRequest, BindRequest, CardRequest, Contacts,
     CreateTeamRequest, DeviceCard, GrantRequest, InviteRequest, InviteView, Invites, JoinRequest, JoinView,
     LeaveRequest, ModeRequest, Peers, PendingJoin, PendingJoins, QuarantineRequest, QuarantinedList, QuarantinedQuery,
-    RenameRequest, RevokeRequest, SyncMode, SyncNowRequest, SyncRound, SyncStatus, TeamDone, TeamView,
+    RenameRequest, RevokeRequest, SyncNowRequest, SyncRound, SyncStatus, TeamDone, TeamView,
 };
 
 /// The deadline of a join until the verification code is known: the other device must be found and dialled.
@@ -134,8 +134,8 @@ impl Client {
     }
 
     /// `POST /sync/mode`.
-    pub async fn sync_mode(&self, mode: SyncMode) -> ClientResult<SyncStatus> {
-        self.post("/sync/mode", &ModeRequest { mode }).await
+    pub async fn sync_mode(&self, request: &ModeRequest) -> ClientResult<SyncStatus> {
+        self.post("/sync/mode", request).await
     }
 
     /// `POST /sync/now`: connects to every peer, or to one, and synchronises.

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::team::{BoundScope, Role};
+use super::{
+    super::request,
+    team::{BoundScope, Role},
+};
 use crate::domain::{DeviceId, EventId, Scope};
 
 /// The network mode.
@@ -41,12 +44,16 @@ impl SyncMode {
     }
 }
 
-/// `POST /sync/mode`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ModeRequest {
-    /// The mode; required.
-    pub mode: SyncMode,
+request! {
+    /// `POST /sync/mode`.
+    #[derive(Default)]
+    pub struct ModeRequest {
+        /// Who acts.
+        caller,
+        /// The mode; required.
+        #[serde(default)]
+        pub mode: SyncMode,
+    }
 }
 
 /// `GET /sync/status`.

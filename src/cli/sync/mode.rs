@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use super::{CliError, Context, Exit};
-use crate::api::{AddressRequest, SyncMode};
+use crate::api::{AddressRequest, ModeRequest, SyncMode};
 
 /// Show or set the network that sync uses: off, lan or internet.
 #[derive(Debug, clap::Args)]
@@ -38,11 +38,14 @@ pub(super) struct AddressArgs {
 /// Runs `mode`.
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
-    let status = match args.mode {
+    let mode = args.mode.map(|mode| match mode {
+        ModeArg::Off => SyncMode::Off,
+        ModeArg::Lan => SyncMode::Lan,
+        ModeArg::Internet => SyncMode::Internet,
+    });
+    let status = match mode {
         None => client.sync_status().await?,
-        Some(ModeArg::Off) => client.sync_mode(SyncMode::Off).await?,
-        Some(ModeArg::Lan) => client.sync_mode(SyncMode::Lan).await?,
-        Some(ModeArg::Internet) => client.sync_mode(SyncMode::Internet).await?,
+        Some(mode) => client.sync_mode(&ModeRequest { caller: cx.caller()?, mode }).await?,
     };
     if cx.ui.json {
         cx.ui.value(&status);

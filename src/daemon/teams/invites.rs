@@ -22,6 +22,7 @@ const WINDOW_RETRY_DELAY: Duration = Duration::from_secs(3);
 impl Teams {
     /// Creates an invitation for one device.
     pub(in crate::daemon) async fn invite(self: &Arc<Self>, request: InviteRequest) -> Result<InviteView, ApiError> {
+        self.engine.must_be_person(&request.caller, "invite devices")?;
         let team = self.administered(request.in_team.as_deref(), "invite").await?;
         self.engine.room_in_team(&team.roster)?;
         let grant = team.grant(request.role, &request.scopes)?;

@@ -22,6 +22,7 @@ const CLOCK_TOLERANCE_S: u64 = 24 * 60 * 60;
 impl Teams {
     /// Joins a team. With a ticket, returns as soon as the words to compare are known, and continues in the background.
     pub(in crate::daemon) async fn join(self: &Arc<Self>, mut request: JoinRequest) -> Result<JoinView, ApiError> {
+        self.engine.must_be_person(&request.caller, "join teams")?;
         if request.caller.who.trim().is_empty() {
             request.caller.who.clone_from(&self.who);
         }

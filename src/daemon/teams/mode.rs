@@ -51,6 +51,7 @@ impl SyncChoice {
 impl Teams {
     /// Sets the mode, now and for later starts.
     pub(in crate::daemon) async fn set_mode(self: &Arc<Self>, request: ModeRequest) -> Result<SyncStatus, ApiError> {
+        self.engine.must_be_person(&request.caller, "change the sync mode")?;
         self.choice.choose(request.mode)?;
         self.service.set_mode(self.choice.mode()).await;
         // The old pairing window belongs to the endpoint that the change of mode has closed. The new window is opened

@@ -49,6 +49,7 @@ impl Teams {
         id: &str,
         request: AnswerJoinRequest,
     ) -> Result<PendingJoin, ApiError> {
+        self.engine.must_be_person(&request.caller, "admit or deny devices")?;
         let WaitingRequest { view, answer } = self.take_request(id, &request)?;
         let disconnected = || {
             ApiError::new(ErrorCode::Stale, format!("“{}” has disconnected", escape(&view.name)))

@@ -2,13 +2,13 @@
 
 use super::{new_claim::NewClaim, on_claim::ClaimActPlan, refuse, retract};
 use crate::{
-    api::{ApiError, CardAct, ErrorCode, Proposed, WriteOutcome},
+    api::{ApiError, Caller, CardAct, ErrorCode, Proposed, WriteOutcome},
     domain::{
         CardId, EventKind,
         derive::{CardKind, local},
     },
     engine::{
-        AgentPolicy,
+        AgentPolicy, Engine,
         act_context::{ActContext, WriteScope},
         find,
         guard_result::GuardResult,
@@ -16,6 +16,18 @@ use crate::{
     },
     store::{CardRow, ClaimRow, EventDraft, Reader, Ref},
 };
+
+impl Engine {
+    /// Refuses an act that agents may not even propose, if agents may only propose. `what` names the act.
+    pub fn must_be_person(&self, caller: &Caller, what: &str) -> Result<(), ApiError> {
+        let is_agent = caller.agent.as_deref().is_some_and(|agent| !agent.trim().is_empty());
+        if is_agent && self.config.agents_may == AgentPolicy::Propose {
+            return Err(needs_person(format!("agents may not {what} here"))
+                .hint("a person has to do it (`guard.agents_may` is `propose`)"));
+        }
+        Ok(())
+    }
+}
 
 impl ActContext<'_> {
     /// Whether the caller is an agent that may only propose.

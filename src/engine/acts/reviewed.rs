@@ -1,6 +1,9 @@
 //! `reviewed`: confirms a claim whose premises changed or that has a notice.
 
-use super::on_claim::{self, ClaimActPlan};
+use super::{
+    on_claim::{self, ClaimActPlan},
+    propose::needs_person,
+};
 use crate::{
     api::{ActRequest, ApiError, WriteOutcome},
     domain::{EventKind, ResolveAct, Status, derive::local},
@@ -12,6 +15,14 @@ use crate::{
 pub(in crate::engine) fn reviewed(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
     on_claim::run(engine, request, "reviewed", "Confirmed after review:", |context, claim, reason| {
         let mut drafts = review_events(context, claim, &reason)?;
+        // An agent must not hide from a person what it did.
+        let by_agent = context.actor.agent.is_some();
+        if by_agent && drafts.is_empty() && !context.reader().notices_of(&claim.id)?.is_empty() {
+            let id = claim.id.short();
+            let message = format!("claim {id} has a notice for a person, which agents cannot mark as seen");
+            return Err(needs_person(message)
+                .hint(format!("ask {} to run `ergo reviewed {id} --reason '…'`", context.actor.who)));
+        }
         // A notice may be about a claim that is no longer active.
         let noted = drafts.iter().any(|draft| matches!(draft.kind, EventKind::Local(_)));
         if (claim.status == Status::Active || !noted)
@@ -47,9 +58,13 @@ pub(in crate::engine) fn reviewed(engine: &Engine, request: &ActRequest) -> Resu
     })
 }
 
-/// Returns the events that confirm a claim; none if it needs no review and has no unread notice.
+/// Returns the events that confirm a claim; none if it needs no review and has no unread notice. Only a person marks
+/// notices as seen.
 fn review_events(context: &ActContext<'_>, claim: &ClaimRow, reason: &str) -> Result<Vec<EventDraft>, ApiError> {
-    let notices = context.reader().notices_of(&claim.id)?;
+    let notices = match context.actor.agent {
+        None => context.reader().notices_of(&claim.id)?,
+        Some(_) => Vec::new(),
+    };
     let mut drafts = Vec::new();
     if !claim.causes.is_empty() {
         let mut draft = EventDraft::new(EventKind::Resolve(ResolveAct::Reviewed), [Ref::Id(claim.id)]);

@@ -16,7 +16,6 @@ use crate::{
     engine::{
         Engine,
         act_context::{random_op, refuse_reused_op},
-        config::AgentPolicy,
         validate,
     },
     store::{Reader, RequestHash, RosterDraft, Store, SyncImported},
@@ -44,11 +43,8 @@ impl Engine {
         asked: Option<RequestHash>,
         run: impl FnOnce(&mut TeamAct<'_>) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
+        self.must_be_person(caller, "change teams")?;
         let actor = validate::actor(caller)?;
-        if actor.agent.is_some() && self.config.agents_may == AgentPolicy::Propose {
-            return Err(ApiError::new(ErrorCode::NeedsPerson, "agents may not change teams here")
-                .hint("a person has to do it (`guard.agents_may` is `propose`)"));
-        }
         let op = match caller.op_id {
             Some(op) => op,
             None => random_op()?,

@@ -177,3 +177,26 @@ fn a_model_that_cannot_be_used_is_as_severe_in_the_status_as_for_the_doctor() {
     let line = format!("Note: {}", noted["message"].as_str().unwrap());
     assert!(text.contains(&line) && !text.contains("Problem:"), "{text}");
 }
+
+#[test]
+fn an_agent_that_may_only_propose_does_nothing_to_the_store_or_to_sync() {
+    let home = TestHome::with_config("[daemon]\ntcp = false\n[guard]\nagents_may = \"propose\"\n");
+    let by_agent = |args: &[&str]| {
+        let output = home.command(args).env("ERGO_AGENT", "claude").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for args in [&["compact"][..], &["doctor", "--rebuild"]] {
+        let (code, printed) = by_agent(args);
+        assert!(code == Some(1) && printed.contains("agents may not"), "{args:?}: {code:?} {printed}");
+        home.run(args).ok();
+    }
+    assert_eq!(by_agent(&["compact", "--dry-run"]).0, Some(0));
+    let _daemon = home.daemon();
+    home.run(["sync", "create", "acme"]).ok();
+    for args in [&["sync", "mode", "off"][..], &["sync", "invite", "--no-wait"], &["sync", "leave"]] {
+        let (code, printed) = by_agent(args);
+        assert!(code == Some(1) && printed.contains("a person has to do it"), "{args:?}: {code:?} {printed}");
+    }
+    assert_eq!(by_agent(&["sync", "mode"]).0, Some(0), "reading is allowed");
+    home.run(["sync", "mode", "off"]).ok();
+}

@@ -102,6 +102,40 @@ fn what_an_agent_does_by_itself_shows_and_what_a_person_does_not() {
 }
 
 #[test]
+fn an_agent_marks_no_notice_as_seen() {
+    let fixture = Fixture::new();
+    let claim = fixture.remember("We never ship on Fridays", "nobody is there");
+    let by_agent = |reason| ActRequest { caller: agent(), ..on(claim, reason) };
+    done(fixture.engine.retract(by_agent("nobody ships then")).unwrap());
+    let error = fixture.engine.reviewed(by_agent("it was right")).unwrap_err();
+    assert_eq!((error.code, notices(&fixture).len()), (ErrorCode::NeedsPerson, 1));
+    assert!(error.hint.unwrap().contains("ask ada to run `ergo reviewed"));
+    done(fixture.engine.reviewed(on(claim, "it was right")).unwrap());
+    assert_eq!(notices(&fixture).len(), 0);
+}
+
+#[test]
+fn an_agent_confirms_a_claim_that_needs_review_and_leaves_its_notice() {
+    let fixture = Fixture::new();
+    let base = fixture.remember("We never ship on Fridays", "nobody is there");
+    let resting = RememberRequest { depends_on: vec![base.to_hex()], ..request("Mondays are for releases", "calm") };
+    let resting = stored(fixture.engine.remember(resting).unwrap()).claim_id;
+    fixture.retract(base, "we do");
+    assert!(fixture.claim(resting).flags.needs_review);
+    let forced = RememberRequest {
+        caller: agent(),
+        force_exception: Some("a hot fix".into()),
+        exception_to: vec![resting.to_hex()],
+        ..request("The hot fix went out on a Tuesday", "it burned")
+    };
+    let odd = stored(fixture.engine.remember(forced).unwrap()).claim_id;
+    let both = ActRequest { caller: agent(), also: vec![odd.to_hex()], ..on(resting, "still calm") };
+    done(fixture.engine.reviewed(both).unwrap());
+    assert!(!fixture.claim(resting).flags.needs_review);
+    assert_eq!(notices(&fixture).iter().map(|notice| notice.claim.id).collect::<Vec<_>>(), [odd]);
+}
+
+#[test]
 fn what_an_agent_settles_on_a_card_shows_as_what_it_writes_does() {
     for (act, what) in [(CardAct::Exception, NoticeKind::Forced), (CardAct::Dismiss, NoticeKind::Dismissed)] {
         // Of a refused write, and of two claims that stand beside each other since an undo.

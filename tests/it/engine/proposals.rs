@@ -1,4 +1,4 @@
-//! `guard.agents_may = propose`: an agent's retract of a person's claim waits on a card.
+//! `guard.agents_may = propose`: what an agent may not do by itself waits on a card, or is refused.
 
 use ergo::{
     api::{CardKind, CardStatus, ErrorCode, RememberRequest},
@@ -6,7 +6,7 @@ use ergo::{
     engine::AgentPolicy,
 };
 
-use super::*;
+use super::{stories::reversal_in, *};
 
 /// An engine where agents may only propose, a person's claim, and the card on which an agent's proposal to retract it
 /// waits.
@@ -197,4 +197,44 @@ fn on_a_card_an_agent_that_may_only_propose_neither_replaces_nor_narrows_a_perso
     };
     assert_eq!(fixture.engine.supersede(by_claim).unwrap_err().code, ErrorCode::NeedsPerson);
     assert_eq!((fixture.claim(blue).status, fixture.open_cards()), (Status::Active, 1));
+}
+
+#[test]
+fn an_agent_that_may_only_propose_brings_back_what_an_agent_closed_and_nothing_else() {
+    let fixture = Fixture::with(AgentPolicy::Propose);
+    let claim = fixture.remember("We ship on Fridays", "habit");
+    fixture.retract(claim, "we never did");
+    let error = fixture.engine.reinstate(by_agent(claim, "we do")).unwrap_err();
+    assert_eq!(error.code, ErrorCode::NeedsPerson);
+    assert!(error.hint.unwrap().contains("ask ada to run `ergo reinstate"));
+    assert_eq!(fixture.claim(claim).status, Status::Retracted);
+    done(fixture.engine.reinstate(on(claim, "we do")).unwrap());
+
+    let own = RememberRequest { caller: agent(), ..request("Tests run in parallel", "speed") };
+    let own = stored(fixture.engine.remember(own).unwrap()).claim_id;
+    done(fixture.engine.retract(by_agent(own, "looks wrong")).unwrap());
+    done(fixture.engine.reinstate(by_agent(own, "it was right")).unwrap());
+    assert_eq!(fixture.claim(own).status, Status::Active);
+}
+
+#[test]
+fn an_agent_that_may_only_propose_hides_no_card() {
+    let (fixture, _, answer) = proposal();
+    let until = Some(fixture.clock.load(Ordering::Relaxed) + 1000);
+    let snooze = |caller| ResolveRequest { caller, until, ..order(CardAct::Snooze, "later") };
+    let error = fixture.engine.resolve(&answer.card_id.to_hex(), snooze(agent())).unwrap_err();
+    assert_eq!((error.code, fixture.open_cards()), (ErrorCode::NeedsPerson, 1));
+    done(fixture.resolve(answer.card_id, snooze(caller())));
+    assert_eq!(fixture.card(answer.card_id).summary.status, CardStatus::Snoozed);
+}
+
+#[test]
+fn an_agent_that_may_only_propose_replaces_no_persons_decision_by_answering_a_story() {
+    let fixture = Fixture::with(AgentPolicy::Propose);
+    let ([_, graph, _], card) = reversal_in(&fixture);
+    let yes = ResolveRequest { caller: agent(), ..order(CardAct::Yes, "it looks so") };
+    let error = fixture.engine.resolve(&card.id.to_hex(), yes).unwrap_err();
+    assert_eq!((error.code, fixture.claim(graph).status), (ErrorCode::NeedsPerson, Status::Active));
+    done(fixture.resolve(card.id, order(CardAct::Yes, "it is so")));
+    assert_eq!(fixture.claim(graph).status, Status::Superseded);
 }

@@ -112,12 +112,17 @@ pub(super) fn query() -> StoryQuery {
 /// An engine with one reversal, its claims, and its card.
 pub(super) fn reversal() -> (Fixture, [ClaimId; 3], CardSummary) {
     let fixture = Fixture::new();
-    let rest = tell(&fixture, 0, "ada", ClaimKind::Decision, "We use REST.");
-    let graph = tell(&fixture, 31, "bob", ClaimKind::Decision, "We switched to GraphQL.");
-    let again = tell(&fixture, 59, "cleo", ClaimKind::Decision, "The API is REST-based.");
-    drain(&fixture);
-    let card = only_card(&fixture);
-    (fixture, [rest, graph, again], card)
+    let (claims, card) = reversal_in(&fixture);
+    (fixture, claims, card)
+}
+
+/// Writes the claims of a reversal, and returns them with its card.
+pub(super) fn reversal_in(fixture: &Fixture) -> ([ClaimId; 3], CardSummary) {
+    let rest = tell(fixture, 0, "ada", ClaimKind::Decision, "We use REST.");
+    let graph = tell(fixture, 31, "bob", ClaimKind::Decision, "We switched to GraphQL.");
+    let again = tell(fixture, 59, "cleo", ClaimKind::Decision, "The API is REST-based.");
+    drain(fixture);
+    ([rest, graph, again], only_card(fixture))
 }
 
 #[test]

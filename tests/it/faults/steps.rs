@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 
 use ergo::{
-    api::{SyncMode, SyncNowRequest, WriteOutcome},
+    api::{ModeRequest, SyncMode, SyncNowRequest, WriteOutcome},
     client::Client,
     domain::{ClaimId, DeviceId},
 };
@@ -66,7 +66,7 @@ fn device(laptop: &Laptop) -> DeviceId {
 }
 
 fn mode(laptop: &Laptop, mode: SyncMode) {
-    ask(laptop, async |client| client.sync_mode(mode).await).unwrap();
+    ask(laptop, async |client| client.sync_mode(&ModeRequest { mode, ..ModeRequest::default() }).await).unwrap();
 }
 
 /// The events of a laptop, if it reports that its peer has the same.
