@@ -1,7 +1,7 @@
 //! `ergo import adr`: imports decision records in historical order, so that superseded ones become history.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -9,6 +9,7 @@ use std::{
 use super::{
     ImportEnd, ImportOptions, MAX_FILE,
     agree::agreed,
+    guard_checks::{self, RowChecks, has_store},
     read,
     report::{SkippedRow, preview},
     send::{ImportRow, LEFT_UNCHANGED, Sender},
@@ -29,7 +30,6 @@ const MAX_DEPTH: usize = 8;
 
 /// Import Markdown decision records in the formats of Nygard and MADR. Superseded records become history.
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("dry_run", |arg| arg.help("Show what would be imported; store nothing")))]
 pub(super) struct Args {
     /// Folders with records, or single records.
     #[arg(value_name = "DIR", required = true)]
@@ -52,7 +52,8 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<ImportEnd, C
     let rows: Vec<ImportRow> = records.iter().map(row).collect();
     if args.options.dry_run {
         let ordered: Vec<ImportRow> = steps.iter().filter_map(|step| rows.get(step.record).cloned()).collect();
-        preview(cx, &ordered, &skipped, None, args.options.details);
+        let checks = check(cx, args, &records, &rows, &steps).await?;
+        preview(cx, &ordered, &skipped, &checks, args.options.details);
         return Ok(ImportEnd::Done(None));
     }
     if !agreed(cx, &rows, &skipped, args.options)? {
@@ -79,6 +80,46 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<ImportEnd, C
         cx.ui.note("No records found: a record has a section “Decision” or “Decision Outcome”.");
     }
     Ok(ImportEnd::Done(report.undo_number()))
+}
+
+/// Has the guard check the records that an import would store.
+async fn check(
+    cx: &mut Context,
+    args: &Args,
+    records: &[Record],
+    rows: &[ImportRow],
+    steps: &[PlanStep],
+) -> Result<RowChecks, CliError> {
+    let mut stored: Vec<StoredClaims> = Vec::new();
+    if has_store(cx)? {
+        let sender = Sender::new(cx, "adr", &args.paths, &[]).await?;
+        for record in records {
+            stored.push(sender.stored_claims(record).await?);
+        }
+    }
+    let active = |record: &usize| stored.get(*record)?.active();
+    let (mut open, mut same, mut leaving) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for step in steps {
+        let (Some(record), Some(row)) = (records.get(step.record), rows.get(step.record)) else { continue };
+        let known = stored.get(step.record);
+        let outdated = known.into_iter().flat_map(|known| known.outdated.iter().copied());
+        let targets: Vec<ClaimId> = step.replaces.iter().filter_map(active).chain(outdated).collect();
+        leaving.extend(targets.iter().copied());
+        if let Some(claim) = known.and_then(|known| known.same.as_ref()) {
+            same.push((row, claim));
+            continue;
+        }
+        let claim = match step.replaced_by.iter().find_map(active) {
+            Some(successor) => record.claim_before(successor),
+            None => row.claim.clone(),
+        };
+        open.push(ImportRow { targets, claim, ..row.clone() });
+    }
+    let mut checks = guard_checks::check(cx, &open, &leaving).await?;
+    for (row, claim) in same {
+        checks.same(row, claim);
+    }
+    Ok(checks)
 }
 
 /// An import of records in the order of a plan.

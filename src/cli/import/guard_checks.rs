@@ -12,7 +12,7 @@ use super::{
     send::{ImportRow, Sender},
 };
 use crate::{
-    api::{RememberRequest, Stored, WriteOutcome},
+    api::{ClaimView, RememberRequest, Stored, WriteOutcome},
     cli::{CliError, Context, Exit, api_words::in_arguments, ui::Style},
     domain::{ClaimId, judgement::words_hash},
 };
@@ -23,6 +23,8 @@ use crate::{
 pub(super) enum RowForecast {
     Refused,
     Warned,
+    /// A person would have to accept it on a card.
+    Proposed,
     Skipped,
     /// Its claim is stored, or an earlier row says the same.
     AlreadyStored,
@@ -80,6 +82,9 @@ pub(super) async fn check(
             Err(error) if error.kind == Exit::Usage => {
                 checks.push(row, RowForecast::Skipped, None, error.error.to_string());
             }
+            Err(error) if error.kind == Exit::Refused => {
+                checks.push(row, RowForecast::Proposed, None, error.error.to_string());
+            }
             Err(error) => {
                 cx.ui.progress_done();
                 return Err(error);
@@ -125,6 +130,12 @@ impl RowChecks {
         }
     }
 
+    /// Adds a row whose claim was stored before and stays as it is.
+    pub(super) fn same(&mut self, row: &ImportRow, claim: &ClaimView) {
+        let against = Some((claim.id, claim.statement.as_str()));
+        self.push(row, RowForecast::AlreadyStored, against, "it was imported before".to_owned());
+    }
+
     /// Returns what would become of a row instead of being stored; `None` if it would be stored.
     pub(super) fn instead_of_stored(&self, row: &ImportRow) -> Option<RowForecast> {
         let is_of_row = |check: &&RowCheck| check.source == row.source && check.statement == row.claim.statement;
@@ -140,6 +151,7 @@ impl RowChecks {
                 RowForecast::AlreadyStored => continue,
                 RowForecast::Refused => (Style::Bad, "Would be refused:"),
                 RowForecast::Warned => (Style::Warn, "Would be stored with a warning:"),
+                RowForecast::Proposed => (Style::Warn, "Would wait for a person:"),
                 RowForecast::Skipped => (Style::Dim, "Would be skipped:"),
             };
             let label = cx.ui.paint(style, label);
@@ -168,6 +180,10 @@ impl RowChecks {
         if self.0.iter().all(|row| row.would_be == RowForecast::AlreadyStored) {
             return String::new();
         }
-        format!(" The guard would refuse {refused} and warn of {warned}.")
+        let proposed = match of(RowForecast::Proposed) {
+            0 => String::new(),
+            proposed => format!(" {proposed} would wait until a person accepts them."),
+        };
+        format!(" The guard would refuse {refused} and warn of {warned}.{proposed}")
     }
 }

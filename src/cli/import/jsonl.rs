@@ -8,7 +8,7 @@ use std::{
 use super::{
     ImportOptions,
     agree::agreed,
-    read,
+    guard_checks, read,
     report::{SkippedRow, preview},
     send::{ImportRow, RowOutcome, Sender},
     source_path,
@@ -17,7 +17,7 @@ use crate::{
     api::{BesideRelation, CardAct, ClaimView, EventView, Refused, RememberRequest},
     cli::{CliError, Context, Exit},
     domain::{
-        ClaimId, EventKind, ResolveAct,
+        ClaimId, EventKind, ResolveAct, Status,
         text::{has_word, reason_of_import},
     },
     interchange::jsonl::{self, ExportedRow, JsonlError, ReplayStep},
@@ -59,7 +59,11 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         .collect();
     let rows: Vec<ImportRow> = kept.iter().map(|kept| row(&kept.claim, &format!("{path}:{}", kept.line))).collect();
     if args.options.dry_run {
-        preview(cx, &rows, &skipped, None, args.options.details);
+        // Claims that were replaced contradict those that replaced them, which an earlier import may have stored.
+        let open = kept.iter().zip(&rows).filter(|(kept, _)| kept.claim.status == Status::Active);
+        let open: Vec<ImportRow> = open.map(|(_, row)| row.clone()).collect();
+        let checks = guard_checks::check(cx, &open, &BTreeSet::new()).await?;
+        preview(cx, &rows, &skipped, &checks, args.options.details);
         return Ok(Exit::Ok);
     }
     if !agreed(cx, &rows, &skipped, args.options)? {

@@ -8,6 +8,7 @@
 mod adr;
 mod agree;
 mod chat;
+mod closed_claims;
 mod guard_checks;
 mod jsonl;
 mod memory;

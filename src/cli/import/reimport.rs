@@ -223,12 +223,12 @@ impl Reimport {
                 claims.insert(id);
             }
         }
-        // Refused rows are retried by the next import.
-        let refused = sender.report.has_refused();
+        // Refused and proposed rows are retried by the next import.
+        let open = sender.report.has_open_cards();
         let files = std::mem::take(&mut self.files);
         for ((one, probe), claims) in files.iter().zip(probes).zip(claims).filter(|((one, _), _)| !one.untouched) {
             if let Some(probe) = probe {
-                let hash = if refused { String::new() } else { one.file.hash.clone() };
+                let hash = if open { String::new() } else { one.file.hash.clone() };
                 self.record(&one.file, hash, probe, claims);
             }
         }
@@ -299,6 +299,7 @@ impl Reimport {
                 Some(RowForecast::AlreadyStored) => "known",
                 Some(RowForecast::Skipped) => "skipped",
                 Some(RowForecast::Refused) => "refused",
+                Some(RowForecast::Proposed) => "proposed",
                 Some(RowForecast::Warned) | None => *change,
             };
             *counts.entry(counted).or_default() += 1;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{guard_checks::RowChecks, send::ImportRow};
 use crate::{
-    api::{ClaimView, Refused, Stored, Warning},
+    api::{ClaimView, Proposed, Refused, Stored, Warning},
     cli::{Context, show::text::count, ui::Style},
     domain::{
         CardId, ClaimId, ClaimKind, Scope,
@@ -46,6 +46,16 @@ struct RefusedRow {
     why: String,
     #[serde(skip)]
     against_statement: String,
+}
+
+/// A row that an agent could only propose: a card waits for a person.
+#[derive(Debug, Serialize)]
+struct ProposedRow {
+    statement: String,
+    source: String,
+    card_id: CardId,
+    /// What is proposed, and on which card it waits.
+    summary: String,
 }
 
 /// A row or line that became no claim.
@@ -102,6 +112,8 @@ pub(super) struct ImportReport {
     stored: Vec<StoredRow>,
     duplicates: Vec<StoredRow>,
     refused: Vec<RefusedRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    proposed: Vec<ProposedRow>,
     skipped: Vec<SkippedRow>,
     /// Claims whose lines were removed from a rule file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -126,6 +138,7 @@ impl ImportReport {
             stored: vec![],
             duplicates: vec![],
             refused: vec![],
+            proposed: vec![],
             skipped,
             retired: vec![],
             untouched: vec![],
@@ -170,14 +183,14 @@ impl ImportReport {
         });
     }
 
-    /// Whether rows were refused, so that the next import must retry them.
-    pub(super) fn has_refused(&self) -> bool {
-        !self.refused.is_empty()
+    /// Whether rows were refused or proposed, so that the next import must retry them.
+    pub(super) fn has_open_cards(&self) -> bool {
+        !self.refused.is_empty() || !self.proposed.is_empty()
     }
 
     /// Whether every row was imported, besides those that were skipped before.
     pub(super) fn is_complete(&self, skipped_before: usize) -> bool {
-        self.refused.is_empty() && self.skipped.len() == skipped_before
+        !self.has_open_cards() && self.skipped.len() == skipped_before
     }
 
     /// The number by which the import can be undone, if it changed anything.
@@ -195,6 +208,11 @@ impl ImportReport {
             why: first.map(|conflict| conflict.evidence.sentence.clone()).unwrap_or_default(),
             against_statement: first.map(|conflict| conflict.claim.statement.clone()).unwrap_or_default(),
         });
+    }
+
+    pub(super) fn proposed(&mut self, source: &str, statement: &str, proposed: &Proposed) {
+        let (statement, source, summary) = (statement.to_owned(), source.to_owned(), proposed.summary.clone());
+        self.proposed.push(ProposedRow { statement, source, card_id: proposed.card_id, summary });
     }
 
     pub(super) fn skipped(&mut self, source: &str, text: &str, why: &str) {
@@ -225,12 +243,14 @@ impl ImportReport {
         for file in &self.untouched {
             ui.line(text!("{}: unchanged since its last import.", file));
         }
-        if self.stored.len() + self.duplicates.len() + self.refused.len() + self.retired.len() + self.skipped.len() == 0
-            && !self.untouched.is_empty()
-        {
+        let rows = self.stored.len() + self.duplicates.len() + self.refused.len() + self.proposed.len();
+        if rows + self.retired.len() + self.skipped.len() == 0 && !self.untouched.is_empty() {
             return;
         }
         let mut counts = counts.to_vec();
+        if !self.proposed.is_empty() {
+            counts.insert(3, format!("{} proposed", self.proposed.len()));
+        }
         if !self.retired.is_empty() {
             counts.insert(1, format!("{} retracted", self.retired.len()));
         }
@@ -248,6 +268,13 @@ impl ImportReport {
             if let Some(card) = refused.card_id {
                 ui.field("card", &card.short());
             }
+        }
+        for proposed in &self.proposed {
+            let label = ui.paint(Style::Warn, "Proposed:");
+            let source = sanitize_line(&proposed.source);
+            ui.line(text!("\n{} {}", label, source));
+            let summary = proposed.summary.strip_prefix("Proposed: ").unwrap_or(&proposed.summary);
+            ui.prose(2, None, &format!("{summary}."));
         }
         for gone in &self.retired {
             let label = ui.paint(Style::Dim, "Retracted:");
@@ -276,6 +303,8 @@ impl ImportReport {
         let mut commands = Vec::new();
         if !self.refused.is_empty() {
             commands.push(("ergo conflicts".to_owned(), "settle the conflicts".to_owned()));
+        } else if !self.proposed.is_empty() {
+            commands.push(("ergo conflicts".to_owned(), "the proposals that a person must settle".to_owned()));
         }
         if let Some(number) = self.undo_number() {
             let what = if self.shares_number { "undo all runs of this import" } else { "undo this import" };
@@ -296,14 +325,8 @@ pub(super) fn is_as_intended(warning: &Warning) -> bool {
     )
 }
 
-/// Shows what an import would store, and the checks of the guard if there are any.
-pub(super) fn preview(
-    cx: &mut Context,
-    rows: &[ImportRow],
-    skipped: &[SkippedRow],
-    checks: Option<&RowChecks>,
-    details: bool,
-) {
+/// Shows what an import would store, and the checks of the guard.
+pub(super) fn preview(cx: &mut Context, rows: &[ImportRow], skipped: &[SkippedRow], checks: &RowChecks, details: bool) {
     if cx.ui.json {
         let rows: Vec<_> = rows
             .iter()
@@ -336,13 +359,6 @@ pub(super) fn preview(
         }
     }
     let (rows, skipped) = (count(rows.len(), "claim", "claims"), count(skipped.len(), "line", "lines"));
-    let guard = match checks {
-        Some(checks) => {
-            checks.show(cx);
-            checks.counts()
-        }
-        // Decision records supersede each other, which is known only while they are stored.
-        None => " The guard checks them when they are imported.".to_owned(),
-    };
-    cx.ui.line(text!("{} to import, {} skipped.{} Nothing was stored.", rows, skipped, guard));
+    checks.show(cx);
+    cx.ui.line(text!("{} to import, {} skipped.{} Nothing was stored.", rows, skipped, checks.counts()));
 }

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     api::{
-        ActRequest, Caller, CardAct, ClaimView, ClaimsQuery, Done, ErrorCode, MAX_TEXT, Refused, RememberRequest,
-        ResolveRequest, Stored, SupersedeRequest, WriteOutcome,
+        Caller, CardAct, ClaimView, ClaimsQuery, Done, ErrorCode, MAX_TEXT, Refused, RememberRequest, ResolveRequest,
+        Stored, SupersedeRequest, WriteOutcome,
     },
     cli::{CliError, Context, Exit, paging, show::text::quote},
     client::{Client, ClientError},
@@ -55,7 +55,7 @@ pub(super) enum RowOutcome {
     Claim(ClaimId),
     /// The guard refused it; not yet reported.
     Refused(Box<Refused>),
-    /// It was reported as skipped, or needed nothing.
+    /// It was reported as skipped or proposed, or needed nothing.
     Skipped,
 }
 
@@ -70,7 +70,7 @@ pub(super) async fn send_all(
 ) -> Result<Exit, CliError> {
     if options.dry_run {
         let checks = guard_checks::check(cx, rows, &BTreeSet::new()).await?;
-        preview(cx, rows, skipped, Some(&checks), options.details);
+        preview(cx, rows, skipped, &checks, options.details);
         return Ok(Exit::Ok);
     }
     if !agreed(cx, rows, skipped, options)? {
@@ -84,8 +84,8 @@ pub(super) async fn send_all(
 
 /// Sends the rows of one import.
 pub(super) struct Sender {
-    client: Client,
-    caller: Caller,
+    pub(super) client: Client,
+    pub(super) caller: Caller,
     /// The scope, by the daemon's name for it.
     scope: Scope,
     number: [u8; NUMBER_BYTES],
@@ -165,38 +165,6 @@ impl Sender {
             }
             _ => false,
         })
-    }
-
-    /// Retracts a claim whose line was removed from its file.
-    pub(super) async fn retire(&mut self, claim: &ClaimView, reason: &str) -> Result<bool, CliError> {
-        let caller = Caller { op_id: Some(self.random_op()?), ..self.caller.clone() };
-        let request = ActRequest {
-            caller,
-            target: claim.id.to_hex(),
-            reason: reason.to_owned(),
-            expect_rev: Some(claim.rev),
-            also: Vec::new(),
-        };
-        let source = claim.source.clone().unwrap_or_default();
-        match self.client.retract(&request).await {
-            Ok(WriteOutcome::Done(_)) => {
-                self.report.retire(claim);
-                return Ok(true);
-            }
-            Ok(WriteOutcome::Proposed(proposed)) => {
-                self.report.skipped(&source, &claim.statement, &proposed.summary);
-            }
-            Ok(WriteOutcome::Stale(stale)) => self.report.skipped(&source, &claim.statement, &stale.message),
-            Ok(_) => {}
-            Err(error) => {
-                let error = CliError::from(error);
-                if error.kind != Exit::Stale && error.kind != Exit::Usage {
-                    return Err(error);
-                }
-                self.report.skipped(&source, &claim.statement, &error.error);
-            }
-        }
-        Ok(false)
     }
 
     /// Stores rows one by one and shows progress.
@@ -370,64 +338,18 @@ impl Sender {
                 return Ok(RowOutcome::Claim(stored.claim_id));
             }
             Ok(WriteOutcome::Conflict(refused)) => return Ok(RowOutcome::Refused(Box::new(refused))),
-            // An import does not set `consider`, so it never gets questions.
-            Ok(WriteOutcome::Done(_) | WriteOutcome::Proposed(_) | WriteOutcome::Consider(_)) => {
+            Ok(WriteOutcome::Proposed(proposed)) => {
+                self.report.proposed(&row.source, &row.claim.statement, &proposed);
                 return Ok(RowOutcome::Skipped);
             }
+            // An import does not set `consider`, so it never gets questions.
+            Ok(WriteOutcome::Done(_) | WriteOutcome::Consider(_)) => return Ok(RowOutcome::Skipped),
             Ok(WriteOutcome::Stale(stale)) => format!("changed in the meantime: {}", stale.message),
-            Err(error) if error.kind == Exit::Usage => error.error.to_string(),
+            Err(error) if matches!(error.kind, Exit::Usage | Exit::Refused) => error.error.to_string(),
             Err(error) => return Err(error),
         };
         self.report.skipped(&row.source, &row.claim.statement, &why);
         Ok(RowOutcome::Skipped)
-    }
-
-    /// Replaces a claim of this import by another one of it.
-    pub(super) async fn replace(
-        &mut self,
-        row: &ImportRow,
-        claim: ClaimId,
-        by: ClaimId,
-        reason: &str,
-    ) -> Result<bool, CliError> {
-        let op = self.op("replace", &row.file, &claim.to_hex(), &by.to_hex());
-        let caller = Caller { op_id: Some(op), ..self.caller.clone() };
-        let request = SupersedeRequest {
-            targets: vec![claim.to_hex()],
-            successor: Some(by.to_hex()),
-            claim: RememberRequest { caller, reason: Some(reason.to_owned()), ..RememberRequest::default() },
-            ..SupersedeRequest::default()
-        };
-        match self.client.supersede(&request).await.map_err(CliError::from) {
-            Ok(WriteOutcome::Stored(Stored { replayed, .. }) | WriteOutcome::Done(Done { replayed, .. })) => {
-                self.report.closed += usize::from(!replayed);
-                Ok(true)
-            }
-            Err(error) if error.kind != Exit::Stale && error.kind != Exit::Usage => Err(error),
-            Ok(_) | Err(_) => Ok(false),
-        }
-    }
-
-    /// Retracts a claim of this import.
-    pub(super) async fn retract(&mut self, row: &ImportRow, claim: ClaimId, reason: &str) -> Result<(), CliError> {
-        // The act's id depends on the claim's: a claim that was stored again is retracted again.
-        let op = self.op("retract", &row.file, &claim.to_hex(), reason);
-        let caller = Caller { op_id: Some(op), ..self.caller.clone() };
-        let request = ActRequest { caller, target: claim.to_hex(), reason: reason.to_owned(), ..ActRequest::default() };
-        match self.client.retract(&request).await {
-            Ok(WriteOutcome::Done(done)) => self.report.closed += usize::from(!done.replayed),
-            Ok(WriteOutcome::Proposed(proposed)) => {
-                self.report.skipped(&row.source, &row.claim.statement, &proposed.summary);
-            }
-            Ok(_) => {}
-            Err(error) => {
-                let error = CliError::from(error);
-                if error.kind != Exit::Stale && error.kind != Exit::Usage {
-                    return Err(error);
-                }
-            }
-        }
-        Ok(())
     }
 
     async fn write(&self, row: &ImportRow, op: OpId) -> Result<WriteOutcome, ClientError> {
@@ -445,14 +367,14 @@ impl Sender {
     }
 
     /// Returns the act's id: the import's number and a hash of the row.
-    fn op(&self, act: &str, file: &str, statement: &str, more: &str) -> OpId {
+    pub(super) fn op(&self, act: &str, file: &str, statement: &str, more: &str) -> OpId {
         let Caller { org_id, project, .. } = &self.caller;
         let hash = hash(&["ergo/import-row/1", act, org_id, project, file, statement, more]);
         self.numbered(hash.as_bytes())
     }
 
     /// Returns a random act id of this import.
-    fn random_op(&self) -> Result<OpId, CliError> {
+    pub(super) fn random_op(&self) -> Result<OpId, CliError> {
         let mut bytes = [0; 32];
         random(&mut bytes)?;
         Ok(self.numbered(&bytes))

@@ -207,7 +207,10 @@ impl Ui {
                 let old = refused.conflicts.first().map(|conflict| conflict.claim.id.short()).unwrap_or_default();
                 let again = format!("ergo remember '…' --reason '…' --exception-to {old} --force-exception '…'");
                 self.commands(&[
-                    (format!("ergo supersede {old} '…' --reason '…'"), "something changed: propose to replace it".into()),
+                    (
+                        format!("ergo supersede {old} '…' --reason '…'"),
+                        "something changed: propose to replace it".into(),
+                    ),
                     (again, "both must stand: propose an exception".into()),
                     (format!("ergo resolve {card} --discard --reason '…'"), "discard the new claim".into()),
                 ]);

@@ -185,6 +185,9 @@ fn an_agent_that_may_only_propose_does_nothing_to_the_store_or_to_sync() {
         let output = home.command(args).env("ERGO_AGENT", "claude").output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
+    let daemon = home.daemon();
+    remember(&home, "Deploys run at noon.", "Everyone is there.");
+    daemon.terminate();
     for args in [&["compact"][..], &["doctor", "--rebuild"]] {
         let (code, printed) = by_agent(args);
         assert!(code == Some(1) && printed.contains("agents may not"), "{args:?}: {code:?} {printed}");
@@ -192,8 +195,7 @@ fn an_agent_that_may_only_propose_does_nothing_to_the_store_or_to_sync() {
     }
     assert_eq!(by_agent(&["compact", "--dry-run"]).0, Some(0));
     let _daemon = home.daemon();
-    home.run(["sync", "create", "acme"]).ok();
-    for args in [&["sync", "mode", "off"][..], &["sync", "invite", "--no-wait"], &["sync", "leave"]] {
+    for args in [&["sync", "mode", "off"][..], &["sync", "invite", "--no-wait"], &["sync", "leave", "--yes"]] {
         let (code, printed) = by_agent(args);
         assert!(code == Some(1) && printed.contains("a person has to do it"), "{args:?}: {code:?} {printed}");
     }

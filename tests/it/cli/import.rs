@@ -270,3 +270,56 @@ fn an_overlong_line_is_listed_in_short() {
     assert!(report.contains("2 skipped") && report.lines().all(|line| line.chars().count() < 400), "{report}");
     assert_eq!(report.matches("too long: a claim may have at most 8 KiB").count(), 2, "{report}");
 }
+
+#[test]
+fn a_dry_run_of_records_and_exports_names_what_the_guard_would_refuse() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    std::fs::create_dir(home.work().join("adr")).unwrap();
+    let record = "# 1. Sign commits\n\n## Status\n\nAccepted\n\n## Context\n\nAudits.\n\n## Decision\n\n\
+        Commits must be signed.\n";
+    std::fs::write(home.work().join("adr/0001-sign.md"), record).unwrap();
+    let old = remember(&home, "Commits are squashed.", "Short logs.");
+    home.run(["supersede", &old, "Commits must be signed.", "--reason", "Audits."]).ok();
+    home.run(["export", "jsonl", "dump.jsonl"]).ok();
+    for (scope, source) in [("acme/records", ["adr", "adr"]), ("acme/export", ["jsonl", "dump.jsonl"])] {
+        home.run(["remember", "Commits must not be signed.", "--reason", "No keys.", "--scope", scope]).ok();
+        let import = [&["import"][..], &source, &["--scope", scope, "--json"]].concat();
+        let dry = home.run(import.iter().chain(&["--dry-run"])).ok().json();
+        let guard = dry["guard"].as_array().unwrap();
+        assert_eq!(guard.len(), 1, "{dry}");
+        assert_eq!(
+            (&guard[0]["would_be"], &guard[0]["statement"]),
+            (&"refused".into(), &"Commits must be signed.".into())
+        );
+        let real = home.run(&import).json();
+        assert_eq!(real["refused"][0]["statement"], "Commits must be signed.", "{real}");
+    }
+    home.run(["import", "adr", "adr", "--scope", "acme/again"]).ok();
+    let again = home.run(["import", "adr", "adr", "--scope", "acme/again", "--dry-run", "--json"]).ok().json();
+    assert_eq!(again["guard"][0]["would_be"], "already_stored", "{again}");
+}
+
+#[test]
+fn what_an_agent_may_only_propose_is_counted_and_named() {
+    let home = TestHome::with_config("[daemon]\ntcp = false\n[guard]\nagents_may = \"propose\"\n");
+    let _daemon = home.daemon();
+    let write = |rules: &str| std::fs::write(home.work().join("RULES.md"), rules).unwrap();
+    let by_agent = |more: &[&str]| {
+        let output =
+            home.command(["import", "rules", "RULES.md"]).args(more).env("ERGO_AGENT", "claude").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    write("- Never log request bodies.\n- Always use tabs for the indentation of Go files.\n");
+    home.run(["import", "rules", "RULES.md"]).ok();
+    write("- Always use tabs for the indentation of Rust files.\n");
+    let dry = by_agent(&["--dry-run"]);
+    assert!(dry.contains("Would wait for a person:") && dry.contains("1 would wait until a person accepts"), "{dry}");
+    let printed = by_agent(&[]);
+    assert!(printed.contains("0 refused, 2 proposed, 0 skipped"), "{printed}");
+    assert_eq!(printed.matches("until a person settles card").count(), 2, "{printed}");
+    let report: serde_json::Value = serde_json::from_str(&by_agent(&["--json"])).unwrap();
+    assert_eq!(report["proposed"].as_array().unwrap().len(), 2, "they are named until they are settled: {report}");
+    assert_eq!(home.run(["conflicts", "--json"]).json()["total"], 2, "no second card");
+}

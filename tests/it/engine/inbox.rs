@@ -1,7 +1,10 @@
 //! The inbox: the items, their reasons, and how they leave; and the lists that are filtered by text, source and age.
 
 use ergo::{
-    api::{ClaimsQuery, Inbox, InboxItem, InboxKind, InboxQuery, LogQuery, NoticeItem, NoticeKind, RememberRequest},
+    api::{
+        ClaimsQuery, ErrorCode, Inbox, InboxItem, InboxKind, InboxQuery, LogQuery, NoticeItem, NoticeKind,
+        RememberRequest,
+    },
     infer::FakeModels,
 };
 

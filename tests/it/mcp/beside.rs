@@ -158,3 +158,30 @@ fn a_statement_of_several_sentences_is_told_to_be_split() {
     let one = client.tool("ergo_remember", json!({"statement": "Builds run on Linux.", "reason": "Cost."}));
     assert!(warning(&one, "several_claims").is_none(), "{one}");
 }
+
+#[test]
+fn an_agent_that_may_only_propose_is_told_what_it_can_do() {
+    let home = TestHome::with_config("[daemon]\ntcp = false\n[guard]\nagents_may = \"propose\"\n");
+    let _daemon = home.daemon();
+    let mut client = McpClient::usual(&home);
+    remember(&mut client, RULE, "Red is for alarms.");
+    let mut call = json!({"statement": ODD, "reason": "It is seen from afar."});
+    let refused = client.tool("ergo_remember", call.clone());
+    let ways = refused["ways_to_continue"].as_array().unwrap();
+    assert!(ways.iter().all(|way| !way["how"].as_str().unwrap().contains("ergo_resolve")), "{refused}");
+    let way = ways.iter().find(|way| way["way"] == "exception").unwrap();
+    assert!(way["how"].as_str().unwrap().contains("until a person accepts it"), "{way}");
+    call["force_exception"] = json!("For the audit week.");
+    call["exception_to"] = way["exception_to"].clone();
+    let proposed = client.tool("ergo_remember", call);
+    assert_eq!((&proposed["result"], &proposed["card_id"]), (&json!("proposed"), &refused["card_id"]), "{proposed}");
+    assert!(proposed["summary"].as_str().unwrap().contains("as an exception to"), "{proposed}");
+
+    let card = proposed["card_id"].as_str().unwrap();
+    let shown = home.run(["conflicts", card]).ok().stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("asks for an exception, because: “For the audit week.”"), "{shown}");
+    home.run(["resolve", card, "--exception"]).ok();
+    let known = client.tool("ergo_recall", json!({"query": "colour of the canary"}));
+    let odd = known["claims"].as_array().unwrap().iter().find(|claim| claim["statement"] == ODD);
+    assert_eq!(odd.unwrap()["exception_to"][0]["because"], "For the audit week.", "{known}");
+}
