@@ -182,7 +182,7 @@ impl RowChecks {
         }
         let proposed = match of(RowForecast::Proposed) {
             0 => String::new(),
-            proposed => format!(" {proposed} would wait until a person accepts them."),
+            proposed => format!(" {proposed} would wait for a person."),
         };
         format!(" The guard would refuse {refused} and warn of {warned}.{proposed}")
     }

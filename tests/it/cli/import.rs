@@ -315,7 +315,7 @@ fn what_an_agent_may_only_propose_is_counted_and_named() {
     home.run(["import", "rules", "RULES.md"]).ok();
     write("- Always use tabs for the indentation of Rust files.\n");
     let dry = by_agent(&["--dry-run"]);
-    assert!(dry.contains("Would wait for a person:") && dry.contains("1 would wait until a person accepts"), "{dry}");
+    assert!(dry.contains("Would wait for a person:") && dry.contains("1 would wait for a person"), "{dry}");
     let printed = by_agent(&[]);
     assert!(printed.contains("0 refused, 2 proposed, 0 skipped"), "{printed}");
     assert_eq!(printed.matches("until a person settles card").count(), 2, "{printed}");
