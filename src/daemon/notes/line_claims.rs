@@ -87,10 +87,12 @@ pub(super) fn retract(
         }
         let reason = reason.to_owned();
         let request = ActRequest { caller: here.clone(), target: claim.to_hex(), reason, ..ActRequest::default() };
-        match keeper.engine.retract(request)? {
-            WriteOutcome::Done(_) => run.retracted += 1,
-            WriteOutcome::Proposed(proposed) => run.problems.push(proposed.summary),
-            _ => {}
+        match keeper.engine.retract(request) {
+            Ok(WriteOutcome::Done(_)) => run.retracted += 1,
+            Ok(WriteOutcome::Proposed(proposed)) => run.problems.push(proposed.summary),
+            Ok(_) => {}
+            Err(error) if error.code == ErrorCode::NeedsPerson => run.problems.push(error.message),
+            Err(error) => return Err(error),
         }
     }
     Ok(())
@@ -133,13 +135,15 @@ pub(super) fn bring_back(
     }
     let reason = format!("Again in {}.", file.shown);
     let request = ActRequest { caller: here.clone(), target: id.to_hex(), reason, ..ActRequest::default() };
-    Ok(match keeper.engine.reinstate_by_rules(&request)? {
-        WriteOutcome::Done(_) => {
+    match keeper.engine.reinstate_by_rules(&request) {
+        Ok(WriteOutcome::Done(_)) => {
             run.reinstated += 1;
-            Some(line)
+            Ok(Some(line))
         }
-        _ => None,
-    })
+        Ok(_) => Ok(None),
+        Err(error) if error.code == ErrorCode::NeedsPerson => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether a claim was retracted because its line was removed, from this file or another one of the project.

@@ -412,8 +412,12 @@ fn record_outcome(
             run.refused += 1;
         }
         WriteOutcome::Stale(stale) => run.problems.push(stale.message),
-        // A scan does not ask for verdicts and makes no proposals.
-        WriteOutcome::Consider(_) | WriteOutcome::Done(_) | WriteOutcome::Proposed(_) => {}
+        WriteOutcome::Proposed(proposed) => {
+            kept.card = Some(proposed.card_id);
+            run.problems.push(proposed.summary);
+        }
+        // A scan does not ask for verdicts.
+        WriteOutcome::Consider(_) | WriteOutcome::Done(_) => {}
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::{
 
 use super::{NotesKeeper, file_reader, watch_list::WatchList};
 use crate::{
-    api::{ApiError, Caller, NotesRun, RememberRequest, SupersedeRequest, WriteOutcome},
+    api::{ApiError, Caller, ErrorCode, NotesRun, RememberRequest, SupersedeRequest, WriteOutcome},
     domain::ClaimId,
     interchange::{adr::Record, plan::plan},
 };
@@ -83,10 +83,12 @@ pub(super) fn replace_by(
     let why = RememberRequest { caller: here.clone(), reason: Some(reason.to_owned()), ..RememberRequest::default() };
     let request =
         SupersedeRequest { targets, successor: Some(claim.to_hex()), claim: why, ..SupersedeRequest::default() };
-    match keeper.engine.supersede(request)? {
-        WriteOutcome::Stored(stored) => run.superseded += stored.superseded.len(),
-        WriteOutcome::Proposed(proposed) => run.problems.push(proposed.summary),
-        _ => {}
+    match keeper.engine.supersede(request) {
+        Ok(WriteOutcome::Stored(stored)) => run.superseded += stored.superseded.len(),
+        Ok(WriteOutcome::Proposed(proposed)) => run.problems.push(proposed.summary),
+        Ok(_) => {}
+        Err(error) if error.code == ErrorCode::NeedsPerson => run.problems.push(error.message),
+        Err(error) => return Err(error),
     }
     Ok(())
 }

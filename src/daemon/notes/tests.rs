@@ -9,7 +9,7 @@ use super::*;
 use crate::{
     api::{DoubtsQuery, InsightsQuery, JudgePairsRequest, RememberRequest, VerdictOnPair, WriteOutcome},
     domain::{PairVerdict, Status},
-    engine::EngineConfig,
+    engine::{AgentPolicy, EngineConfig},
     guard::{GateWeights, Guard, doubt_gate::GateRegression},
     infer::{FakeModels, Models},
 };
@@ -22,11 +22,15 @@ struct Workspace {
 
 impl Workspace {
     fn new(guard: Guard, models: FakeModels) -> Self {
+        Self::of(AgentPolicy::Force, guard, models)
+    }
+
+    fn of(agents_may: AgentPolicy, guard: Guard, models: FakeModels) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::under(dir.path().join("home"));
         fs::create_dir_all(dir.path().join("home")).unwrap();
         let mut config = EngineConfig::new(paths.store(), SigningKey::from_bytes(&[7; 32]));
-        config.durable = false;
+        (config.durable, config.agents_may) = (false, agents_may);
         let models: Arc<dyn Models> = Arc::new(models);
         let engine = Arc::new(Engine::open_with_models(config, guard, models).unwrap());
         let keeper = keeper(dir.path(), engine);
@@ -472,4 +476,18 @@ fn a_decision_record_is_read_as_its_import_stores_it() {
         (rule.statement, rule.kind, rule.qualifiers),
         (record.statement.clone(), record.kind(), record.qualifiers())
     );
+}
+
+#[test]
+fn a_scan_by_an_agent_that_may_only_propose_names_its_proposals() {
+    let device = Workspace::of(AgentPolicy::Propose, Guard::default(), FakeModels::new());
+    let tabs = |language: &str| format!("Always use tabs for the indentation of {language} files.");
+    device.write("api", &[tabs("Go"), "Never log request bodies.".to_owned()]);
+    device.follow();
+    device.scan();
+    device.write("api", &[tabs("Rust")]);
+    let by_agent = Caller { agent: Some("claude".into()), ..caller() };
+    let run = device.keeper.scan(&NotesScanRequest { caller: by_agent, path: None }).unwrap();
+    let waits = run.problems.iter().filter(|problem| problem.contains("until a person settles card")).count();
+    assert_eq!((waits, run.retracted, run.superseded), (2, 0, 0), "{run:?}");
 }

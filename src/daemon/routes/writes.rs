@@ -33,17 +33,23 @@ macro_rules! writes {
 
 writes! {
     /// Writes a claim; guarded kinds pass the guard, facts upsert by key.
-    "/remember" remember(RememberRequest);
+    "/remember" remember(RememberRequest),
+        202 "Proposed: a person must settle the card" WriteOutcome,
+        403 "A dry run of what agents may only propose" ApiError;
     /// Writes a claim that has a source.
-    "/learn" learn(RememberRequest);
+    "/learn" learn(RememberRequest),
+        202 "Proposed: a person must settle the card" WriteOutcome,
+        403 "A dry run of what agents may only propose" ApiError;
     /// Replaces claims by a new statement or by an existing claim.
-    "/supersede" supersede(SupersedeRequest);
+    "/supersede" supersede(SupersedeRequest),
+        202 "Proposed: a person must settle the card" WriteOutcome,
+        403 "Agents may only propose here" ApiError;
     /// Brings a superseded or retracted claim back.
-    "/reinstate" reinstate(ActRequest);
+    "/reinstate" reinstate(ActRequest), 403 "A person closed the claim, and agents may only propose here" ApiError;
     /// Redacts a claim: removes its text for good and keeps the record. Cannot be undone.
     "/redact" redact(ActRequest);
     /// Records that a claim which needed review still holds.
-    "/reviewed" reviewed(ActRequest);
+    "/reviewed" reviewed(ActRequest), 403 "Only a person marks notices as seen" ApiError;
     /// Records that a claim depends on others.
     "/depend" depend(DependRequest);
     /// Promotes claims of projects to one claim of the organisation's level. The claims of the projects stay, as sightings of it.
