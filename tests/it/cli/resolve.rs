@@ -142,6 +142,24 @@ fn what_an_agent_may_only_propose_waits_for_a_person() {
 }
 
 #[test]
+fn a_refused_agent_that_may_only_propose_is_shown_what_it_can_do() {
+    let home = TestHome::with_config("[daemon]\ntcp = false\n[guard]\nagents_may = \"propose\"\n");
+    let _daemon = home.daemon();
+    let rule = super::remember(&home, "The canary must be blue.", "Red is for alarms.");
+    let by_agent = |more: &[&str]| {
+        let args = ["remember", "The canary must be red.", "--reason", "It is seen from afar."];
+        let output = home.command(args).args(more).env("ERGO_AGENT", "claude").output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let printed = by_agent(&[]);
+    assert!(printed.contains("until a person settles it. An agent can:"), "{printed}");
+    assert!(printed.contains("propose an exception") && !printed.contains("--dismiss"), "{printed}");
+    let printed = by_agent(&["--exception-to", &rule, "--force-exception", "For the audit week."]);
+    assert!(printed.contains("--exception  ") && printed.contains("# a person accepts the proposal"), "{printed}");
+}
+
+#[test]
 fn a_snoozed_card_leaves_the_list_until_then() {
     let home = TestHome::new();
     let _daemon = home.daemon();
