@@ -220,7 +220,7 @@ fn an_agent_that_may_only_propose_brings_back_what_an_agent_closed_and_nothing_e
 #[test]
 fn an_agent_that_may_only_propose_hides_no_card() {
     let (fixture, _, answer) = proposal();
-    let until = Some(fixture.clock.load(Ordering::Relaxed) + 1000);
+    let until = Some(fixture.clock.load(Ordering::Relaxed) + 3_600_000);
     let snooze = |caller| ResolveRequest { caller, until, ..order(CardAct::Snooze, "later") };
     let error = fixture.engine.resolve(&answer.card_id.to_hex(), snooze(agent())).unwrap_err();
     assert_eq!((error.code, fixture.open_cards()), (ErrorCode::NeedsPerson, 1));
