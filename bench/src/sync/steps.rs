@@ -21,7 +21,10 @@ use crate::{
     store_synth as synth,
 };
 use ergo::{
-    api::{AddressRequest, ConflictsQuery, PeerView, RememberRequest, ScopeStatus, SyncMode, SyncStatus, WriteOutcome},
+    api::{
+        AddressRequest, ConflictsQuery, ModeRequest, PeerView, RememberRequest, ScopeStatus, SyncMode, SyncStatus,
+        WriteOutcome,
+    },
     client::Client,
     domain::{CardId, ClaimId, EventId, replica::SetDigest},
     store::Reader,
@@ -143,7 +146,7 @@ impl<'a> Meeting<'a> {
     /// Lets both devices write during a partition, some of it contradictory, and waits until they are in sync again.
     pub(super) async fn apart(&mut self) -> Result<AfterPartition, BenchError> {
         let SyncOptions { apart, contrary, .. } = *self.options;
-        self.bob.client.sync_mode(SyncMode::Off).await?;
+        self.bob.client.sync_mode(&ModeRequest { mode: SyncMode::Off, ..ModeRequest::default() }).await?;
         let begin = Instant::now();
         while peer(&self.ada.client).await?.connected {
             self.check_timeout(begin, "the two are parted")?;
@@ -162,7 +165,7 @@ impl<'a> Meeting<'a> {
         }
         self.written += 2 * apart;
         let begin = Instant::now();
-        self.bob.client.sync_mode(SyncMode::Lan).await?;
+        self.bob.client.sync_mode(&ModeRequest { mode: SyncMode::Lan, ..ModeRequest::default() }).await?;
         loop {
             let (ours, theirs) = (self.ada.client.sync_status().await?, self.bob.client.sync_status().await?);
             let one = in_sync(&ours) && in_sync(&theirs) && scope_status(&ours).digest == scope_status(&theirs).digest;
