@@ -61,6 +61,8 @@ pub(super) enum InvalidDiff {
     Truncated { line: usize },
     /// The hunk that begins at this line compares with several commits, as `git show` does for a merge.
     Combined { line: usize },
+    /// The hunk that begins at this line does not say where it is in the file, or how long it is.
+    InvalidHunk { line: usize },
 }
 
 /// Parses a diff, which may have colours. Unknown lines are ignored, but a hunk that cannot be read is an error.
@@ -123,12 +125,14 @@ pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, InvalidDiff> {
                 (Some(file), None) => file.is_deleted = true,
                 (None, _) => {}
             }
-        } else if let Some(hunk) = line.strip_prefix("@@ ") {
+        } else if line.starts_with("@@@") && !files.is_empty() {
+            return Err(InvalidDiff::Combined { line: number + 1 });
+        } else if let Some(hunk) = line.strip_prefix("@@").filter(|_| !files.is_empty()) {
+            // Its lines would not be checked.
+            let numbers = numbers(hunk).ok_or(InvalidDiff::InvalidHunk { line: number + 1 })?;
             // git repeats the last line before the hunk that begins at the left margin.
             let module = hunk.split_once(" @@ ").and_then(|(_, section)| module_after(section, None));
-            [old, new] = numbers(hunk).unwrap_or_default().map(|(number, left)| HunkSide { number, left, module });
-        } else if line.starts_with("@@@ ") {
-            return Err(InvalidDiff::Combined { line: number + 1 });
+            [old, new] = numbers.map(|(number, left)| HunkSide { number, left, module });
         }
     }
     if old.left > 0 || new.left > 0 {
@@ -201,9 +205,9 @@ fn unquoted(path: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Parses `-3,2 +4,5 @@ …`: the first line and the number of lines, in the old and in the new file.
+/// Parses ` -3,2 +4,5 @@ …`: the first line and the number of lines, in the old and in the new file.
 fn numbers(hunk: &str) -> Option<[(usize, usize); 2]> {
-    let mut parts = hunk.split(' ');
+    let mut parts = hunk.strip_prefix(' ')?.split(' ');
     let mut part = |mark: char| -> Option<(usize, usize)> {
         let range = parts.next()?.strip_prefix(mark)?;
         let (start, length) = range.split_once(',').unwrap_or((range, "1"));
@@ -343,6 +347,19 @@ rename to src/b.c
     fn a_combined_diff_is_reported() {
         let text = "diff --cc a\n--- a/a\n+++ b/a\n@@@ -1,1 -1,1 +1,1 @@@\n++x\n";
         assert_eq!(read(text), Err(InvalidDiff::Combined { line: 4 }));
+        let of_three = "diff --cc a\n--- a/a\n+++ b/a\n@@@@ -1 -1 -1 +1 @@@@\n+++x\n";
+        assert_eq!(read(of_three), Err(InvalidDiff::Combined { line: 4 }));
+    }
+
+    #[rstest::rstest]
+    #[case("@@ -1 +x @@")]
+    #[case("@@ -1 @@")]
+    #[case("@@ -1 +1,99999999999999999999 @@")]
+    #[case("@@-1 +1@@")]
+    #[case("@@")]
+    fn a_hunk_with_an_invalid_header_is_reported(#[case] header: &str) {
+        let text = format!("--- a/x\n+++ b/x\n{header}\n+forbidden\n");
+        assert_eq!(read(&text), Err(InvalidDiff::InvalidHunk { line: 3 }));
     }
 
     #[test]

@@ -108,6 +108,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             CliError::usage(format_args!("line {line} begins a combined diff, which compares with several commits"))
                 .hint("nothing was checked: compare with one commit, such as `git diff HEAD^1 HEAD`")
         }
+        InvalidDiff::InvalidHunk { line } => {
+            CliError::usage(format_args!("line {line} of the diff begins a hunk without valid line numbers"))
+                .hint("nothing was checked: create the diff again with `git diff`")
+        }
     })?;
     if args.diff.is_some() && files.is_empty() && !text.trim().is_empty() {
         return Err(CliError::usage("the input is not a diff: it names no changed file").hint(

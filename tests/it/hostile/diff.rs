@@ -47,11 +47,14 @@ fn a_change_beyond_the_limit_is_refused_not_cut() {
 }
 
 #[test]
-fn a_change_that_ends_within_a_hunk_is_refused() {
+fn a_hunk_that_ends_early_or_has_no_line_numbers_is_refused() {
     let home = home_with_a_constraint();
     let cut = "--- a/notes.txt\n+++ b/notes.txt\n@@ -0,0 +1,3 @@\n+one\n";
     let output = run_with(home.command(["commit-check", "--diff", "-"]), cut.as_bytes());
     refused(&output, &["the diff is truncated", "line 5"]);
+    let unnumbered = BREACH.replace("+1 @@", "+x @@");
+    let output = run_with(home.command(["commit-check", "--diff", "-"]), unnumbered.as_bytes());
+    refused(&output, &["line 3", "hunk without valid line numbers", "nothing was checked"]);
 }
 
 /// A program that records its runs in the file that is returned.
