@@ -53,30 +53,126 @@ pub struct Labels {
 /// The domain of a claim that fits no other one.
 pub const GENERAL: &str = "general";
 
-/// The domains, each with its words or their beginnings. An entry of at most three letters is a whole word.
+/// The domains, each with its words. An entry is a whole word (see [`is_match`]) or, with an asterisk, the beginning of
+/// one; then every usual word that begins so belongs to the domain.
 pub const DOMAINS: &[(&str, &[&str])] = &[
-    ("testing", &["test", "assert", "mock", "fixture", "coverage", "snapshot", "e2e", "flaky"]),
-    ("git", &["commit", "branch", "merge", "rebase", "git", "pull-request", "pr", "prs", "changelog", "tag"]),
+    (
+        "testing",
+        &[
+            "test",
+            "tested",
+            "testing",
+            "testable",
+            "assert*",
+            "mock",
+            "mocked",
+            "mocking",
+            "fixture",
+            "coverage",
+            "snapshot",
+            "e2e",
+            "flaky",
+            "flakiness",
+        ],
+    ),
+    (
+        "git",
+        &[
+            "commit",
+            "committed",
+            "committing",
+            "committer",
+            "branch",
+            "branching",
+            "merge",
+            "merged",
+            "merging",
+            "rebase",
+            "rebased",
+            "rebasing",
+            "git",
+            "pull-request",
+            "pr",
+            "changelog",
+            "tag",
+        ],
+    ),
     (
         "security",
-        &["secret", "password", "token", "auth", "encrypt", "credential", "permission", "vulnerab", "sanitiz"],
+        &[
+            "secret",
+            "password*",
+            "token",
+            "auth",
+            "authenticat*",
+            "authoriz*",
+            "authoris*",
+            "oauth*",
+            "encrypt*",
+            "credential",
+            "permission",
+            "vulnerab*",
+            "sanitiz*",
+            "sanitis*",
+        ],
     ),
-    ("database", &["database", "sql", "sqlite", "postgres", "migration", "query", "queries", "schema", "index", "orm"]),
-    ("api", &["api", "endpoint", "http", "rest", "grpc", "graphql", "json", "request", "response", "webhook"]),
-    ("frontend", &["react", "component", "css", "html", "ui", "browser", "accessib", "tailwind", "svelte", "vue"]),
+    (
+        "database",
+        &[
+            "database",
+            "sql",
+            "sqlite*",
+            "postgres*",
+            "migration",
+            "query",
+            "queries",
+            "schema",
+            "index",
+            "indexed",
+            "indexing",
+            "indices",
+            "orm",
+        ],
+    ),
+    ("api", &["api", "endpoint", "http", "restful", "grpc", "graphql", "json", "request", "response", "webhook"]),
+    (
+        "frontend",
+        &["react", "component", "css", "html", "ui", "browser", "accessibility", "a11y", "tailwind", "svelte*", "vue"],
+    ),
     (
         "build",
-        &["build", "ci", "cargo", "npm", "pnpm", "yarn", "make", "docker", "bazel", "compile", "lint", "pipeline"],
+        &[
+            "build", "building", "ci", "cargo", "npm", "pnpm", "yarn", "makefile", "cmake", "docker*", "bazel",
+            "compil*", "lint", "linter", "linting", "pipeline",
+        ],
     ),
-    ("dependencies", &["dependenc", "crate", "package", "library", "licence", "license", "vendor", "upgrade"]),
-    ("docs", &["document", "readme", "comment", "docstring", "doc", "docs", "spelling"]),
+    (
+        "dependencies",
+        &[
+            "dependenc*",
+            "crate",
+            "package",
+            "library",
+            "libraries",
+            "licence*",
+            "license*",
+            "vendor",
+            "vendored",
+            "vendoring",
+            "upgrad*",
+        ],
+    ),
+    ("docs", &["document*", "readme", "comment", "commented", "commenting", "docstring", "doc", "spelling"]),
     (
         "style",
         &[
-            "indent",
+            "indent*",
             "tabs",
             "spaces",
             "format",
+            "formatted",
+            "formatter",
+            "formatting",
             "naming",
             "snake_case",
             "camelcase",
@@ -85,26 +181,67 @@ pub const DOMAINS: &[(&str, &[&str])] = &[
             "semicolon",
         ],
     ),
-    ("errors", &["error", "panic", "unwrap", "exception", "retry", "retries", "timeout", "fail", "result"]),
-    ("performance", &["fast", "slow", "cache", "latency", "memory", "allocat", "perform", "benchmark"]),
+    (
+        "errors",
+        &[
+            "error",
+            "panic*",
+            "unwrap",
+            "unwrapped",
+            "unwrapping",
+            "exception",
+            "retry",
+            "retries",
+            "retried",
+            "retrying",
+            "timeout",
+            "fail",
+            "failed",
+            "failing",
+            "failure",
+            "result",
+        ],
+    ),
+    (
+        "performance",
+        &[
+            "fast",
+            "faster",
+            "fastest",
+            "slow*",
+            "cache",
+            "cached",
+            "caching",
+            "latency",
+            "latencies",
+            "memory",
+            "allocat*",
+            "performance",
+            "performant",
+            "benchmark*",
+        ],
+    ),
     (
         "operations",
-        &["deploy", "release", "production", "staging", "rollback", "kubernetes", "terraform", "monitor", "backup"],
+        &["deploy*", "release*", "production", "staging", "rollback", "kubernetes", "terraform", "monitor*", "backup"],
     ),
-    ("logging", &["log", "logs", "logging", "logger", "trace", "tracing", "metric"]),
-    ("concurrency", &["async", "await", "thread", "lock", "mutex", "race", "parallel", "concurren"]),
+    ("logging", &["log", "logging", "logger", "trace", "traced", "tracing", "metric"]),
+    (
+        "concurrency",
+        &["async*", "await*", "thread*", "lock", "locked", "locking", "mutex", "race", "parallel*", "concurren*"],
+    ),
 ];
 
-/// Programming languages, which are tags.
+/// Programming languages, which are tags, with words like those of [`DOMAINS`].
 const LANGUAGES: &[(&str, &[&str])] = &[
-    ("rust", &["rust", "cargo", "clippy", "rustfmt"]),
-    ("python", &["python", "pytest", "pip", "ruff", "mypy"]),
-    ("typescript", &["typescript", "tsconfig", "eslint"]),
-    ("javascript", &["javascript", "npm", "node"]),
+    ("rust", &["rust", "rustc", "cargo", "clippy", "rustfmt"]),
+    ("python", &["python*", "pytest", "pip", "ruff", "mypy"]),
+    ("typescript", &["typescript", "tsconfig", "eslint*"]),
+    ("javascript", &["javascript", "js", "npm", "nodejs"]),
     ("go", &["golang", "gofmt"]),
-    ("elixir", &["elixir", "mix", "ecto"]),
-    ("sql", &["sql", "sqlite", "postgres"]),
-    ("shell", &["bash", "shell"]),
+    ("elixir", &["elixir", "ecto"]),
+    ("sql", &["sql", "sqlite*", "postgres*"]),
+    ("shell", &["bash", "shell", "shellcheck"]),
 ];
 
 /// The maximum number of tags of a claim.
@@ -145,10 +282,20 @@ fn words(text: &str) -> Vec<String> {
     text.to_lowercase().replace('’', "'").split(|c| !inner(c)).filter(|w| !w.is_empty()).map(str::to_owned).collect()
 }
 
-/// Counts the words that begin with an entry of the list. An entry of at most three letters must be the whole word.
+/// Counts the words that match an entry of the list.
 fn hits(list: &[&str], words: &[String]) -> usize {
-    let matches = |word: &str| list.iter().any(|known| word == *known || known.len() > 3 && word.starts_with(known));
-    words.iter().filter(|word| matches(word)).count()
+    words.iter().filter(|word| list.iter().any(|entry| is_match(entry, word))).count()
+}
+
+/// Whether a word begins with the entry before its asterisk or, if there is none, is the entry, its plural or genitive, or a
+/// compound that begins with it (`test-suite`).
+fn is_match(entry: &str, word: &str) -> bool {
+    match entry.strip_suffix('*') {
+        Some(stem) => word.starts_with(stem),
+        None => word
+            .strip_prefix(entry)
+            .is_some_and(|rest| matches!(rest, "" | "s" | "es") || rest.starts_with(['-', '_', '\''])),
+    }
 }
 
 #[cfg(test)]
@@ -178,5 +325,30 @@ mod tests {
         let labels = labels(ClaimKind::Convention, "Run cargo clippy and the tests before each commit");
         assert_eq!(labels.tags, ["rust", "git", "build"]);
         assert_eq!(labels.domain, "testing");
+    }
+
+    #[rstest::rstest]
+    #[case("It is important to stay restrained", GENERAL)]
+    #[case("Make sure that authors agree", GENERAL)]
+    #[case("The committee performs the rest of the formation", GENERAL)]
+    #[case("Secretaries read testimonials and mockups", GENERAL)]
+    #[case("Backups are restored weekly", "operations")]
+    #[case("Authors of branches rebase them", "git")]
+    #[case("Authentication and authorisation are separate", "security")]
+    #[case("The test-suite's mocks are generated", "testing")]
+    #[case("Allocations are measured", "performance")]
+    fn a_word_that_only_begins_like_one_of_a_domain_is_not_in_it(#[case] text: &str, #[case] domain: &str) {
+        assert_eq!(labels(ClaimKind::Convention, text).domain, domain);
+    }
+
+    #[test]
+    fn no_entry_repeats_another_one_of_its_list() {
+        for (name, list) in DOMAINS.iter().chain(LANGUAGES) {
+            for (at, entry) in list.iter().enumerate() {
+                let others = list.iter().enumerate().filter(|(other, _)| *other != at);
+                let twice = others.map(|(_, other)| other).find(|other| is_match(other, entry.trim_end_matches('*')));
+                assert_eq!(twice, None, "{entry} of {name}");
+            }
+        }
     }
 }
