@@ -4,20 +4,33 @@ use std::io::{self, Read, Write};
 
 use minicbor::{Decode, Encode};
 
+/// The size of a frame's length.
+const LENGTH_BYTES: usize = size_of::<u32>();
+
 /// Writes a message as one frame and flushes.
 ///
 /// # Errors
-/// If the other end has closed the stream, or the message is longer than `max_frame` bytes.
+/// Those of [`encode`], or if the other end has closed the stream.
 pub(crate) fn write(to: &mut impl Write, max_frame: usize, message: &impl Encode<()>) -> io::Result<()> {
-    let body =
-        minicbor::to_vec(message).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
-    if body.len() > max_frame {
-        let why = format!("a message of {} bytes; at most {max_frame} are allowed", body.len());
+    to.write_all(&encode(max_frame, message)?)?;
+    to.flush()
+}
+
+/// Returns a message as one frame.
+///
+/// # Errors
+/// If the message cannot be encoded, or is longer than `max_frame` bytes.
+pub(crate) fn encode(max_frame: usize, message: &impl Encode<()>) -> io::Result<Vec<u8>> {
+    let mut frame = vec![0; LENGTH_BYTES];
+    minicbor::encode(message, &mut frame)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+    let length = frame.len() - LENGTH_BYTES;
+    if length > max_frame {
+        let why = format!("a message of {length} bytes; at most {max_frame} are allowed");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
-    to.write_all(&(body.len() as u32).to_le_bytes())?;
-    to.write_all(&body)?;
-    to.flush()
+    frame[..LENGTH_BYTES].copy_from_slice(&(length as u32).to_le_bytes());
+    Ok(frame)
 }
 
 /// Reads one message, or returns `None` at the end of the stream.
@@ -25,7 +38,7 @@ pub(crate) fn write(to: &mut impl Write, max_frame: usize, message: &impl Encode
 /// # Errors
 /// If the stream ends within a frame, the frame is longer than `max_frame` bytes, or its body is invalid.
 pub(crate) fn read<T: for<'b> Decode<'b, ()>>(from: &mut impl Read, max_frame: usize) -> io::Result<Option<T>> {
-    let mut length = [0; 4];
+    let mut length = [0; LENGTH_BYTES];
     if from.read(&mut length[..1])? == 0 {
         return Ok(None);
     }

@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, Write},
+    io::{self, BufReader, Read, Write},
     os::fd::AsFd,
     sync::mpsc::{self, Receiver},
     thread,
@@ -66,19 +66,23 @@ where
     let (send, requests) = mpsc::channel();
     let listen = move || {
         let mut input = BufReader::new(io::stdin());
-        loop {
-            match frame::read::<Q>(&mut input, max_frame) {
-                Ok(Some(request)) => {
-                    if each(request).is_some_and(|request| send.send(request).is_err()) {
-                        return;
-                    }
-                }
-                Ok(None) | Err(_) => kill_self(),
+        while let Some(request) = next_request(&mut input, max_frame, &mut io::stderr()) {
+            if each(request).is_some_and(|request| send.send(request).is_err()) {
+                return;
             }
         }
+        kill_self();
     };
     thread::Builder::new().name("listen".to_owned()).stack_size(256 * 1024).spawn(listen)?;
     Ok(requests)
+}
+
+/// Reads a request. Returns `None` at the end of the input, or if the request is invalid, which is written to `log`.
+fn next_request<Q: for<'b> Decode<'b, ()>>(input: &mut impl Read, max_frame: usize, log: &mut impl Write) -> Option<Q> {
+    frame::read(input, max_frame).unwrap_or_else(|error| {
+        let _gone = writeln!(log, "ERROR it received an invalid request: {error}");
+        None
+    })
 }
 
 /// Returns the error for a worker that a person started.
@@ -90,4 +94,24 @@ pub(crate) fn not_started_by_daemon() -> io::Error {
 /// threads still run.
 fn kill_self() {
     let _unreachable = kill_process(getpid(), Signal::KILL);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_invalid_request_is_reported_and_the_end_of_the_input_is_not() {
+        let read = |input: &[u8]| {
+            let mut log = Vec::new();
+            let request = next_request::<u32>(&mut &*input, 8, &mut log);
+            (request, String::from_utf8(log).unwrap())
+        };
+        assert_eq!(read(&frame::encode(8, &7_u32).unwrap()), (Some(7), String::new()));
+        assert_eq!(read(&[]), (None, String::new()));
+        let (request, log) = read(&[9, 0, 0, 0, 1]);
+        assert_eq!(request, None);
+        assert_eq!(log, "ERROR it received an invalid request: a frame of 9 bytes; at most 8 are allowed\n");
+        assert!(read(&[1, 0, 0, 0, 0xff]).1.starts_with("ERROR it received an invalid request: "));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    io::{self, BufRead, BufReader, BufWriter},
+    io::{self, BufRead, BufReader, Write},
     os::unix::process::CommandExt,
     path::PathBuf,
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio},
@@ -76,8 +76,8 @@ where
             .spawn()?;
         let missing = || io::Error::other("a pipe of the new process is missing");
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let mut process = WorkerProcess { child, requests: None };
-        process.requests = Some(write(stdin.ok_or_else(missing)?, self.max_frame)?);
+        let mut process = WorkerProcess { child, max_frame: self.max_frame, requests: None };
+        process.requests = Some(write(stdin.ok_or_else(missing)?)?);
         let last_lines = Arc::default();
         let listening = log_stderr(stderr.ok_or_else(missing)?, Arc::clone(&last_lines))?;
         read(stdout.ok_or_else(missing)?, self.max_frame, listening, last_lines, sink)?;
@@ -94,22 +94,29 @@ pub(crate) trait LaunchWorker<Q, A>: Send + Sync {
 /// A running worker. Dropping it kills the process.
 pub(crate) trait WorkerHandle<Q>: Send {
     /// Queues a request without waiting for the worker to read it.
-    fn send(&mut self, request: Q);
+    ///
+    /// # Errors
+    /// If the request cannot be encoded, or is too long. Then it was not queued.
+    fn send(&mut self, request: Q) -> io::Result<()>;
     /// Returns the process id.
     fn pid(&self) -> u32;
     /// Returns the exit code or signal, if the worker has ended.
     fn ended(&mut self) -> Option<String>;
 }
 
-struct WorkerProcess<Q> {
+struct WorkerProcess {
     child: Child,
-    requests: Option<mpsc::Sender<Q>>,
+    max_frame: usize,
+    /// Frames to write.
+    requests: Option<mpsc::Sender<Vec<u8>>>,
 }
 
-impl<Q: Send> WorkerHandle<Q> for WorkerProcess<Q> {
-    fn send(&mut self, request: Q) {
+impl<Q: Encode<()>> WorkerHandle<Q> for WorkerProcess {
+    fn send(&mut self, request: Q) -> io::Result<()> {
+        let frame = frame::encode(self.max_frame, &request)?;
         // If the worker reads no more, the thread that reads its answers reports the exit.
-        drop(self.requests.as_ref().map(|requests| requests.send(request)));
+        drop(self.requests.as_ref().map(|requests| requests.send(frame)));
+        Ok(())
     }
 
     fn pid(&self) -> u32 {
@@ -129,7 +136,7 @@ impl<Q: Send> WorkerHandle<Q> for WorkerProcess<Q> {
     }
 }
 
-impl<Q> Drop for WorkerProcess<Q> {
+impl Drop for WorkerProcess {
     fn drop(&mut self) {
         self.requests = None;
         // These fail if the process has already exited, which is fine.
@@ -142,13 +149,12 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<thread:
     thread::Builder::new().name(name.to_owned()).stack_size(256 * 1024).spawn(work)
 }
 
-/// Writes requests on a separate thread, so that a stopped worker, which reads none, does not block the sender.
-fn write<Q: Encode<()> + Send + 'static>(stdin: ChildStdin, max_frame: usize) -> io::Result<mpsc::Sender<Q>> {
-    let (send, requests) = mpsc::channel::<Q>();
+/// Writes frames on a separate thread, so that a stopped worker, which reads none, does not block the sender.
+fn write(mut stdin: ChildStdin) -> io::Result<mpsc::Sender<Vec<u8>>> {
+    let (send, frames) = mpsc::channel::<Vec<u8>>();
     spawn("worker-in", move || {
-        let mut stdin = BufWriter::new(stdin);
-        for request in requests {
-            if frame::write(&mut stdin, max_frame, &request).is_err() {
+        for frame in frames {
+            if stdin.write_all(&frame).is_err() {
                 return;
             }
         }
@@ -221,9 +227,9 @@ fn describe_exit<'a>(lines: impl DoubleEndedIterator<Item = &'a str> + Clone) ->
     if let Some(line) = lines.clone().find(|line| memory.iter().any(|word| line.contains(word))) {
         return format!("{OUT_OF_MEMORY}: {}", line.trim_start_matches("ERROR "));
     }
-    let informative = ["what():", "GGML_ASSERT", "rror", "abort", "terminate", "alloc"];
+    let informative = ["what():", "GGML_ASSERT", "ERROR", "rror", "abort", "terminate", "alloc"];
     let line = lines.rev().find(|line| informative.iter().any(|word| line.contains(word)));
-    line.map_or_else(|| "ended".to_owned(), |line| format!("ended: {line}"))
+    line.map_or_else(|| "ended".to_owned(), |line| format!("ended: {}", line.trim_start_matches("ERROR ")))
 }
 
 /// Returns the executable of this process, even if its file has been replaced.
@@ -284,11 +290,25 @@ mod tests {
             "ended: GGML_ASSERT(x) failed"
         );
         assert_eq!(describe_exit(["loading"].into_iter()), "ended");
+        let invalid = ["loading", "ERROR it received an invalid request: end of input"];
+        assert_eq!(describe_exit(invalid.into_iter()), "ended: it received an invalid request: end of input");
         let starved = ["ERROR insufficient memory (attempted to allocate 9 MB)", "GGML_ASSERT(x) failed"];
         assert_eq!(
             describe_exit(starved.into_iter()),
             "ran out of memory: insufficient memory (attempted to allocate 9 MB)"
         );
+    }
+
+    #[test]
+    fn a_request_that_is_too_long_is_refused_and_the_worker_is_sent_the_next_one() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let requests = Some(write(child.stdin.take().unwrap()).unwrap());
+        let mut stdout = child.stdout.take().unwrap();
+        let mut worker = WorkerProcess { child, max_frame: 8, requests };
+        let error = worker.send("too long a text").unwrap_err();
+        assert_eq!(error.to_string(), "a message of 16 bytes; at most 8 are allowed");
+        worker.send("short").unwrap();
+        assert_eq!(frame::read::<String>(&mut stdout, 8).unwrap().as_deref(), Some("short"));
     }
 
     #[test]

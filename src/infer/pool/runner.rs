@@ -400,7 +400,7 @@ impl Runner {
         let Some(live) = self.live.as_mut() else { return Err(ExchangeError::Died("is not running".to_owned())) };
         live.last_id += 1;
         let (id, number) = (live.last_id, live.number);
-        live.worker.send(InferRequest { id, command });
+        live.worker.send(InferRequest { id, command }).map_err(|error| InferError::Refused(error.to_string()))?;
         let begin = Instant::now();
         let kill_at = job.map_or(begin + longest, |job| (job.until + CANCEL_TIMEOUT).max(begin + longest));
         let mut cancelled = false;
@@ -432,7 +432,7 @@ impl Runner {
                 cancelled = true;
                 drop(state);
                 if let Some(live) = self.live.as_mut() {
-                    live.worker.send(InferRequest { id, command: InferCommand::Cancel });
+                    drop(live.worker.send(InferRequest { id, command: InferCommand::Cancel }));
                 }
                 state = shared.state();
                 continue;

@@ -269,7 +269,11 @@ impl WorkerLink {
         let abandoned = std::mem::take(&mut *lock(&self.abandoned)).into_iter().filter(|(of, _)| *of == number);
         let discarded = std::mem::take(&mut *lock(&self.discarded)).into_iter().filter(|(of, _)| *of == number);
         let (abandoned, discarded) = (abandoned.map(|(_, it)| it).collect(), discarded.map(|(_, it)| it).collect());
-        live.worker.send(WorkerRequest { id, abandoned, discarded, command });
+        if let Err(error) = live.worker.send(WorkerRequest { id, abandoned, discarded, command }) {
+            // This worker will not be told what to drop, so it must not continue.
+            drop(self.record_death(state, &format!("was stopped: it cannot be sent {error}")));
+            return Err(WorkerFailure::TooLarge(error.to_string()));
+        }
         let answered = timeout(longest, async {
             loop {
                 match live.events.recv().await {

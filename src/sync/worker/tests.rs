@@ -47,7 +47,7 @@ impl LaunchWorker<WorkerRequest, WorkerResponse> for FakeLaunch {
 }
 
 impl WorkerHandle<WorkerRequest> for FakeWorker {
-    fn send(&mut self, ask: WorkerRequest) {
+    fn send(&mut self, ask: WorkerRequest) -> io::Result<()> {
         let id = ask.id;
         match &ask.command {
             WorkerCommand::Hello(hello) => {
@@ -66,6 +66,7 @@ impl WorkerHandle<WorkerRequest> for FakeWorker {
                 (self.sink)(WorkerEvent::Answer(WorkerResponse { id, reply }));
             }
         }
+        Ok(())
     }
 
     fn pid(&self) -> u32 {

@@ -14,9 +14,12 @@ use super::super::{process::Event, *};
 use crate::{
     infer::{
         ModelFile, ModelSource,
-        wire::{InferRequest, InferResponse},
+        wire::{InferRequest, InferResponse, MAX_FRAME},
     },
-    worker::process::{self, WorkerHandle},
+    worker::{
+        frame,
+        process::{self, WorkerHandle},
+    },
 };
 
 pub(super) type Sink = process::EventSink<InferResponse>;
@@ -46,11 +49,13 @@ impl process::LaunchWorker<InferRequest, InferResponse> for FakeLaunch {
 }
 
 impl WorkerHandle<InferRequest> for FakeWorker {
-    fn send(&mut self, request: InferRequest) {
+    fn send(&mut self, request: InferRequest) -> io::Result<()> {
+        frame::encode(MAX_FRAME, &request)?;
         match &request.command {
             InferCommand::Hello(_) => reply_to(&self.sink, request.id, InferReply::Ready(VERSION)),
             _ => (self.fake.behave)(self.number, &request, &self.sink),
         }
+        Ok(())
     }
 
     fn pid(&self) -> u32 {

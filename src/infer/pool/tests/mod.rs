@@ -16,7 +16,7 @@ use self::fake_worker::{
     LONG, Sink, classification, gate, later, prompt, reply_to, soon, stage, stage_with, succeed, texts, until,
 };
 use super::{process::Event, *};
-use crate::infer::wire::{FailureReason, InferRequest};
+use crate::infer::wire::{FailureReason, InferRequest, MAX_FRAME};
 
 #[test]
 fn answers_come_in_order_and_a_model_is_loaded_once() {
@@ -261,6 +261,15 @@ fn a_worker_that_dies_costs_one_call_and_starts_in_a_row_grow_rarer() {
     assert!(kinds[0].contains("boom") && kinds[1].contains("boom"), "{kinds:?}");
     assert!(kinds[2].contains("restarted in") && kinds[3].contains("restarted in"), "{kinds:?}");
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_request_that_is_too_long_is_refused_and_costs_no_process() {
+    let stage = stage(|_, request, sink| succeed(request, sink));
+    let error = stage.pool.embed(&["x".repeat(MAX_FRAME)], soon()).unwrap_err();
+    assert!(matches!(&error, InferError::Refused(why) if why.contains("at most")), "{error:?}");
+    stage.pool.embed(&texts(1), soon()).unwrap();
+    assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 1);
 }
 
 #[test]
