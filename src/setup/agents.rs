@@ -177,8 +177,8 @@ impl CodingAgent {
             ],
             Self::Cursor => {
                 let mut flat = vec![Edit::Default("version", json!(1))];
-                flat.extend(CURSOR.iter().map(|(event, _, moment)| {
-                    let command = command(program, moment);
+                flat.extend(CURSOR.iter().map(|(event, _, own)| {
+                    let command = command(program, *own);
                     Edit::Hook(Hook { event, matcher: None, command, flat: true, timeout: None })
                 }));
                 let mut files = vec![
@@ -235,50 +235,82 @@ fn vscode_folder(place: &AgentFiles) -> PathBuf {
     }
 }
 
+/// An event at which a coding agent's program runs `ergo hook`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HookEvent {
+    /// A session starts, or its context was cleared.
+    SessionStart,
+    /// The user has sent a prompt.
+    UserPrompt,
+    /// The agent has read or changed a file.
+    PostTool,
+    /// The agent is about to summarise its context.
+    PreCompact,
+    /// The agent is about to stop.
+    Stop,
+}
+
+impl HookEvent {
+    /// Returns the argument of `ergo hook`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SessionStart => "session-start",
+            Self::UserPrompt => "user-prompt",
+            Self::PostTool => "post-tool",
+            Self::PreCompact => "pre-compact",
+            Self::Stop => "stop",
+        }
+    }
+}
+
 /// Events of an agent: the agent's name, the pattern of tools, and ergo's name.
-type Events = [(&'static str, Option<&'static str>, &'static str)];
+type Events = [(&'static str, Option<&'static str>, HookEvent)];
 
-const CLAUDE: [(&str, Option<&str>, &str); 5] = [
-    ("SessionStart", None, "session-start"),
-    ("UserPromptSubmit", None, "user-prompt"),
-    ("PostToolUse", Some("Read|Edit|MultiEdit|Write|NotebookEdit"), "post-tool"),
-    ("PreCompact", None, "pre-compact"),
-    ("Stop", None, "stop"),
+const CLAUDE: [(&str, Option<&str>, HookEvent); 5] = [
+    ("SessionStart", None, HookEvent::SessionStart),
+    ("UserPromptSubmit", None, HookEvent::UserPrompt),
+    ("PostToolUse", Some("Read|Edit|MultiEdit|Write|NotebookEdit"), HookEvent::PostTool),
+    ("PreCompact", None, HookEvent::PreCompact),
+    ("Stop", None, HookEvent::Stop),
 ];
 
-const CODEX: [(&str, Option<&str>, &str); 5] = [
-    ("SessionStart", None, "session-start"),
-    ("UserPromptSubmit", None, "user-prompt"),
-    ("PostToolUse", Some("apply_patch"), "post-tool"),
-    ("PreCompact", None, "pre-compact"),
-    ("Stop", None, "stop"),
+const CODEX: [(&str, Option<&str>, HookEvent); 5] = [
+    ("SessionStart", None, HookEvent::SessionStart),
+    ("UserPromptSubmit", None, HookEvent::UserPrompt),
+    ("PostToolUse", Some("apply_patch"), HookEvent::PostTool),
+    ("PreCompact", None, HookEvent::PreCompact),
+    ("Stop", None, HookEvent::Stop),
 ];
 
-const GEMINI: [(&str, Option<&str>, &str); 4] = [
-    ("SessionStart", None, "session-start"),
-    ("BeforeAgent", None, "user-prompt"),
-    ("AfterTool", Some("read_file|write_file|replace"), "post-tool"),
-    ("PreCompress", None, "pre-compact"),
+const GEMINI: [(&str, Option<&str>, HookEvent); 4] = [
+    ("SessionStart", None, HookEvent::SessionStart),
+    ("BeforeAgent", None, HookEvent::UserPrompt),
+    ("AfterTool", Some("read_file|write_file|replace"), HookEvent::PostTool),
+    ("PreCompress", None, HookEvent::PreCompact),
 ];
 
 // The output of hooks at other events may not reach the agent, although ergo would record it as delivered.
-const CURSOR: [(&str, Option<&str>, &str); 3] =
-    [("sessionStart", None, "session-start"), ("preCompact", None, "pre-compact"), ("stop", None, "stop")];
+const CURSOR: [(&str, Option<&str>, HookEvent); 3] = [
+    ("sessionStart", None, HookEvent::SessionStart),
+    ("preCompact", None, HookEvent::PreCompact),
+    ("stop", None, HookEvent::Stop),
+];
 
 fn hooks(events: &Events, program: &str, timeout: Option<u32>) -> Vec<Edit> {
-    let hook = |(event, matcher, moment): &(&'static str, Option<&'static str>, &'static str)| {
-        Edit::Hook(Hook { event, matcher: *matcher, command: command(program, moment), flat: false, timeout })
+    let hook = |(event, matcher, own): &(&'static str, Option<&'static str>, HookEvent)| {
+        Edit::Hook(Hook { event, matcher: *matcher, command: command(program, *own), flat: false, timeout })
     };
     events.iter().map(hook).collect()
 }
 
 /// Returns the shell command of a hook.
-fn command(program: &str, moment: &str) -> String {
+fn command(program: &str, event: HookEvent) -> String {
+    let event = event.as_str();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     if program.chars().all(plain) {
-        format!("{program} hook {moment}")
+        format!("{program} hook {event}")
     } else {
-        format!("'{}' hook {moment}", program.replace('\'', "'\\''"))
+        format!("'{}' hook {event}", program.replace('\'', "'\\''"))
     }
 }
 

@@ -23,7 +23,7 @@ use clap::ValueEnum;
 use similar::TextDiff;
 
 use crate::files::{self, DraftFile, PathTarget, locate, real_path};
-pub use agents::{AgentFiles, CodingAgent};
+pub use agents::{AgentFiles, CodingAgent, HookEvent};
 use agents::{Edit, Target};
 use backups::Backups;
 

@@ -1,7 +1,8 @@
 //! `ergo hook`: run by a coding agent's program at certain events, to add claims to the agent's context.
 //!
-//! On any error a hook prints nothing and exits with 0, so that it never disturbs a session. The added claims are
-//! recorded ([`session_record`]), and no claim is added twice to a session.
+//! On any error a hook prints nothing and exits with 0, so that it never disturbs a session; only an unknown event, which
+//! is a mistake in the program's settings, is reported on stderr. The added claims are recorded ([`session_record`]),
+//! and no claim is added twice to a session.
 
 mod brief;
 mod payload;
@@ -10,6 +11,7 @@ mod session_record;
 
 use std::{path::Path, time::Duration};
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::{CliError, Context, Exit, paging, scope::top_of};
@@ -20,6 +22,7 @@ use crate::{
     },
     client::{Client, Connect, injected},
     domain::Scope,
+    setup::HookEvent,
 };
 
 use brief::Brief;
@@ -50,8 +53,9 @@ hooks; the answer is JSON on stdout, or nothing. `ergo setup` installs the hooks
 `ergo injected` lists what they added.")]
 pub(crate) struct Args {
     /// The event.
+    // Not an enum for clap: an error about arguments would end with code 2, which stops the agent.
     #[arg(value_name = "EVENT")]
-    moment: String,
+    event: String,
     /// Maximum tokens of the brief at the start of a session.
     #[arg(long, value_name = "TOKENS", default_value_t = BRIEF_TOKENS)]
     tokens: usize,
@@ -67,15 +71,20 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Exit {
         // If that fails, the working directory is the best guess.
         let _ = std::env::set_current_dir(folder);
     }
-    let moment = args.moment.clone();
+    let Ok(event) = HookEvent::from_str(&args.event, false) else {
+        let known: Vec<_> = HookEvent::value_variants().iter().map(|event| event.as_str()).collect();
+        let error = CliError::usage(format_args!("unknown event “{}”, so nothing was done", args.event));
+        cx.ui.error(&error.hint(format_args!("the events are {}", known.join(", "))));
+        return Exit::Ok;
+    };
     // Only the start of a session waits for a daemon to start.
-    let starting = if moment == "session-start" { START_TIMEOUT } else { Duration::ZERO };
+    let starting = if event == HookEvent::SessionStart { START_TIMEOUT } else { Duration::ZERO };
     let output = cx.block_on(async |cx| {
-        let work = handle_event(&args, &payload, cx);
+        let work = handle_event(event, args.tokens, &payload, cx);
         tokio::time::timeout(TIMEOUT + starting, work).await.map_err(CliError::internal)?
     });
     if let Ok(Some(output)) = output {
-        cx.ui.value(&payload.output_json(&moment, &output));
+        cx.ui.value(&payload.output_json(event, &output));
     }
     Exit::Ok
 }
@@ -95,49 +104,66 @@ pub(super) enum HookOutput {
     Person(String),
 }
 
-async fn handle_event(args: &Args, payload: &HookPayload, cx: &mut Context) -> Result<Option<HookOutput>, CliError> {
-    let connect = cx.connect()?;
-    let connect = Connect { spawn: connect.spawn && args.moment == "session-start", ..connect };
-    let client = connect.client().await?;
-    let scope = cx.known_scope(&client).await?;
-    let folder = cx.paths()?.state.join(injected::FOLDER);
-    let mut session = SessionRecord::open(&folder, payload.session.as_deref(), payload.agent.clone()).await?;
-    match args.moment.as_str() {
-        "session-start" => {
+async fn handle_event(
+    event: HookEvent,
+    tokens: usize,
+    payload: &HookPayload,
+    cx: &mut Context,
+) -> Result<Option<HookOutput>, CliError> {
+    match event {
+        HookEvent::SessionStart => {
+            let (client, scope, mut session) = connect(event, payload, cx).await?;
             if matches!(payload.source.as_deref(), Some("clear" | "compact")) {
                 // Earlier claims are no longer in the agent's context.
                 session.forget(Context::now(), &scope)?;
             }
-            let brief = session_brief(&client, &scope, &mut session, args.tokens).await?;
+            let brief = session_brief(&client, &scope, &mut session, tokens).await?;
             Ok(brief.map(HookOutput::Context))
         }
-        "user-prompt" => {
+        HookEvent::UserPrompt => {
             let Some(prompt) = payload.prompt.as_deref().filter(|prompt| prompt.trim().len() > 3) else {
                 return Ok(None);
             };
+            let (client, scope, mut session) = connect(event, payload, cx).await?;
             let claims = recalled(&client, &scope, prompt).await?;
-            Ok(new_to_session(&mut session, &args.moment, &scope, claims, "What is known about this")?
-                .map(HookOutput::Context))
+            let text = new_to_session(&mut session, event, &scope, claims, "What is known about this")?;
+            Ok(text.map(HookOutput::Context))
         }
-        "post-tool" => {
+        HookEvent::PostTool => {
             let Some(file) = payload.file.as_deref() else { return Ok(None) };
+            let (client, scope, mut session) = connect(event, payload, cx).await?;
             let claims = claims_from_file(&client, &scope, file).await?;
             let about = format!("What is known about {}", brief::one_line(file));
-            Ok(new_to_session(&mut session, &args.moment, &scope, claims, &about)?.map(HookOutput::Context))
+            Ok(new_to_session(&mut session, event, &scope, claims, &about)?.map(HookOutput::Context))
         }
-        "pre-compact" => Ok(Some(HookOutput::Person(
+        HookEvent::PreCompact => Ok(Some(HookOutput::Person(
             "ergo: decisions that are not stored yet may be lost in the summary; store them with `ergo_remember`."
                 .to_owned(),
         ))),
-        "stop" => {
+        HookEvent::Stop => {
+            let (client, scope, mut session) = connect(event, payload, cx).await?;
             let caller = Caller { org_id: scope.org_id.clone(), project: scope.project.clone(), ..cx.caller()? };
             match questions::remind(&client, caller, payload, &mut session).await? {
                 Some(reminder) => Ok(Some(HookOutput::Stop(reminder))),
                 None => stop(&client, &scope, payload, &mut session).await,
             }
         }
-        _ => Ok(None),
     }
+}
+
+/// Connects to the daemon, which only the start of a session starts. Returns the scope and the record of the session, too.
+async fn connect(
+    event: HookEvent,
+    payload: &HookPayload,
+    cx: &Context,
+) -> Result<(Client, Scope, SessionRecord), CliError> {
+    let connect = cx.connect()?;
+    let connect = Connect { spawn: connect.spawn && event == HookEvent::SessionStart, ..connect };
+    let client = connect.client().await?;
+    let scope = cx.known_scope(&client).await?;
+    let folder = cx.paths()?.state.join(injected::FOLDER);
+    let session = SessionRecord::open(&folder, payload.session.as_deref(), payload.agent.clone()).await?;
+    Ok((client, scope, session))
 }
 
 /// Returns the brief of a scope: rules of the organisation, constraints, recent decisions, open conflicts, claims that need review.
@@ -188,7 +214,7 @@ async fn session_brief(
     brief.cards(&cards);
     add(&mut brief, "Needs review: a claim that it depends on changed", &review, 100);
     let Some(text) = brief.finish() else { return Ok(None) };
-    session.record(Context::now(), "session-start", scope, &given)?;
+    session.record(Context::now(), HookEvent::SessionStart.as_str(), scope, &given)?;
     Ok(Some(text))
 }
 
@@ -237,7 +263,7 @@ async fn claims_from_file(client: &Client, scope: &Scope, file: &str) -> Result<
 /// Returns the claims that have not expired and are new to this session, as text.
 fn new_to_session(
     session: &mut SessionRecord,
-    moment: &str,
+    event: HookEvent,
     scope: &Scope,
     mut claims: Vec<ClaimView>,
     about: &str,
@@ -248,7 +274,7 @@ fn new_to_session(
         return Ok(None);
     }
     let ids: Vec<_> = claims.iter().map(|claim| claim.id).collect();
-    session.record(Context::now(), moment, scope, &ids)?;
+    session.record(Context::now(), event.as_str(), scope, &ids)?;
     Ok(Some(brief::list(about, &claims)))
 }
 
@@ -294,6 +320,13 @@ mod tests {
     fn every_usual_word_for_off_turns_the_hooks_off() {
         for (value, off) in [("off", true), ("0", true), ("False", true), ("no ", true), ("on", false), ("", false)] {
             assert_eq!(turns_off(value), off, "{value}");
+        }
+    }
+
+    #[test]
+    fn each_event_is_read_from_the_word_that_setup_writes() {
+        for event in HookEvent::value_variants() {
+            assert_eq!(HookEvent::from_str(event.as_str(), false), Ok(*event));
         }
     }
 

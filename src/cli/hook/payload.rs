@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Read};
 use serde_json::Value;
 
 use super::HookOutput;
+use crate::setup::HookEvent;
 
 /// The maximum number of bytes that are read: the output of a tool can be long, and is not needed. Longer input is cut, and so
 /// counts as empty.
@@ -76,13 +77,13 @@ impl HookPayload {
     }
 
     /// Returns the output in the format of the agent's program.
-    pub(super) fn output_json(&self, moment: &str, output: &HookOutput) -> Value {
-        let usual = match moment {
-            "session-start" => "SessionStart",
-            "user-prompt" => "UserPromptSubmit",
-            "post-tool" => "PostToolUse",
-            "pre-compact" => "PreCompact",
-            _ => "Stop",
+    pub(super) fn output_json(&self, event: HookEvent, output: &HookOutput) -> Value {
+        let usual = match event {
+            HookEvent::SessionStart => "SessionStart",
+            HookEvent::UserPrompt => "UserPromptSubmit",
+            HookEvent::PostTool => "PostToolUse",
+            HookEvent::PreCompact => "PreCompact",
+            HookEvent::Stop => "Stop",
         };
         let event = self.event.as_deref().unwrap_or(usual);
         let camel = event.starts_with(|first: char| first.is_ascii_lowercase());
@@ -139,7 +140,7 @@ mod tests {
         let one = json!({"session_id": "s", "cwd": "/w", "hook_event_name": "PostToolUse", "tool_input": {"file_path": "/w/a.rs"}});
         let read = HookPayload::read(one.to_string().as_bytes());
         assert_eq!((read.session.as_deref(), read.file.as_deref()), (Some("s"), Some("/w/a.rs")));
-        let answer = read.output_json("post-tool", &HookOutput::Context("x".into()));
+        let answer = read.output_json(HookEvent::PostTool, &HookOutput::Context("x".into()));
         assert_eq!(
             answer.to_string(),
             r#"{"hookSpecificOutput":{"additionalContext":"x","hookEventName":"PostToolUse"}}"#
@@ -148,7 +149,7 @@ mod tests {
         let read = HookPayload::read(other.to_string().as_bytes());
         assert_eq!((read.session.as_deref(), read.cwd.as_deref()), (Some("c"), Some("/w")));
         assert_eq!(
-            read.output_json("session-start", &HookOutput::Context("x".into())).to_string(),
+            read.output_json(HookEvent::SessionStart, &HookOutput::Context("x".into())).to_string(),
             r#"{"additional_context":"x"}"#
         );
         let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-*** Update File: b\n+x\n*** End Patch";

@@ -129,7 +129,7 @@ fn whatever_goes_wrong_a_hook_is_silent_and_succeeds() {
         assert_eq!((output.code, &*output.stdout, &*output.stderr), (Some(0), "", ""), "{moment} {input:.40}");
     };
     // No daemon runs, and only the hook at the beginning of a session starts one.
-    for moment in ["user-prompt", "post-tool", "pre-compact", "stop"] {
+    for moment in ["user-prompt", "post-tool", "stop"] {
         silent(&home, moment, r#"{"session_id": "s", "prompt": "What is the port?"}"#);
     }
     let _daemon = home.daemon();
@@ -140,13 +140,29 @@ fn whatever_goes_wrong_a_hook_is_silent_and_succeeds() {
         silent(&home, "user-prompt", input);
         silent(&home, "post-tool", input);
     }
-    silent(&home, "no-such-moment", "{}");
     std::fs::write(home.paths().config, "this is = [ no configuration").unwrap();
     silent(&home, "session-start", "{}");
     std::fs::write(home.paths().config, "[daemon]\ntcp = false\n").unwrap();
     std::fs::remove_dir_all(home.path().join("injected")).unwrap();
     std::fs::write(home.path().join("injected"), "in the way of the folder").unwrap();
     silent(&home, "session-start", r#"{"session_id": "s"}"#);
+}
+
+#[test]
+fn an_unknown_event_is_reported_and_stops_no_agent() {
+    let home = TestHome::new();
+    let output = hook(&home, "sesion-start", "{}").ok();
+    assert_eq!(output.stdout, "");
+    assert!(output.stderr.contains("unknown event “sesion-start”"), "{}", output.stderr);
+    assert!(output.stderr.contains("session-start, user-prompt, post-tool, pre-compact, stop"), "{}", output.stderr);
+}
+
+#[test]
+fn a_summary_is_warned_about_without_a_daemon() {
+    let home = TestHome::new();
+    let answer = hook(&home, "pre-compact", r#"{"session_id": "s"}"#).ok().json();
+    assert!(answer["systemMessage"].as_str().unwrap().contains("ergo_remember"), "{answer}");
+    assert!(!home.path().join("injected").exists());
 }
 
 #[test]
