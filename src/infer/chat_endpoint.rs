@@ -26,6 +26,8 @@ pub struct Endpoint {
     address: String,
     model: String,
     key: String,
+    /// Keeps connections for the next calls.
+    agent: Agent,
 }
 
 /// Why an endpoint did not answer.
@@ -94,6 +96,12 @@ impl Endpoint {
             address: address.trim_end_matches('/').to_owned(),
             model: model.to_owned(),
             key: key.to_owned(),
+            agent: Agent::config_builder()
+                .http_status_as_error(false)
+                .max_redirects(0)
+                .user_agent(concat!("ergo/", env!("CARGO_PKG_VERSION")))
+                .build()
+                .into(),
         })
     }
 
@@ -123,16 +131,13 @@ impl Endpoint {
         let messages = turns.chain([ChatMessage { role: "user", content: &prompt.text }]).collect();
         let request = ChatRequest { model: &self.model, messages, temperature: 0, max_tokens, stream: false };
         let body = serde_json::to_string(&request).map_err(|error| EndpointError::Refused(error.to_string()))?;
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .timeout_global(Some(timeout))
-            .user_agent(concat!("ergo/", env!("CARGO_PKG_VERSION")))
-            .build();
-        let agent: Agent = config.into();
         let address = &self.address;
-        let sent = agent
+        let sent = self
+            .agent
             .post(format!("{address}/chat/completions"))
+            .config()
+            .timeout_global(Some(timeout))
+            .build()
             .header("authorization", format!("Bearer {}", self.key))
             .header("content-type", "application/json")
             .send(body.as_str());
@@ -171,7 +176,7 @@ fn failure(address: &str, error: &Error) -> EndpointError {
 mod tests {
     use std::{
         io::{Read, Write},
-        net::TcpListener,
+        net::{TcpListener, TcpStream},
         thread,
     };
 
@@ -186,15 +191,21 @@ mod tests {
         let answer = answer.to_owned();
         let served = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let (mut request, mut part) = (Vec::new(), [0; 4096]);
-            while !request.ends_with(b"\"stream\":false}") {
-                let read = stream.read(&mut part).unwrap();
-                request.extend_from_slice(&part[..read]);
-            }
+            let request = read_request(&mut stream);
             stream.write_all(answer.as_bytes()).unwrap();
-            String::from_utf8(request).unwrap()
+            request
         });
         (address, served)
+    }
+
+    fn read_request(stream: &mut TcpStream) -> String {
+        let (mut request, mut part) = (Vec::new(), [0; 4096]);
+        while !request.ends_with(b"\"stream\":false}") {
+            let read = stream.read(&mut part).unwrap();
+            assert!(read > 0, "the connection was closed");
+            request.extend_from_slice(&part[..read]);
+        }
+        String::from_utf8(request).unwrap()
     }
 
     fn http(status: &str, body: &str) -> String {
@@ -202,9 +213,13 @@ mod tests {
     }
 
     fn ask(address: &str) -> Result<String, EndpointError> {
+        ask_of(&Endpoint::new(address, "small", "secret").unwrap())
+    }
+
+    fn ask_of(endpoint: &Endpoint) -> Result<String, EndpointError> {
         let prefix = vec![Turn { speaker: Speaker::System, text: "Be brief.".into() }];
         let prompt = Prompt { prefix, text: "Which?".into() };
-        Endpoint::new(address, "small", "secret").unwrap().complete(&prompt, 24, Duration::from_secs(5))
+        endpoint.complete(&prompt, 24, Duration::from_secs(5))
     }
 
     #[test]
@@ -218,6 +233,26 @@ mod tests {
             request
                 .contains("{\"role\":\"system\",\"content\":\"Be brief.\"},{\"role\":\"user\",\"content\":\"Which?\"}")
         );
+    }
+
+    #[test]
+    fn a_second_call_uses_the_connection_of_the_first() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = Endpoint::new(&format!("http://{}", listener.local_addr().unwrap()), "small", "secret").unwrap();
+        let served = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // Another connection would be refused.
+            drop(listener);
+            for answer in ["first", "second"] {
+                let body = format!("{{\"choices\":[{{\"message\":{{\"content\":\"{answer}\"}}}}]}}");
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+                let _request = read_request(&mut stream);
+                stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+            }
+        });
+        assert_eq!(ask_of(&endpoint), Ok("first".to_owned()));
+        assert_eq!(ask_of(&endpoint.clone()), Ok("second".to_owned()));
+        served.join().unwrap();
     }
 
     #[test]
