@@ -9,8 +9,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{
+    client_question::ClientReply,
     judge_tool::ConsideredWrite,
-    person,
+    person::{self, PersonAnswer},
     server::{Inner, McpSettings},
     shape, tool_hints,
     tools::McpTool,
@@ -124,15 +125,15 @@ impl<'a> ToolCall<'a> {
                     && let Some(card) = refused.card_id
                 {
                     match person::ask(refused, request, context).await {
-                        person::PersonReply::Wait(question) => return Ok((*question).into()),
-                        person::PersonReply::Decided(decision) => {
+                        ClientReply::Wait(question) => return Ok((*question).into()),
+                        ClientReply::Answered(PersonAnswer::Decided(decision)) => {
                             let outcome = self.decided(&card.to_hex(), &decision, &body).await?;
                             return Ok(result(shape::decided(outcome, &decision, self.home())));
                         }
-                        person::PersonReply::Cancelled => {
+                        ClientReply::Answered(PersonAnswer::Cancelled) => {
                             return Ok(result(shape::cancelled(shape::outcome(outcome, self.home()))));
                         }
-                        person::PersonReply::None => {}
+                        ClientReply::None => {}
                     }
                 }
                 match self.considered(outcome, request, context).await? {

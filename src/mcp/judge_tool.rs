@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::{
     call::{ToolCall, ToolError, encode, parse_object},
-    sampling::{self, SamplingReply},
+    client_question::ClientReply,
+    sampling,
     shape::{day, omit_empty, outcome},
 };
 use crate::{
@@ -76,9 +77,9 @@ impl ToolCall<'_> {
             return Ok(ConsideredWrite::Outcome(Box::new(question)));
         };
         match sampling::ask(consider, request, context).await {
-            SamplingReply::None => {}
-            SamplingReply::Wait(wait) => return Ok(ConsideredWrite::Wait((*wait).into())),
-            SamplingReply::Judged(judged) => {
+            ClientReply::None => {}
+            ClientReply::Wait(wait) => return Ok(ConsideredWrite::Wait((*wait).into())),
+            ClientReply::Answered(judged) => {
                 let order = json!({"token": consider.token, "verdicts": judged.verdicts, "because": judged.because, "model": judged.model});
                 let body = self.judging(order.as_object().cloned().unwrap_or_default())?;
                 match self.post("/judge", &body).await {

@@ -6,6 +6,7 @@
 
 mod call;
 mod call_limit;
+mod client_question;
 mod daemon_link;
 mod doubts;
 mod http;

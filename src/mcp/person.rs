@@ -1,21 +1,17 @@
 //! Asks a person about a refused write, if the client can (elicitation). Without an answer, the result is the conflict.
 
-use std::{collections::BTreeMap, time::Duration};
-
 use rmcp::{
     RoleServer,
     model::{
         CallToolRequestParams, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
-        ElicitationSchema, InputRequest, InputRequiredResult, ProtocolVersion, ServerRequest, object,
+        ElicitationSchema, InputRequest, object,
     },
-    service::{PeerRequestOptions, RequestContext},
+    service::RequestContext,
 };
 use serde_json::{Value, json};
 
+use super::client_question::{ClientQuestion, ClientReply, ask_client};
 use crate::{api::Refused, domain::text::cut_line};
-
-/// The timeout of a person's answer. Clients cancel a tool call after a minute.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// The maximum number of characters of each text in a question.
 const MAX_TEXT: usize = 300;
@@ -37,52 +33,41 @@ pub(super) struct Decision {
     pub(super) reason: Option<String>,
 }
 
-/// The result of asking a person.
-pub(super) enum PersonReply {
-    /// Nobody could be asked, or nobody answered.
-    None,
-    /// A request to the client to ask a person and to call again with the answer.
-    Wait(Box<InputRequiredResult>),
+/// A person's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PersonAnswer {
     Decided(Decision),
     /// The person wants to keep the active claim.
     Cancelled,
 }
 
-/// Asks a person, in the form of the client's protocol version.
+impl ClientQuestion for ElicitRequest {
+    type Answer = ElicitResult;
+
+    fn into_input(self) -> InputRequest {
+        InputRequest::Elicitation(self)
+    }
+
+    fn answer(result: ClientResult) -> Option<ElicitResult> {
+        match result {
+            ClientResult::ElicitResult(answer) => Some(answer),
+            _ => None,
+        }
+    }
+}
+
+/// Asks a person.
 pub(super) async fn ask(
     refused: &Refused,
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
-) -> PersonReply {
+) -> ClientReply<PersonAnswer> {
     let can = context.client_capabilities().and_then(|can| can.elicitation);
     if !can.is_some_and(|can| can.form.is_some() || can.url.is_none()) {
-        return PersonReply::None;
+        return ClientReply::None;
     }
-    let Some(question) = question(refused, request) else { return PersonReply::None };
-    // Versions are dates, which compare correctly as text.
-    let answers_in_next_call =
-        context.protocol_version().is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-    if answers_in_next_call {
-        if let Some(answer) = request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION)) {
-            return serde_json::from_value(answer.clone()).map_or(PersonReply::None, read);
-        }
-        let asked = BTreeMap::from([(QUESTION.to_owned(), InputRequest::Elicitation(question))]);
-        return PersonReply::Wait(Box::new(InputRequiredResult::from_input_requests(asked)));
-    }
-    let options = PeerRequestOptions::with_timeout(ANSWER_TIMEOUT);
-    let sent = context.peer.send_request_with_option(ServerRequest::ElicitRequest(question), options).await;
-    let answer = match sent {
-        Ok(handle) => handle.await_response().await,
-        Err(error) => Err(error),
-    };
-    match answer {
-        Ok(ClientResult::ElicitResult(answer)) => read(answer),
-        Ok(_) => PersonReply::None,
-        Err(error) => {
-            tracing::debug!("nobody answered: {error}");
-            PersonReply::None
-        }
-    }
+    let Some(question) = question(refused, request) else { return ClientReply::None };
+    ask_client(QUESTION, question, request, context).await.and_then(read)
 }
 
 fn question(refused: &Refused, request: &CallToolRequestParams) -> Option<ElicitRequest> {
@@ -110,22 +95,23 @@ fn question(refused: &Refused, request: &CallToolRequestParams) -> Option<Elicit
     Some(ElicitRequest::new(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }))
 }
 
-fn read(answer: ElicitResult) -> PersonReply {
+/// Reads an answer; `None` if it decides nothing.
+fn read(answer: ElicitResult) -> Option<PersonAnswer> {
     match answer.action {
         ElicitationAction::Accept => {}
         // A person who cancels wants to stop the agent's write. One who declines to answer leaves the decision to the
         // agent.
-        ElicitationAction::Cancel => return PersonReply::Cancelled,
-        _ => return PersonReply::None,
+        ElicitationAction::Cancel => return Some(PersonAnswer::Cancelled),
+        _ => return None,
     }
     let content = answer.content.unwrap_or_default();
     let choice = content.get("choice").and_then(Value::as_str);
-    let Some((_, act)) = CHOICES.iter().find(|(words, _)| Some(*words) == choice) else { return PersonReply::None };
+    let (_, act) = CHOICES.iter().find(|(words, _)| Some(*words) == choice)?;
     let reason = content.get("reason").and_then(Value::as_str).map(str::trim).filter(|reason| !reason.is_empty());
-    match *act {
-        Some(act) => PersonReply::Decided(Decision { act, reason: reason.map(str::to_owned) }),
-        None => PersonReply::Cancelled,
-    }
+    Some(match *act {
+        Some(act) => PersonAnswer::Decided(Decision { act, reason: reason.map(str::to_owned) }),
+        None => PersonAnswer::Cancelled,
+    })
 }
 
 #[cfg(test)]
@@ -136,15 +122,14 @@ mod tests {
     fn an_answer_is_read_and_what_is_none_decides_nothing() {
         let answer = |action, content| read(ElicitResult::new(action).with_content(content));
         let content = json!({"choice": CHOICES[1].0, "reason": "  measured  "});
-        assert!(matches!(
-            answer(ElicitationAction::Accept, content.clone()),
-            PersonReply::Decided(Decision { act: "supersede", reason: Some(reason) }) if reason == "measured"
-        ));
-        assert!(matches!(answer(ElicitationAction::Accept, json!({"choice": CHOICES[0].0})), PersonReply::Cancelled));
-        assert!(matches!(answer(ElicitationAction::Cancel, content.clone()), PersonReply::Cancelled));
-        assert!(matches!(answer(ElicitationAction::Decline, content), PersonReply::None));
+        let decision = Decision { act: "supersede", reason: Some("measured".to_owned()) };
+        assert_eq!(answer(ElicitationAction::Accept, content.clone()), Some(PersonAnswer::Decided(decision)));
+        let cancelled = json!({"choice": CHOICES[0].0});
+        assert_eq!(answer(ElicitationAction::Accept, cancelled), Some(PersonAnswer::Cancelled));
+        assert_eq!(answer(ElicitationAction::Cancel, content.clone()), Some(PersonAnswer::Cancelled));
+        assert_eq!(answer(ElicitationAction::Decline, content), None);
         for wrong in [json!({"choice": "burn"}), json!({"choice": 5}), json!(7), Value::Null] {
-            assert!(matches!(answer(ElicitationAction::Accept, wrong), PersonReply::None));
+            assert_eq!(answer(ElicitationAction::Accept, wrong), None);
         }
     }
 }

@@ -2,19 +2,21 @@
 //! answer, the question goes to the agent.
 #![expect(deprecated, reason = "clients offer sampling, and a later version of the protocol is to replace it")]
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use rmcp::{
     RoleServer,
     model::{
         CallToolRequestParams, ClientResult, CreateMessageRequest, CreateMessageRequestParams, CreateMessageResult,
-        InputRequest, InputRequiredResult, ProtocolVersion, SamplingMessage, SamplingMessageContentBlock,
-        ServerRequest,
+        InputRequest, SamplingMessage, SamplingMessageContentBlock,
     },
-    service::{PeerRequestOptions, RequestContext},
+    service::RequestContext,
 };
 
-use super::shape::day;
+use super::{
+    client_question::{ClientQuestion, ClientReply, ask_client},
+    shape::day,
+};
 use crate::{
     api::{Consider, Doubt, DoubtBand},
     domain::{
@@ -23,9 +25,6 @@ use crate::{
         text::cut_line,
     },
 };
-
-/// The timeout of the model's answer. Clients cancel a tool call after a minute.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// The key of the prompt and of its answer.
 const QUESTION: &str = "verdicts";
@@ -43,50 +42,32 @@ pub(super) struct SampledVerdicts {
     pub(super) model: String,
 }
 
-/// The result of asking the client's model.
-pub(super) enum SamplingReply {
-    /// The client offers no model, or its answer cannot be used.
-    None,
-    /// A request to the client to ask its model and to call again with the answer.
-    Wait(Box<InputRequiredResult>),
-    Judged(SampledVerdicts),
+impl ClientQuestion for CreateMessageRequest {
+    type Answer = CreateMessageResult;
+
+    fn into_input(self) -> InputRequest {
+        InputRequest::CreateMessage(self)
+    }
+
+    fn answer(result: ClientResult) -> Option<CreateMessageResult> {
+        match result {
+            ClientResult::CreateMessageResult(answer) => Some(*answer),
+            _ => None,
+        }
+    }
 }
 
-/// Asks the client's model about the claims of a question, in the form of the client's protocol version.
+/// Asks the client's model about the claims of a question.
 pub(super) async fn ask(
     question: &Consider,
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
-) -> SamplingReply {
+) -> ClientReply<SampledVerdicts> {
     if context.client_capabilities().is_none_or(|can| can.sampling.is_none()) {
-        return SamplingReply::None;
+        return ClientReply::None;
     }
-    let read = |answer: &CreateMessageResult| read(question, answer).map_or(SamplingReply::None, SamplingReply::Judged);
     let message = CreateMessageRequest::new(prompt(question, request));
-    // Versions are dates, which compare correctly as text.
-    let answers_in_next_call =
-        context.protocol_version().is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-    if answers_in_next_call {
-        if let Some(answer) = request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION)) {
-            return serde_json::from_value(answer.clone()).map_or(SamplingReply::None, |answer| read(&answer));
-        }
-        let asked = BTreeMap::from([(QUESTION.to_owned(), InputRequest::CreateMessage(message))]);
-        return SamplingReply::Wait(Box::new(InputRequiredResult::from_input_requests(asked)));
-    }
-    let options = PeerRequestOptions::with_timeout(ANSWER_TIMEOUT);
-    let sent = context.peer.send_request_with_option(ServerRequest::CreateMessageRequest(message), options).await;
-    let answer = match sent {
-        Ok(handle) => handle.await_response().await,
-        Err(error) => Err(error),
-    };
-    match answer {
-        Ok(ClientResult::CreateMessageResult(answer)) => read(&answer),
-        Ok(_) => SamplingReply::None,
-        Err(error) => {
-            tracing::debug!("the client's model did not answer: {error}");
-            SamplingReply::None
-        }
-    }
+    ask_client(QUESTION, message, request, context).await.and_then(|answer| read(question, &answer))
 }
 
 /// Returns the prompt: pairs of the write and a claim in question, as quoted data.
