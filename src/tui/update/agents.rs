@@ -49,11 +49,7 @@ pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion, height: us
             let last = agents.injected_here().len().saturating_sub(1);
             agents.injected_row = motion.apply(agents.injected_row.min(last), last);
         }
-        (_, AgentListing::Acts | AgentListing::Refused) => match motion {
-            Motion::By(rows) => agents.list.step(rows, height),
-            Motion::First => agents.list.home(height),
-            Motion::Last => agents.list.end(height),
-        },
+        (_, AgentListing::Acts | AgentListing::Refused) => motion.step(&mut agents.list, height),
     }
 }
 

@@ -199,6 +199,6 @@ pub(super) fn undone(state: &mut AppState, op: OpId) {
 pub(super) fn scroll(state: &mut AppState, motion: Motion) {
     let overflow = state.hits.overflow(Pane::Pair);
     if let Some(judging) = shown(state) {
-        judging.scroll = motion.apply(judging.scroll.min(overflow), overflow);
+        motion.scroll(&mut judging.scroll, overflow);
     }
 }

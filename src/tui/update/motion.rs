@@ -3,8 +3,8 @@
 use super::{acts, agents, claims, conflicts, inbox, note_files, peers, story, why};
 use crate::tui::{
     hits::Pane,
-    msg::Effect,
-    state::{AppState, Focus, Overlay, Screen, claims::ClaimsFocus},
+    msg::{Effect, ListRow},
+    state::{AppState, Focus, Overlay, Screen, claims::ClaimsFocus, windowed::Windowed},
 };
 
 /// A movement of a cursor or a scroll position.
@@ -25,6 +25,20 @@ impl Motion {
             Self::By(rows) => from.saturating_add_signed(rows).min(last),
             Self::First => 0,
             Self::Last => last,
+        }
+    }
+
+    /// Moves a scroll position, which can be at 0 to `last`. The text may have become shorter since the last move.
+    pub(super) fn scroll(self, position: &mut usize, last: usize) {
+        *position = self.apply((*position).min(last), last);
+    }
+
+    /// Moves the cursor of a list that shows `height` rows.
+    pub(super) fn step<T: ListRow + Clone>(self, list: &mut Windowed<T>, height: usize) {
+        match self {
+            Self::By(rows) => list.step(rows, height),
+            Self::First => list.home(height),
+            Self::Last => list.end(height),
         }
     }
 }
@@ -106,29 +120,20 @@ pub(super) fn pane(state: &AppState) -> Pane {
 /// Moves the cursor of a list, or scrolls a pane.
 pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
     let height = state.hits.height(pane);
+    let overflow = state.hits.overflow(pane);
     match pane {
-        Pane::Cards => {
-            let list = &mut state.conflicts.list;
-            match motion {
-                Motion::By(rows) => list.step(rows, height),
-                Motion::First => list.home(height),
-                Motion::Last => list.end(height),
-            }
-        }
+        Pane::Cards => motion.step(&mut state.conflicts.list, height),
         Pane::Claims => claims::move_cursor(state, motion, height),
         Pane::Card => {
             if let Some(card) = &mut state.conflicts.card {
-                card.scroll = motion.apply(card.scroll.min(state.hits.overflow(pane)), state.hits.overflow(pane));
+                motion.scroll(&mut card.scroll, overflow);
             }
         }
-        Pane::Detail => {
-            let last = state.hits.overflow(pane);
-            state.claims.scroll = motion.apply(state.claims.scroll.min(last), last);
-        }
+        Pane::Detail => motion.scroll(&mut state.claims.scroll, overflow),
         Pane::Scopes => claims::move_in_tree(state, motion),
         Pane::Chain => match motion {
             Motion::By(rows) => {
-                if !state.why.scroll(rows, state.hits.overflow(pane)) {
+                if !state.why.scroll(rows, overflow) {
                     state.why.step(rows);
                 }
             }
@@ -142,48 +147,33 @@ pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
             let last = state.peers.entries().len().saturating_sub(1);
             state.peers.place(motion.apply(state.peers.row(), last));
         }
-        Pane::Peer => {
-            let last = state.hits.overflow(pane);
-            state.peers.scroll = motion.apply(state.peers.scroll.min(last), last);
-        }
+        Pane::Peer => motion.scroll(&mut state.peers.scroll, overflow),
         Pane::Inbox => {
             let last = state.inbox.selectable_rows().len().saturating_sub(1);
             state.inbox.place(motion.apply(state.inbox.cursor(), last));
         }
-        Pane::Item => {
-            let last = state.hits.overflow(pane);
-            state.inbox.scroll = motion.apply(state.inbox.scroll.min(last), last);
-        }
+        Pane::Item => motion.scroll(&mut state.inbox.scroll, overflow),
         Pane::Acts => {
             let Some(acts) = state.acts_mut() else { return };
             let before = acts.list.anchor();
-            match motion {
-                Motion::By(rows) => acts.list.step(rows, height),
-                Motion::First => acts.list.home(height),
-                Motion::Last => acts.list.end(height),
-            }
+            motion.step(&mut acts.list, height);
             if acts.list.anchor() != before {
                 acts.scroll = 0;
             }
         }
         Pane::Act => {
-            let last = state.hits.overflow(pane);
             if let Some(acts) = state.acts_mut() {
-                acts.scroll = motion.apply(acts.scroll.min(last), last);
+                motion.scroll(&mut acts.scroll, overflow);
             }
         }
-        Pane::Models => {
-            let last = state.hits.overflow(pane);
-            state.models.scroll = motion.apply(state.models.scroll.min(last), last);
-        }
+        Pane::Models => motion.scroll(&mut state.models.scroll, overflow),
         Pane::Notes | Pane::Note => note_files::shift(state, pane, motion),
         Pane::Story | Pane::StoryItem => story::shift(state, pane, motion),
         Pane::Agents | Pane::AgentActs => agents::shift(state, pane, motion, height),
         Pane::Page => {
-            let last = state.hits.overflow(pane);
             let shown = state.hits.scroll(pane);
             if let Some(Overlay::Page(page)) = &mut state.overlay {
-                page.scroll_to(motion.apply(page.scroll(shown).min(last), last));
+                page.scroll_to(motion.apply(page.scroll(shown).min(overflow), overflow));
             }
         }
         Pane::Pair => super::judging::scroll(state, motion),
@@ -217,4 +207,19 @@ fn move_focus_in<T: Copy + PartialEq, const N: usize>(focus: &mut T, order: [T; 
     let next = index.saturating_add_signed(by).min(N - 1);
     let next = if round { (index + N).saturating_add_signed(by) % N } else { next };
     *focus = order[next];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scroll_position_beyond_the_end_moves_from_the_end() {
+        let moved = |motion: Motion, mut position: usize| {
+            motion.scroll(&mut position, 5);
+            position
+        };
+        assert_eq!((moved(Motion::By(-1), usize::MAX), moved(Motion::By(9), 2)), (4, 5));
+        assert_eq!((moved(Motion::First, 3), moved(Motion::Last, 3)), (0, 5));
+    }
 }

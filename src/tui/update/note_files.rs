@@ -45,7 +45,7 @@ pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
         state.notes.place(motion.apply(state.notes.row(), last));
     } else {
         let overflow = state.hits.overflow(pane);
-        state.notes.scroll = motion.apply(state.notes.scroll.min(overflow), overflow);
+        motion.scroll(&mut state.notes.scroll, overflow);
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
         let last = story.rows().len().saturating_sub(1);
         story.place(motion.apply(story.row(), last));
     } else {
-        story.scroll = motion.apply(story.scroll.min(overflow), overflow);
+        motion.scroll(&mut story.scroll, overflow);
     }
 }
 
