@@ -17,97 +17,102 @@ pub(super) type Problem = (Option<FieldId>, String);
 
 /// Returns the request of a form. `now`: milliseconds since the Unix epoch.
 pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteRequest, Problem> {
-    let reason = form.text(FieldId::Reason);
-    // Each of several cards may have a known reason of its own; if one has none, the preview says so.
-    let needs_reason = match form.about {
-        FormSubject::Card { act, .. } => act != CardAct::Snooze,
-        FormSubject::Many { .. } => false,
-        FormSubject::New => kind(form).is_guarded(),
-        FormSubject::NewTeam | FormSubject::JoinTeam => return teams::build(form, caller),
-        FormSubject::Held { .. } => return held_write::build(form, caller),
-        FormSubject::Claim { .. } => true,
-    };
-    if form.about == FormSubject::New && form.text(FieldId::Statement).is_empty() {
-        return Err((Some(FieldId::Statement), "enter the claim".to_owned()));
-    }
-    if needs_reason && reason.is_empty() {
-        return Err((Some(FieldId::Reason), "enter a reason; it is stored with the claim".to_owned()));
-    }
     match form.about {
         FormSubject::Card { id, act, merged, winner } => {
-            let statement = form.text(FieldId::Statement);
-            if merged && statement.is_empty() {
-                return Err((Some(FieldId::Statement), "write the claim that replaces them".to_owned()));
-            }
-            let qualifiers = if act == CardAct::Narrow { qualifiers(form)? } else { Qualifiers::default() };
-            let target = matches!(act, CardAct::Retract | CardAct::Narrow).then(|| chosen_target(form)).flatten();
-            let request = ResolveRequest {
-                caller,
-                act,
-                reason,
-                winner: winner.map(ClaimId::to_hex),
-                target: target.map(ClaimId::to_hex),
-                statement: merged.then_some(statement),
-                qualifiers,
-                drop_conditions: false,
-                until: (act == CardAct::Snooze).then(|| now + snoozed(form)),
-                expect_rev: form.rev,
-            };
+            let winner = winner.map(ClaimId::to_hex);
+            let request = ResolveRequest { winner, ..resolve(form, caller, now, act, merged)? };
             Ok(WriteRequest::Resolve { card: id.to_hex(), request })
         }
-        FormSubject::Many { act, keep } => {
-            let keep = match keep {
-                KeepSide::First => Some(Keep::First),
-                KeepSide::Second => Some(Keep::Second),
-                KeepSide::Chosen => form.keeps.get(form.chosen(FieldId::Keep)).cloned(),
-                KeepSide::Both => None,
-            };
-            let until = (act == CardAct::Snooze).then(|| now + snoozed(form));
-            let cards = form.cards.clone();
-            Ok(WriteRequest::ResolveMany(ResolveManyRequest { caller, cards, act, keep, reason, until, dry_run: true }))
-        }
+        FormSubject::Many { act, keep } => Ok(WriteRequest::ResolveMany(resolve_many(form, caller, now, act, keep))),
+        FormSubject::New => Ok(WriteRequest::Remember(Box::new(remember(form, caller)?))),
         FormSubject::NewTeam | FormSubject::JoinTeam => teams::build(form, caller),
         FormSubject::Held { .. } => held_write::build(form, caller),
-        FormSubject::New => Ok(WriteRequest::Remember(Box::new(RememberRequest {
-            caller,
-            statement: form.text(FieldId::Statement),
-            kind: Some(kind(form)),
-            reason: Some(reason).filter(|reason| !reason.is_empty()),
-            source: Some(form.text(FieldId::Source)).filter(|source| !source.is_empty()),
-            consider: true,
-            ..RememberRequest::default()
-        }))),
-        FormSubject::Claim { id, act } => {
-            let also: Vec<String> = form.members.iter().map(|id| id.to_hex()).collect();
-            let request =
-                |caller| ActRequest { caller, target: id.to_hex(), also, reason: reason.clone(), expect_rev: form.rev };
-            Ok(match act {
-                ClaimAct::Retract => WriteRequest::Retract(request(caller)),
-                ClaimAct::Reinstate => WriteRequest::Reinstate(request(caller)),
-                ClaimAct::Reviewed => WriteRequest::Reviewed(request(caller)),
-                ClaimAct::Redact => WriteRequest::Redact(request(caller)),
-                ClaimAct::Supersede => {
-                    let statement = form.text(FieldId::Statement);
-                    if statement.is_empty() {
-                        return Err((Some(FieldId::Statement), "write the claim that replaces it".to_owned()));
-                    }
-                    let claim = RememberRequest {
-                        caller,
-                        statement,
-                        reason: Some(reason.clone()),
-                        consider: true,
-                        ..RememberRequest::default()
-                    };
-                    WriteRequest::Supersede(SupersedeRequest {
-                        targets: vec![id.to_hex()],
-                        expect_rev: form.rev,
-                        claim,
-                        ..SupersedeRequest::default()
-                    })
-                }
+        FormSubject::Claim { id, act } => act_on_claim(form, caller, id, act),
+    }
+}
+
+fn resolve(form: &ActForm, caller: Caller, now: u64, act: CardAct, merged: bool) -> Result<ResolveRequest, Problem> {
+    let reason = if act == CardAct::Snooze { form.text(FieldId::Reason) } else { reason(form)? };
+    let statement =
+        merged.then(|| required(form, FieldId::Statement, "write the claim that replaces them")).transpose()?;
+    let qualifiers = if act == CardAct::Narrow { qualifiers(form)? } else { Qualifiers::default() };
+    let target = matches!(act, CardAct::Retract | CardAct::Narrow).then(|| chosen_target(form)).flatten();
+    Ok(ResolveRequest {
+        caller,
+        act,
+        reason,
+        winner: None,
+        target: target.map(ClaimId::to_hex),
+        statement,
+        qualifiers,
+        drop_conditions: false,
+        until: (act == CardAct::Snooze).then(|| now + snoozed(form)),
+        expect_rev: form.rev,
+    })
+}
+
+/// Each of the cards may have a known reason of its own; if one has none, the preview says so.
+fn resolve_many(form: &ActForm, caller: Caller, now: u64, act: CardAct, keep: KeepSide) -> ResolveManyRequest {
+    let keep = match keep {
+        KeepSide::First => Some(Keep::First),
+        KeepSide::Second => Some(Keep::Second),
+        KeepSide::Chosen => form.keeps.get(form.chosen(FieldId::Keep)).cloned(),
+        KeepSide::Both => None,
+    };
+    let until = (act == CardAct::Snooze).then(|| now + snoozed(form));
+    let (cards, reason) = (form.cards.clone(), form.text(FieldId::Reason));
+    ResolveManyRequest { caller, cards, act, keep, reason, until, dry_run: true }
+}
+
+fn remember(form: &ActForm, caller: Caller) -> Result<RememberRequest, Problem> {
+    let statement = required(form, FieldId::Statement, "enter the claim")?;
+    let kind = kind(form);
+    let reason = if kind.is_guarded() { reason(form)? } else { form.text(FieldId::Reason) };
+    Ok(RememberRequest {
+        caller,
+        statement,
+        kind: Some(kind),
+        reason: Some(reason).filter(|reason| !reason.is_empty()),
+        source: Some(form.text(FieldId::Source)).filter(|source| !source.is_empty()),
+        consider: true,
+        ..RememberRequest::default()
+    })
+}
+
+fn act_on_claim(form: &ActForm, caller: Caller, id: ClaimId, act: ClaimAct) -> Result<WriteRequest, Problem> {
+    let reason = reason(form)?;
+    let also: Vec<String> = form.members.iter().map(|id| id.to_hex()).collect();
+    let request = |caller, reason| ActRequest { caller, target: id.to_hex(), also, reason, expect_rev: form.rev };
+    Ok(match act {
+        ClaimAct::Retract => WriteRequest::Retract(request(caller, reason)),
+        ClaimAct::Reinstate => WriteRequest::Reinstate(request(caller, reason)),
+        ClaimAct::Reviewed => WriteRequest::Reviewed(request(caller, reason)),
+        ClaimAct::Redact => WriteRequest::Redact(request(caller, reason)),
+        ClaimAct::Supersede => {
+            let statement = required(form, FieldId::Statement, "write the claim that replaces it")?;
+            WriteRequest::Supersede(SupersedeRequest {
+                targets: vec![id.to_hex()],
+                expect_rev: form.rev,
+                claim: RememberRequest {
+                    caller,
+                    statement,
+                    reason: Some(reason),
+                    consider: true,
+                    ..RememberRequest::default()
+                },
+                ..SupersedeRequest::default()
             })
         }
-    }
+    })
+}
+
+/// Returns the text of a field, or the message if it is empty.
+fn required(form: &ActForm, field: FieldId, missing: &str) -> Result<String, Problem> {
+    Some(form.text(field)).filter(|text| !text.is_empty()).ok_or_else(|| (Some(field), missing.to_owned()))
+}
+
+fn reason(form: &ActForm) -> Result<String, Problem> {
+    required(form, FieldId::Reason, "enter a reason; it is stored with the claim")
 }
 
 /// Returns the chosen kind.

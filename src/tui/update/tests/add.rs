@@ -48,6 +48,18 @@ fn a_claim_is_added_from_any_screen() {
 }
 
 #[test]
+fn a_claim_without_a_statement_or_a_reason_is_refused_at_the_missing_field() {
+    let mut state = app(SIZE, Opening { scope: Some(scope("api")), ..Opening::default() });
+    press(&mut state, "+");
+    let with_statement = format!("{} ctrl-s", typed("use tabs"));
+    for (keys, missing) in [("ctrl-s", FieldId::Statement), (&with_statement, FieldId::Reason)] {
+        assert!(written(&press(&mut state, keys)).is_none());
+        let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
+        assert_eq!(form.error.as_ref().unwrap().0, Some(missing));
+    }
+}
+
+#[test]
 fn where_all_scopes_are_shown_it_asks_in_which() {
     let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
     press(&mut state, "+");
