@@ -157,8 +157,14 @@ pub(super) fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure,
     };
     let message = format!("{}{hint}", sentence(&failure.message));
     match shown(state) {
-        Some(judging) if slot == Slot::Doubts => judging.error = Some(message.clone()),
-        Some(judging) => judging.failed(message.clone()),
+        Some(judging) => {
+            if slot == Slot::Doubts {
+                judging.error = Some(message.clone());
+            } else {
+                judging.failed(message.clone());
+            }
+            state.add_log_line(Tone::Bad, message);
+        }
         None => {
             let closed = (slot == Slot::Judged).then(|| state.closed_pairs.take()).flatten();
             // After a timeout it is not known whether the first of these verdicts is stored.
@@ -170,7 +176,6 @@ pub(super) fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure,
             out.push(state.toast(Tone::Bad, format!("{lost}{message}")));
         }
     }
-    state.add_log_line(Tone::Bad, message);
 }
 
 /// Moves by a number of pairs.

@@ -93,12 +93,12 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
         RequestAnswer::Inbox(view) if slot == Slot::InboxPage => inbox::accept_page(state, view, out),
         RequestAnswer::Inbox(view) => inbox::accept(state, view, out),
         RequestAnswer::Log(page) if slot == Slot::LastAct => undo::found(state, page, out),
+        RequestAnswer::Log(page) if slot == Slot::AgentActs => {
+            let height = state.hits.height(Pane::AgentActs);
+            state.agents.list.accept(page.items, page.total, page.next, false, height);
+        }
         RequestAnswer::Log(page) => {
             let height = state.hits.height(Pane::Acts);
-            if slot == Slot::AgentActs {
-                let height = state.hits.height(Pane::AgentActs);
-                return state.agents.list.accept(page.items, page.total, page.next, false, height);
-            }
             state.timeline.list.accept(page.items, page.total, page.next, false, height);
             state.timeline.error = None;
         }
@@ -364,28 +364,18 @@ fn next_card(state: &mut AppState, id: CardId) {
 }
 
 fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut Vec<Effect>) {
-    if slot == Slot::Act {
-        act_failed(state, failure, out);
-    }
-    if slot == Slot::Reembed {
-        return models::failed(state, failure, out);
-    }
-    if slot == Slot::Page {
-        return page::failed(state, failure);
-    }
-    if matches!(slot, Slot::Doubts | Slot::Judged) {
-        judging::failed(state, slot, failure, out);
-    }
-    if failure.kind == FailureKind::Unreachable {
-        state.add_log_line(Tone::Bad, failure.message.clone());
-        reads::daemon_lost(state, failure.message.clone());
-        return;
-    }
+    let unreachable = failure.kind == FailureKind::Unreachable;
     let message = match &failure.hint {
         Some(hint) => format!("{} ({hint})", failure.message),
         None => failure.message.clone(),
     };
     match slot {
+        // These report every failure themselves, also in the log.
+        Slot::Act => act_failed(state, failure, out),
+        Slot::Doubts | Slot::Judged => judging::failed(state, slot, failure, out),
+        Slot::Reembed => return models::failed(state, failure, out),
+        Slot::Page => return page::failed(state, failure),
+        _ if unreachable => state.add_log_line(Tone::Bad, failure.message.clone()),
         Slot::Conflicts => {
             state.conflicts.list.failed();
             state.conflicts.error = Some(message);
@@ -429,7 +419,9 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
         Slot::Health | Slot::Scopes => out.push(state.toast(Tone::Bad, message)),
         Slot::Join => teams::poll_failed(state, failure, message, out),
         Slot::LastAct | Slot::Marked | Slot::Question => out.push(state.toast(Tone::Bad, message)),
-        Slot::Act | Slot::Reembed | Slot::Page | Slot::Doubts | Slot::Judged => {}
+    }
+    if unreachable {
+        reads::daemon_lost(state, failure.message.clone());
     }
 }
 

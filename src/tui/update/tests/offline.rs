@@ -11,6 +11,27 @@ fn offline() -> AppState {
     state
 }
 
+#[test]
+fn a_failure_because_no_daemon_runs_is_logged_once() {
+    let unreachable = failure(FailureKind::Unreachable);
+    let logged = |state: &AppState| state.log.iter().filter(|line| line.text.contains(&unreachable.message)).count();
+    let mut state = offline();
+    assert_eq!(logged(&state), 1, "a read");
+
+    let mut state_of_act = cards();
+    let out = press(&mut state_of_act, "d n o enter");
+    let (ticket, _) = written(&out).unwrap();
+    step(&mut state_of_act, Msg::Reply(ticket, Err(unreachable.clone())));
+    assert!(state_of_act.is_offline());
+    assert_eq!(logged(&state_of_act), 1, "an act");
+
+    state = cards();
+    let ticket = state.ticket(Slot::Doubts);
+    step(&mut state, Msg::Reply(ticket, Err(unreachable.clone())));
+    assert!(state.is_offline());
+    assert_eq!(logged(&state), 1, "pairs to judge");
+}
+
 fn reads_cards(out: &[Effect]) -> bool {
     out.iter().any(|effect| matches!(effect, Effect::Read(_, ReadRequest::Conflicts(_))))
 }
