@@ -1,5 +1,7 @@
 //! Logistic regression by Newton's method, with a ridge: Hastie, Tibshirani, Friedman, "The Elements of Statistical Learning", 4.4.
 
+use std::collections::BTreeMap;
+
 #[derive(Clone, Debug)]
 pub(super) struct FitExample {
     pub(super) figures: Vec<f32>,
@@ -53,6 +55,29 @@ pub(super) fn fit(examples: &[FitExample], ridge: f64) -> Vec<f64> {
     weights
 }
 
+/// Fits weights of the features in `chosen`. The examples have the figures of all features, in the order of `names`, and
+/// their label. Returns the rounded weights by their names, and that of `intercept`.
+pub(super) fn fit_named<'e>(
+    examples: impl Iterator<Item = (&'e [f32], bool)>,
+    names: &[&str],
+    chosen: &[&str],
+    ridge: f64,
+) -> BTreeMap<String, f32> {
+    let columns: Vec<usize> = (0..names.len()).filter(|column| chosen.contains(&names[*column])).collect();
+    let example = |(figures, yes): (&[f32], bool)| {
+        let figures = columns.iter().map(|column| figures[*column]).collect();
+        FitExample { figures, yes, weight: 1.0 }
+    };
+    let examples: Vec<FitExample> = examples.map(example).collect();
+    let names = std::iter::once("intercept").chain(columns.iter().map(|column| names[*column]));
+    names.map(str::to_owned).zip(fit(&examples, ridge).into_iter().map(rounded)).collect()
+}
+
+/// Returns a weight, rounded as in the files of weights.
+pub(super) fn rounded(weight: f64) -> f32 {
+    (weight * 1e4).round() as f32 / 1e4
+}
+
 /// Solves a linear system by Cholesky's method, given the lower half of the matrix; returns `None` if the matrix is not
 /// positive definite.
 fn solve(lower: &mut [Vec<f64>], mut right: Vec<f64>) -> Option<Vec<f64>> {
@@ -93,6 +118,21 @@ mod tests {
         let ln3 = 3.0_f64.ln();
         assert!((weights[0] + ln3).abs() < 1e-4 && (weights[1] - 2.0 * ln3).abs() < 1e-4, "{weights:?}");
         assert!(fit(&examples, 1.0)[1] < 1.0, "a ridge holds weights back");
+    }
+
+    #[test]
+    fn the_chosen_features_have_rounded_weights_by_their_names() {
+        let examples: [([f32; 3], bool); 4] =
+            [([9.0, 1.0, 5.0], true), ([9.0, 1.0, 0.0], false), ([2.0, 0.0, 5.0], false), ([1.0, 1.0, 3.0], true)];
+        let columns = |of: &[usize]| -> Vec<FitExample> {
+            let figures = |all: &[f32; 3]| of.iter().map(|column| all[*column]).collect();
+            examples.iter().map(|(all, yes)| FitExample { figures: figures(all), yes: *yes, weight: 1.0 }).collect()
+        };
+        let expected: Vec<f32> = fit(&columns(&[0, 2]), 0.1).into_iter().map(rounded).collect();
+        let all = examples.iter().map(|(figures, yes)| (figures.as_slice(), *yes));
+        let weights = fit_named(all, &["a", "b", "c"], &["c", "a"], 0.1);
+        let named = [("intercept", expected[0]), ("a", expected[1]), ("c", expected[2])];
+        assert_eq!(weights, BTreeMap::from(named.map(|(name, weight)| (name.to_owned(), weight))));
     }
 
     #[test]

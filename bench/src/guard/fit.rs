@@ -13,14 +13,13 @@ use super::{
     bins::Bins,
     cached_models::CachedModels,
     fit_data::{FitPair, MeasuredPair, PARTS, ReplayedSentence, measure_pairs, replay},
-    fit_deep,
-    logistic::{self, FitExample},
+    fit_deep, logistic,
     memory_project::MemoryProject,
 };
 use ergo::{
     guard::{
         Guard, JudgeWeights,
-        features::{FEATURE_NAMES, Features, RULE_FEATURES},
+        features::{FEATURE_NAMES, RULE_FEATURES},
         judge::CONTRADICTION_STRENGTH,
         weights::{JudgeProvenance, Thresholds},
     },
@@ -348,21 +347,11 @@ fn learn(
     let taught = writes.iter().filter(|write| Some(write.part) != without);
     let harmless = taught.flat_map(|write| &write.compared).map(|features| (features, false));
     let compared: Vec<(&FitPair, bool)> = labelled.chain(harmless).collect();
-    let learnt = |names: &[&str], ridge: f64, figures: &dyn Fn(&FitPair) -> Option<Features>| {
-        let example = |(features, yes): &(&FitPair, bool)| {
-            let all = figures(features)?;
-            let chosen =
-                FEATURE_NAMES.iter().zip(all).filter(|(name, _)| names.contains(name)).map(|(_, figure)| figure);
-            Some(FitExample { figures: chosen.collect(), yes: *yes, weight: 1.0 })
-        };
-        let examples: Vec<FitExample> = compared.iter().filter_map(example).collect();
-        let rounded = |weight: f64| (weight * 1e4).round() as f32 / 1e4;
-        let fitted = logistic::fit(&examples, ridge).into_iter().map(rounded);
-        let chosen = FEATURE_NAMES.into_iter().filter(|name| names.contains(name));
-        std::iter::once("intercept").chain(chosen).map(str::to_owned).zip(fitted).collect()
-    };
+    let inferred =
+        compared.iter().filter_map(|(features, yes)| Some((features.with_inference.as_ref()?.as_slice(), *yes)));
+    let by_rules = compared.iter().map(|(features, yes)| (features.by_rules.as_slice(), *yes));
     let mut weights = JudgeWeights { gate: options.start.gate, deep: options.start.deep, ..JudgeWeights::default() };
-    weights.weights = learnt(&FEATURE_NAMES, RIDGE, &|features| features.with_inference);
-    weights.rules.weights = learnt(&RULE_FEATURES, RULES_RIDGE, &|features| Some(features.by_rules));
+    weights.weights = logistic::fit_named(inferred, &FEATURE_NAMES, &FEATURE_NAMES, RIDGE);
+    weights.rules.weights = logistic::fit_named(by_rules, &FEATURE_NAMES, &RULE_FEATURES, RULES_RIDGE);
     weights
 }

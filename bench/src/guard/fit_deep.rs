@@ -7,7 +7,7 @@ use super::{
     GuardBenchError,
     fit::{FitOptions, probability},
     fit_data::{FitPair, MeasuredPair, ReplayedSentence},
-    logistic::{self, FitExample},
+    logistic::{self, FitExample, rounded},
 };
 use ergo::{
     engine::deep_odds,
@@ -75,7 +75,6 @@ pub(super) fn fit(
     let [intercept, judge, model] = logistic::fit(&examples, RIDGE)[..] else {
         return Err(GuardBenchError::Model("no pair comes to the language model".into()));
     };
-    let rounded = |weight: f64| (weight * 1e4).round() as f32 / 1e4;
     let mut deep =
         DeepWeights { intercept: rounded(intercept), judge: rounded(judge), model: rounded(model), ..weights.deep };
     let score = |pair: &AskedPair| deep.intercept + deep.judge * pair.judge + deep.model * pair.model;

@@ -5,7 +5,7 @@ use super::{
     FitOptions, Fitted, GuardBenchError,
     fit_data::{LabelledPair, ReplayRow, check_failures, read},
     gate_examples::{ExampleFile, GateExample},
-    logistic::{self, FitExample},
+    logistic,
     memory_project::MemoryProject,
 };
 use ergo::{
@@ -138,10 +138,7 @@ pub fn fit_gate(
         best.sort_by(|a, b| b.total_cmp(a));
         let cut = |share: f64| best.get((best.len() as f64 * share) as usize).map_or(1.0, |score| score + 1e-4);
         (regression.ask, regression.mention) = (cut(bands.ask), cut(bands.mention));
-        let held = |least: f32| {
-            let found = contradictions.iter().flatten().filter(|features| regression.score(features) >= least).count();
-            found as f64 / contradictions.len().max(1) as f64
-        };
+        let held = |least| found_share(&contradictions, &regression, least);
         notes.push(format!(
             "{name}: asked from {:.3} ({:.3} of the contradictions), mentioned from {:.3} ({:.3})",
             regression.ask,
@@ -153,10 +150,7 @@ pub fn fit_gate(
     };
     let (models, words) = (learnt("models", &GATE_FEATURES), learnt("words", &WORD_FEATURES));
     for (name, regression) in [("models", &start.models), ("words", &start.words)] {
-        let held = |least: f32| {
-            let found = contradictions.iter().flatten().filter(|features| regression.score(features) >= least).count();
-            found as f64 / contradictions.len().max(1) as f64
-        };
+        let held = |least| found_share(&contradictions, regression, least);
         let taken = |least: f32| {
             let taken =
                 |features: &&Vec<GateFeatures>| features.iter().any(|features| regression.score(features) >= least);
@@ -197,18 +191,14 @@ pub fn fit_gate(
     Ok((GateWeights { first, models, words, provenance }, Fitted { notes, ..Fitted::default() }))
 }
 
+/// Returns the share of the contradictions with at least this score; those without features are not found.
+fn found_share(contradictions: &[Option<GateFeatures>], regression: &GateRegression, least: f32) -> f64 {
+    let found = contradictions.iter().flatten().filter(|features| regression.score(features) >= least).count();
+    found as f64 / contradictions.len().max(1) as f64
+}
+
 /// Fits a regression over some of the features.
 fn learn(examples: &[(GateFeatures, bool)], names: &[&str]) -> GateRegression {
-    let chosen = |features: &GateFeatures| -> Vec<f32> {
-        GATE_FEATURES.iter().zip(features).filter(|(name, _)| names.contains(name)).map(|(_, value)| *value).collect()
-    };
-    let examples: Vec<FitExample> = examples
-        .iter()
-        .map(|(features, yes)| FitExample { figures: chosen(features), yes: *yes, weight: 1.0 })
-        .collect();
-    let rounded = |weight: f64| (weight * 1e4).round() as f32 / 1e4;
-    let fitted = logistic::fit(&examples, RIDGE).into_iter().map(rounded);
-    let names = GATE_FEATURES.iter().filter(|name| names.contains(name)).copied();
-    let weights = std::iter::once("intercept").chain(names).map(str::to_owned).zip(fitted).collect();
-    GateRegression { weights, ..GateRegression::default() }
+    let examples = examples.iter().map(|(features, yes)| (features.as_slice(), *yes));
+    GateRegression { weights: logistic::fit_named(examples, &GATE_FEATURES, names, RIDGE), ..GateRegression::default() }
 }

@@ -1,6 +1,9 @@
 //! The report: JSON by its types, tables by its `Display`.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde::Serialize;
 
@@ -184,134 +187,24 @@ pub struct FactsRow {
 
 impl fmt::Display for GuardBenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{:<11} {:>5} {:>6} {:>5} {:>8}  {:>6} {:>6}  {:>6} {:>5}  {:>6} {:>5}  {:>8} {:>8} {:>6}  {:>6} {:>6}",
-            "",
-            "prec",
-            "recall",
-            "f1",
-            "accepted",
-            "rec@0",
-            "rec@2",
-            "fb/1k",
-            "fb/1k",
-            "wn/1k",
-            "wn/1k",
-            "explicit",
-            "implicit",
-            "refine",
-            "ms",
-            "ms"
-        )?;
-        writeln!(
-            f,
-            "{:<11} {:>5} {:>6} {:>5} {:>8}  {:>6} {:>6}  {:>6} {:>5}  {:>6} {:>5}  {:>8} {:>8} {:>6}  {:>6} {:>6}",
-            "", "", "", "", "", "", "", "rules", "adr", "rules", "adr", "blk/fnd", "blk/fnd", "blk", "p50", "p95"
-        )?;
+        f.write_str(TABLE_HEAD)?;
         for row in &self.rows {
-            let both = |found: FoundShares| format!("{:.2}/{:.2}", found.block, found.found);
-            writeln!(
-                f,
-                "{:<11} {:>5.2} {:>6.2} {:>5.2} {:>8.2}  {:>6.2} {:>6.2}  {:>6.1} {:>5.1}  {:>6.1} {:>5.1}  {:>8} {:>8} {:>6.2}  {:>6.3} {:>6.3}",
-                row.name,
-                row.pairs.precision,
-                row.pairs.recall,
-                row.pairs.f1,
-                row.pairs.accepted,
-                row.recall_at.zero,
-                row.recall_at.two_per_1000,
-                row.false_blocks_per_1000.rules,
-                row.false_blocks_per_1000.adr,
-                row.warns_per_1000.rules,
-                row.warns_per_1000.adr,
-                both(row.adr_supersede.explicit),
-                both(row.adr_supersede.implicit),
-                row.adr_supersede.refinement_blocked,
-                row.write_ms.p50,
-                row.write_ms.p95,
-            )?;
+            writeln!(f, "{row}")?;
         }
         for row in &self.gate {
-            writeln!(
-                f,
-                "gate, {}: of {} contradictions {:.2} are refused, {:.2} with what is asked, {:.2} with what is mentioned; of replaced decisions {:.2}",
-                row.name, row.contradictions, row.refused, row.asked, row.mentioned, row.replaced_decisions
-            )?;
-            for (what, load) in [("rules", row.rules), ("decisions", row.decisions)] {
-                writeln!(
-                    f,
-                    "  of 1,000 {what} {:.0} are asked about, {:.0} with mentions; {:.1} claims in a question",
-                    load.asked_per_1000, load.mentioned_per_1000, load.pairs_per_question
-                )?;
-            }
-            writeln!(
-                f,
-                "  the cross-encoder is asked about {:.1} pairs of a write for the judge and {:.1} for the gate",
-                row.judge_pairs, row.gate_pairs
-            )?;
+            writeln!(f, "{row}")?;
         }
         if let Some(asked) = &self.asked {
-            writeln!(
-                f,
-                "asked: {} of {} questions answered; recall {:.2}, precision {:.2}, replaced decisions {:.2}; refused wrongly of 1,000 rules {:.1}, of decisions {:.1}",
-                asked.answered,
-                asked.questions,
-                asked.recall,
-                asked.precision,
-                asked.replaced_decisions,
-                asked.false_per_1000_rules,
-                asked.false_per_1000_decisions
-            )?;
+            writeln!(f, "{asked}")?;
         }
         for row in &self.dense {
-            let counts = |of: DenseCounts| {
-                format!(
-                    "{} refused, {} asked about, {} mentioned, {} silent",
-                    of.refused,
-                    of.asked,
-                    of.mentioned,
-                    of.silent()
-                )
-            };
-            let (harmless, clashes) = (row.harmless, row.clashes);
-            writeln!(
-                f,
-                "dense, {}, {} ({} claims): of {} harmless writes {}; of {} contradictions {}",
-                row.name,
-                row.scope,
-                row.claims,
-                harmless.writes,
-                counts(harmless),
-                clashes.writes,
-                counts(clashes)
-            )?;
+            writeln!(f, "{row}")?;
         }
-        for crowd in &self.crowd {
-            writeln!(
-                f,
-                "crowd, {}: of {} contradictions {} are refused alone and {} among {} claims, {:.1} ms (p95 {:.1})",
-                crowd.name,
-                crowd.contradictions,
-                crowd.alone,
-                crowd.found,
-                crowd.claims,
-                crowd.write_ms.p50,
-                crowd.write_ms.p95
-            )?;
+        for row in &self.crowd {
+            writeln!(f, "{row}")?;
         }
-        for facts in &self.fact_consolidation {
-            writeln!(
-                f,
-                "facts {}: accuracy {:.2} of {} questions, {} of {} writes superseded an earlier one, {:.3} ms (p95 {:.3})",
-                facts.size,
-                facts.accuracy,
-                facts.questions,
-                facts.blocked,
-                facts.statements,
-                facts.write_ms.p50,
-                facts.write_ms.p95
-            )?;
+        for row in &self.fact_consolidation {
+            writeln!(f, "{row}")?;
         }
         for model in &self.models {
             writeln!(f, "model {model}")?;
@@ -325,8 +218,30 @@ impl fmt::Display for GuardBenchReport {
         for what in &self.failed {
             writeln!(f, "failed: {what}")?;
         }
-        let phenomena: std::collections::BTreeSet<&String> =
-            self.rows.iter().flat_map(|row| row.pairs.by_phenomenon.keys()).collect();
+        self.write_phenomena(f)?;
+        for row in self.rows.iter().filter(|row| !row.by_rule.is_empty()) {
+            writeln!(f, "\n{}: refused, by rule: contradictions, other pairs, rows of the corpora", row.name)?;
+            for (rule, counts) in &row.by_rule {
+                writeln!(f, "  {rule:<28} {:>4} {:>4} {:>4}", counts.found, counts.wrong_pairs, counts.false_blocks)?;
+            }
+        }
+        for row in self.rows.iter().filter(|row| row.calibration.0.iter().any(|bin| bin.pairs > 0)) {
+            write!(f, "\n{}: probability of a contradiction, predicted and observed\n{}", row.name, row.calibration)?;
+        }
+        for (name, wrong) in self.rows.iter().flat_map(|row| row.wrong.iter().map(|wrong| (&row.name, wrong))) {
+            writeln!(
+                f,
+                "\n{name} · {} · {} · {:.2} · {}\n  {}\n  {}",
+                wrong.id, wrong.what, wrong.score, wrong.why, wrong.a, wrong.b
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl GuardBenchReport {
+    fn write_phenomena(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let phenomena: BTreeSet<&String> = self.rows.iter().flat_map(|row| row.pairs.by_phenomenon.keys()).collect();
         if !phenomena.is_empty() {
             writeln!(f, "\nblocked, by phenomenon (rows)")?;
         }
@@ -339,24 +254,153 @@ impl fmt::Display for GuardBenchReport {
             }
             writeln!(f)?;
         }
-        for row in self.rows.iter().filter(|row| !row.by_rule.is_empty()) {
-            writeln!(f, "\n{}: refused, by rule: contradictions, other pairs, rows of the corpora", row.name)?;
-            for (rule, counts) in &row.by_rule {
-                writeln!(f, "  {rule:<28} {:>4} {:>4} {:>4}", counts.found, counts.wrong_pairs, counts.false_blocks)?;
-            }
-        }
-        for row in self.rows.iter().filter(|row| row.calibration.0.iter().any(|bin| bin.pairs > 0)) {
-            write!(f, "\n{}: probability of a contradiction, predicted and observed\n{}", row.name, row.calibration)?;
-        }
-        for row in &self.rows {
-            for wrong in &row.wrong {
-                writeln!(
-                    f,
-                    "\n{} · {} · {} · {:.2} · {}\n  {}\n  {}",
-                    row.name, wrong.id, wrong.what, wrong.score, wrong.why, wrong.a, wrong.b
-                )?;
-            }
-        }
         Ok(())
+    }
+}
+
+/// The head of the table of [`GuardRow`]s.
+const TABLE_HEAD: &str = concat!(
+    "             prec recall    f1 accepted   rec@0  rec@2   fb/1k fb/1k   wn/1k wn/1k  explicit implicit refine      ms     ms\n",
+    "                                                         rules   adr   rules   adr   blk/fnd  blk/fnd    blk     p50    p95\n",
+);
+
+impl fmt::Display for GuardRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:<11} {:>5.2} {:>6.2} {:>5.2} {:>8.2}  {:>6.2} {:>6.2}  {:>6.1} {:>5.1}  {:>6.1} {:>5.1}  {:>8} {:>8} {:>6.2}  {:>6.3} {:>6.3}",
+            self.name,
+            self.pairs.precision,
+            self.pairs.recall,
+            self.pairs.f1,
+            self.pairs.accepted,
+            self.recall_at.zero,
+            self.recall_at.two_per_1000,
+            self.false_blocks_per_1000.rules,
+            self.false_blocks_per_1000.adr,
+            self.warns_per_1000.rules,
+            self.warns_per_1000.adr,
+            self.adr_supersede.explicit.to_string(),
+            self.adr_supersede.implicit.to_string(),
+            self.adr_supersede.refinement_blocked,
+            self.write_ms.p50,
+            self.write_ms.p95,
+        )
+    }
+}
+
+impl fmt::Display for FoundShares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2}/{:.2}", self.block, self.found)
+    }
+}
+
+impl fmt::Display for GateRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "gate, {}: of {} contradictions {:.2} are refused, {:.2} with what is asked, {:.2} with what is mentioned; of replaced decisions {:.2}",
+            self.name, self.contradictions, self.refused, self.asked, self.mentioned, self.replaced_decisions
+        )?;
+        for (what, load) in [("rules", self.rules), ("decisions", self.decisions)] {
+            writeln!(
+                f,
+                "  of 1,000 {what} {:.0} are asked about, {:.0} with mentions; {:.1} claims in a question",
+                load.asked_per_1000, load.mentioned_per_1000, load.pairs_per_question
+            )?;
+        }
+        write!(
+            f,
+            "  the cross-encoder is asked about {:.1} pairs of a write for the judge and {:.1} for the gate",
+            self.judge_pairs, self.gate_pairs
+        )
+    }
+}
+
+impl fmt::Display for AskedRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "asked: {} of {} questions answered; recall {:.2}, precision {:.2}, replaced decisions {:.2}; refused wrongly of 1,000 rules {:.1}, of decisions {:.1}",
+            self.answered,
+            self.questions,
+            self.recall,
+            self.precision,
+            self.replaced_decisions,
+            self.false_per_1000_rules,
+            self.false_per_1000_decisions
+        )
+    }
+}
+
+impl fmt::Display for DenseRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (harmless, clashes) = (self.harmless, self.clashes);
+        write!(
+            f,
+            "dense, {}, {} ({} claims): of {} harmless writes {harmless}; of {} contradictions {clashes}",
+            self.name, self.scope, self.claims, harmless.writes, clashes.writes,
+        )
+    }
+}
+
+impl fmt::Display for DenseCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (refused, asked, mentioned, silent) = (self.refused, self.asked, self.mentioned, self.silent());
+        write!(f, "{refused} refused, {asked} asked about, {mentioned} mentioned, {silent} silent")
+    }
+}
+
+impl fmt::Display for CrowdRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "crowd, {}: of {} contradictions {} are refused alone and {} among {} claims, {:.1} ms (p95 {:.1})",
+            self.name, self.contradictions, self.alone, self.found, self.claims, self.write_ms.p50, self.write_ms.p95
+        )
+    }
+}
+
+impl fmt::Display for FactsRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "facts {}: accuracy {:.2} of {} questions, {} of {} writes superseded an earlier one, {:.3} ms (p95 {:.3})",
+            self.size,
+            self.accuracy,
+            self.questions,
+            self.blocked,
+            self.statements,
+            self.write_ms.p50,
+            self.write_ms.p95
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_of_a_report_is_a_line_of_its_own() {
+        let dense = DenseRow { name: "rules".into(), scope: "acme".into(), claims: 30, ..DenseRow::default() };
+        let report = GuardBenchReport {
+            dense: vec![dense],
+            models: vec!["nli x".into()],
+            skipped: vec!["pairs.jsonl".into()],
+            ..GuardBenchReport::default()
+        };
+        let text = report.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].ends_with("ms     ms") && lines[1].ends_with("p50    p95"), "{text}");
+        let counts = "0 refused, 0 asked about, 0 mentioned, 0 silent";
+        assert_eq!(
+            lines[2..],
+            [
+                &format!("dense, rules, acme (30 claims): of 0 harmless writes {counts}; of 0 contradictions {counts}"),
+                "model nli x",
+                "skipped, not there: pairs.jsonl"
+            ]
+        );
     }
 }
