@@ -55,8 +55,8 @@ pub(super) fn fit(examples: &[FitExample], ridge: f64) -> Vec<f64> {
     weights
 }
 
-/// Fits weights of the features in `chosen`. The examples have the figures of all features, in the order of `names`, and
-/// their label. Returns the rounded weights by their names, and that of `intercept`.
+/// Fits weights of the features in `chosen`. Each example has the figures of all features, in the order of `names`,
+/// and a label. Returns the rounded weights by their names, and that of `intercept`.
 pub(super) fn fit_named<'e>(
     examples: impl Iterator<Item = (&'e [f32], bool)>,
     names: &[&str],

@@ -287,8 +287,8 @@ fn hits(list: &[&str], words: &[String]) -> usize {
     words.iter().filter(|word| list.iter().any(|entry| is_match(entry, word))).count()
 }
 
-/// Whether a word begins with the entry before its asterisk or, if there is none, is the entry, its plural or genitive, or a
-/// compound that begins with it (`test-suite`).
+/// Whether a word begins with the entry before its asterisk or, if there is none, is the entry, its plural or genitive,
+/// or a compound that begins with it (`test-suite`).
 fn is_match(entry: &str, word: &str) -> bool {
     match entry.strip_suffix('*') {
         Some(stem) => word.starts_with(stem),

@@ -215,8 +215,8 @@ pub fn select<T: Ord + Copy>(by_word: &[Vec<T>]) -> Vec<T> {
 
 /// Reads a whole story, given the oldest claim first, and returns its marks.
 ///
-/// Measurements and tests use it, because it needs no store. The engine reads the same story claim by claim, with the index
-/// of words and the marks in the store; `tests/it/engine/stories.rs` checks that both give the same marks.
+/// Measurements and tests use it, because it needs no store. The engine reads the same story claim by claim, with the
+/// index of words and the marks in the store; `tests/it/engine/stories.rs` checks that both give the same marks.
 pub fn read(guard: &Guard, lines: &[StoryClaim]) -> Vec<Mark> {
     let mut index: HashMap<u64, Vec<usize>> = HashMap::new();
     let mut marks = Vec::new();

@@ -1,8 +1,8 @@
 //! `ergo hook`: run by a coding agent's program at certain events, to add claims to the agent's context.
 //!
-//! On any error a hook prints nothing and exits with 0, so that it never disturbs a session; only an unknown event, which
-//! is a mistake in the program's settings, is reported on stderr. The added claims are recorded ([`session_record`]),
-//! and no claim is added twice to a session.
+//! On any error a hook prints nothing and exits with 0, so that it never disturbs a session. Only an unknown event, a
+//! mistake in the program's settings, is reported on stderr. The added claims are recorded ([`session_record`]), and no
+//! claim is added twice to a session.
 
 mod brief;
 mod payload;
@@ -151,7 +151,7 @@ async fn handle_event(
     }
 }
 
-/// Connects to the daemon, which only the start of a session starts. Returns the scope and the record of the session, too.
+/// Connects to the daemon, which only the start of a session starts. Also returns the scope and the session's record.
 async fn connect(
     event: HookEvent,
     payload: &HookPayload,
