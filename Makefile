@@ -46,10 +46,10 @@ lint: setup ## formatting, clippy, documentation: all without a warning
 docs: setup ## the code's documentation: target/doc/ergo
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked
 
-manual: ## the manual as a book: target/manual/index.html (builds mdBook once)
+manual: setup ## the manual as a book: target/manual/index.html (builds mdBook once)
 	@bash scripts/manual.sh
 
-package: ## .deb, .rpm and .tar.gz for Linux: target/package (needs root and debootstrap; long)
+package: setup ## .deb, .rpm and .tar.gz for Linux: target/package (needs root and debootstrap; long)
 	@bash scripts/package/build.sh
 
 test-package: ## install, upgrade and remove the .deb in bare Debian roots (needs root and debootstrap)

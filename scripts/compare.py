@@ -254,7 +254,7 @@ def measure(kind, where, claims):
         (f"right decision first, of {len(PAIRS)} questions", str(found)),
         ("its reason in the answer", str(reasons)),
         (f"contradictions noticed, of {len(PAIRS)}", count(said)),
-        (f"harmless neighbours objected to, of {len(HARMLESS)}", count(alarms)),
+        (f"compatible statements flagged (false alarms), of {len(HARMLESS)}", count(alarms)),
         ("description of all tools, characters", str(size)),
     ]
     return rows

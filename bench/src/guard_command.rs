@@ -13,10 +13,10 @@ use super::{NamedModels, output::Output, with_models};
 
 /// The first lines of a file of fitted weights of the judge.
 const JUDGE_HEADER: &str =
-    "# The judge's weights and thresholds. Made by `ergo-bench guard --fit`; see docs/guard-quality.md.\n\n";
+    "# The judge's weights and thresholds. Made by `ergo-bench guard --fit`; see bench/guard-quality.md.\n\n";
 
 /// The first lines of a file of fitted weights of the gate.
-const GATE_HEADER: &str = "# The gate's weights and thresholds: which claims near a write its writer is asked about. Made by `ergo-bench guard --fit-gate`; see docs/guard-quality.md.\n\n";
+const GATE_HEADER: &str = "# The gate's weights and thresholds: which claims near a write its writer is asked about. Made by `ergo-bench guard --fit-gate`; see bench/guard-quality.md.\n\n";
 
 /// Options of `ergo-bench guard`.
 #[derive(Debug, clap::Args)]

@@ -45,7 +45,7 @@ enum Measurement {
     },
     /// Measure how well recall answers questions, on a folder of memories and questions; or how long it takes.
     Recall {
-        /// The folder with memories.jsonl and queries.jsonl; docs/recall.md has their format.
+        /// The folder with memories.jsonl and queries.jsonl; bench/recall-quality.md has their format.
         #[arg(long, value_name = "DIR", required_unless_present = "speed")]
         data: Option<PathBuf>,
         /// List the wrong answers.
@@ -423,7 +423,7 @@ fn recall(options: ergo_bench::recall::RecallOptions, named: &NamedModels, out: 
     let report = in_temporary_folder("recall", out, |folder, progress| {
         with_models(named, |models| {
             let options = ergo_bench::recall::RecallOptions { folder: folder.into(), models, ..options };
-            ergo_bench::recall::run(&options, progress).context("docs/recall.md has the format of the data")
+            ergo_bench::recall::run(&options, progress).context("bench/recall-quality.md has the format of the data")
         })
     })?;
     Ok(out.report(&report, &report.table())?)

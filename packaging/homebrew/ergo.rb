@@ -22,7 +22,7 @@ class Ergo < Formula
 
   service do
     run [opt_bin/"ergo", "daemon", "run"]
-    keep_alive crashed: true
+    keep_alive successful_exit: false
   end
 
   test do

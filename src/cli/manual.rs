@@ -20,7 +20,7 @@ pub(crate) struct Args {
 type Page = (&'static str, &'static str, &'static str);
 
 /// The pages, except the reference of the command line, which is generated. A test compares them with docs/ and docs/SUMMARY.md.
-const PAGES: [Page; 21] = [
+const PAGES: [Page; 22] = [
     ("start", "first steps, and the terms", include_str!("../../docs/start.md")),
     ("install", "packages: install, upgrade, remove", include_str!("../../docs/install.md")),
     ("clients", "coding agents", include_str!("../../docs/clients/README.md")),
@@ -38,8 +38,9 @@ const PAGES: [Page; 21] = [
     ("keys", "the app's keys", include_str!("../../docs/keys.md")),
     ("theme", "the app's colours", include_str!("../../docs/theme.md")),
     ("gpu", "models on a GPU", include_str!("../../docs/gpu.md")),
-    ("guard-quality", "the guard, measured", include_str!("../../docs/guard-quality.md")),
-    ("recall", "recall, measured", include_str!("../../docs/recall.md")),
+    ("http-api", "calls over HTTP", include_str!("../../docs/http-api.md")),
+    ("guard", "what the guard finds and misses", include_str!("../../docs/guard.md")),
+    ("recall", "how recall finds claims", include_str!("../../docs/recall.md")),
     ("speed", "speed, measured", include_str!("../../docs/speed.md")),
     ("comparison", "comparison with other memories, measured", include_str!("../../docs/comparison.md")),
 ];

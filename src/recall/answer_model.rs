@@ -1,7 +1,7 @@
 //! The probability that a claim answers a question: a logistic regression over figures that recall has computed already.
 //!
 //! Fitted by `ergo-bench recall --fit-known` on questions that share few words with their answers, and on unanswerable ones that share words
-//! with the scope. Measurements are in docs/recall.md.
+//! with the scope. Measurements are in bench/recall-quality.md.
 
 use std::sync::LazyLock;
 

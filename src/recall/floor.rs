@@ -3,7 +3,7 @@
 //!
 //! The floor depends on the scope. It rises with the share of the question's words that no claim of the scope contains, and with the similarity
 //! of the scope's unrelated claims ([`super::unrelated_baseline`]). A lead of the best claim over the next one lowers it. The constants were
-//! measured on the corpus in tests/data/recall: see docs/recall.md.
+//! measured on the corpus in tests/data/recall: see bench/recall-quality.md.
 
 use super::rerank::Score;
 

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::{Question, fuse::idf};
 use crate::domain::{ClaimKind, text};
 
-/// The weight of all words of a question together, relative to a cosine of 1. Measured on the corpus in tests/data/recall: see docs/recall.md.
+/// The weight of all words of a question together, relative to a cosine of 1. Measured on the corpus in
+/// tests/data/recall: see bench/recall-quality.md.
 const WORDS_WEIGHT: f64 = 0.65;
 
 /// The weight, 0 to 1, of the vector of statement and reason together against that of the statement alone. Values from 0.33 to 0.8 gave equally

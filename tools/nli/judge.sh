@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fits the guard's judge to a cross-encoder, in the form of assets/judge.toml, whose thresholds were set by hand: copy what you want
-# to keep. See docs/guard-quality.md.
+# to keep. See bench/guard-quality.md.
 #   judge.sh GENERATED WORK [OPTION...]
 #     GENERATED  what `ergo_nli.generate` wrote: judge_pairs, judge_rules, calibration (.jsonl); run.sh leaves it in WORK/generated
 #     WORK       everything is written here, the judge to judge.toml; the models' answers are cached in answers.jsonl, so that a second fit takes seconds

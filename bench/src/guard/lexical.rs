@@ -9,7 +9,7 @@ use super::path::{GuardPath, Opposed, WriteAnswer};
 use ergo::domain::{ClaimKind, Tier};
 
 /// The overlap (Jaccard) from which a pair with a cue is refused. The real rules of the measured data then get 4.2 false
-/// refusals per 1,000 (docs/guard-quality.md), about as many as a user could bear.
+/// refusals per 1,000 (bench/guard-quality.md), about as many as a user could bear.
 const BLOCK: f32 = 0.40;
 /// The overlap from which a pair with a cue gets a warning.
 const WARN: f32 = 0.30;

@@ -1,4 +1,4 @@
-//! The data of `ergo-bench recall`: memories and questions. Their format is in docs/recall.md.
+//! The data of `ergo-bench recall`: memories and questions. Their format is in bench/recall-quality.md.
 
 use std::{
     collections::HashSet,

@@ -154,7 +154,7 @@ pub(super) fn fit_folders(
 }
 
 /// The first lines of the file.
-const HEADER: &str = "# With which probability the best claim answers a question. Made by `ergo-bench recall --fit-known`; see docs/recall.md.\n\n";
+const HEADER: &str = "# With which probability the best claim answers a question. Made by `ergo-bench recall --fit-known`; see bench/recall-quality.md.\n\n";
 
 /// Fits the weights and chooses the thresholds.
 fn fit(cases: &[AskedQuestion]) -> AnswerWeights {

@@ -134,7 +134,7 @@ impl RecallReport {
             "R@1",
             "R@5",
             "MRR",
-            "hit@any",
+            "hit@10",
             "abstains",
             "wrongly",
             "withheld",
