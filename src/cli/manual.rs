@@ -118,6 +118,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::config::Config;
 
     fn docs() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")
@@ -168,6 +169,19 @@ mod tests {
         let pages: BTreeSet<String> =
             PAGES.iter().map(|(name, ..)| *name).chain([CLI_PAGE.0]).map(str::to_owned).collect();
         assert_eq!(pages, expected, "docs/ and `ergo manual`");
+    }
+
+    /// The commented lines of the example are settings without a fixed default.
+    #[test]
+    fn the_page_of_settings_shows_every_setting_with_a_valid_value() {
+        let page = fs::read_to_string(docs().join("settings.md")).unwrap();
+        let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let lines: Vec<&str> = example.lines().map(|line| line.strip_prefix("# ").unwrap_or(line)).collect();
+        let config = Config::parse(&lines.join("\n"), Path::new("docs/settings.md")).unwrap();
+        assert!(config.compat.cogito.is_some());
+        let Config { tui, guard, models, sync, judge, recall, .. } = config;
+        let shown = format!("{:?}", (tui, guard, models, sync, judge, recall));
+        assert!(!shown.contains("None"), "a setting is missing: {shown}");
     }
 
     /// Pages of the book may link to pages of the book, and the README to files of the repository.

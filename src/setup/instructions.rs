@@ -71,6 +71,12 @@ mod tests {
         assert_eq!(TEXT.lines().next(), Some(format!("## {}", marked_section::INSTRUCTIONS_TITLE).as_str()));
     }
 
+    /// As the instructions of the MCP server do.
+    #[test]
+    fn the_user_sees_a_conflict_before_the_agent_settles_it() {
+        assert!(TEXT.contains("Show that claim to the user; then follow it, replace it with"), "{TEXT}");
+    }
+
     #[test]
     fn markers_in_a_block_of_code_are_text() {
         let quoted = format!("```\n{BEGIN_LINE}\n{}\n```\n", INSTRUCTIONS.end);

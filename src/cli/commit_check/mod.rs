@@ -40,8 +40,8 @@ As a git hook, in the file that `git rev-parse --git-path hooks/pre-commit` prin
   #!/bin/sh
   command -v ergo >/dev/null || exit 0
   exec ergo commit-check
-In CI, where the store is empty and the check alone would always pass; commit the file that
-`ergo export jsonl claims.jsonl` writes:
+In CI, where the store is empty and the check alone would find nothing: commit the file that
+`ergo export jsonl claims.jsonl` writes, then
   ergo import jsonl claims.jsonl --yes && ergo commit-check --no-conflicts --base origin/main
 
 It finds: a forbidden package in a manifest; a forbidden word in `backquotes` in a line of code; a change to

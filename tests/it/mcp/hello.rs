@@ -33,7 +33,10 @@ fn the_current_version_needs_no_handshake() {
     for version in BEFORE.into_iter().chain([CURRENT]) {
         assert!(versions.contains(&json!(version)), "{found}");
     }
-    assert!(found["result"]["instructions"].as_str().unwrap().contains("ergo_recall"), "{found}");
+    let instructions = found["result"]["instructions"].as_str().unwrap();
+    assert!(instructions.contains("ergo_recall"), "{found}");
+    // As the instructions of `ergo setup` do.
+    assert!(instructions.contains("Show that claim to the user; then follow it, replace it with"), "{found}");
     assert_eq!(names(&client.request("tools/list", json!({}))).len(), 12);
     let stored =
         client.tool("ergo_remember", json!({"statement": "We deploy on Tuesdays.", "reason": "Support is there."}));
