@@ -8,7 +8,8 @@ use std::{fmt, ops::Deref};
 
 use crate::domain::text::{sanitize, sanitize_line};
 
-/// Text without control, bidirectional and zero-width characters, except line breaks and our own colours.
+/// Text without control, bidirectional and zero-width characters, except line breaks, the joiners of words and emoji, and
+/// our own colours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SafeText(String);
 
@@ -152,6 +153,7 @@ mod tests {
     fn a_gap_takes_one_line_of_clean_text_and_keeps_our_colours() {
         let bad = "a\u{1b}]52;c;x\u{7}\n\u{202e}b\u{9b}31m".to_owned();
         assert_eq!(text!("<{}> {}", bad, 3), "<a]52;c;x b31m> 3");
+        assert_eq!(text!("{}", "می\u{200c}خواهم 👩\u{200d}🚀"), "می\u{200c}خواهم 👩\u{200d}🚀");
         let red = text!("{}", bad).styled("\x1b[31m");
         assert_eq!(text!("{}!", red), "\x1b[31ma]52;c;x b31m\x1b[0m!");
         assert_eq!(text!("{}!", &red), text!("{}!", red));

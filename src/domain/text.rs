@@ -3,6 +3,12 @@
 use std::fmt::Write;
 
 use rust_stemmers::{Algorithm, Stemmer};
+use unicode_normalization::char::is_combining_mark;
+
+/// Zero-width non-joiner: keeps two letters apart that would join.
+const NON_JOINER: char = '\u{200c}';
+/// Zero-width joiner: joins two letters, or emoji to one.
+const JOINER: char = '\u{200d}';
 
 /// Formats a number with the singular or the plural of its noun.
 pub fn count(count: usize, one: &str, many: &str) -> String {
@@ -15,13 +21,16 @@ pub fn both_or_all(count: usize) -> String {
 }
 
 /// Makes text safe for a terminal: drops control, bidirectional and zero-width characters, replaces tabs by spaces, and
-/// keeps line breaks.
+/// keeps line breaks. Keeps the joiners that belong to a word or an emoji.
 pub fn sanitize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
         match c {
             '\n' => out.push('\n'),
             '\t' => out.push(' '),
+            NON_JOINER | JOINER if !belongs(c, out.chars().next_back(), chars.peek().copied()) => {}
+            NON_JOINER | JOINER => out.push(c),
             c if is_unprintable(c) => {}
             c => out.push(c),
         }
@@ -34,6 +43,37 @@ pub fn sanitize_line(text: &str) -> String {
     sanitize(text).replace('\n', " ")
 }
 
+/// Returns whether a joiner shapes what stands around it: it follows a letter or a mark of a script that has joiners, or
+/// it stands between two emoji. Elsewhere, it only makes two texts differ that look the same.
+fn belongs(joiner: char, before: Option<char>, after: Option<char>) -> bool {
+    let shapes = |c: char| has_joiners(c) && (c.is_alphabetic() || is_combining_mark(c));
+    before.is_some_and(shapes) || (joiner == JOINER && before.is_some_and(is_picture) && after.is_some_and(is_picture))
+}
+
+/// Returns whether a character is of a block whose letters change with a joiner: Arabic to Myanmar, Khmer and Mongolian
+/// to Vedic, the later blocks of both groups, and Arabic presentation forms.
+fn has_joiners(c: char) -> bool {
+    matches!(c,
+        '\u{600}'..='\u{109f}' | '\u{1700}'..='\u{1cff}' | '\u{a800}'..='\u{abff}' | '\u{fb50}'..='\u{fdff}'
+        | '\u{fe70}'..='\u{fefc}' | '\u{10a00}'..='\u{11fff}' | '\u{1e900}'..='\u{1e95f}')
+}
+
+/// Returns whether a character is of a block that has emoji.
+fn is_picture(c: char) -> bool {
+    matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Takes joined emoji apart, and keeps the joiners of words.
+pub fn without_emoji_joiners(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c != JOINER || !out.chars().next_back().is_some_and(is_picture) {
+            out.push(c);
+        }
+    }
+    out
+}
+
 /// Names a person, and the agent through which they act: “ada via claude”.
 pub fn writer(who: &str, agent: Option<&str>) -> String {
     // An agent that acts for no person gives its own name as the person's.
@@ -44,7 +84,7 @@ pub fn writer(who: &str, agent: Option<&str>) -> String {
 /// Cleans what a person typed or pasted: drops the characters that [`sanitize`] drops, but keeps tabs, and the
 /// joiners and variation selectors of which words and emoji consist.
 pub fn clean_input(text: &str) -> String {
-    let belongs = |c: char| matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+    let belongs = |c: char| matches!(c, '\n' | '\t' | NON_JOINER | JOINER | '\u{fe0e}' | '\u{fe0f}');
     text.chars().filter(|c| belongs(*c) || !is_unprintable(*c)).collect()
 }
 
@@ -341,5 +381,28 @@ mod tests {
         assert_eq!((cut("決定は", 3), cut("決定は", 2), cut("", 0)), ("決定は".into(), "決定…".into(), String::new()));
         assert_eq!(cut_line("a\u{202e}b\ncd", 3), "ab …", "what is not shown is not counted");
         assert_eq!(sanitize("naïve 決定 🚀 שלום"), "naïve 決定 🚀 שלום");
+    }
+
+    #[test]
+    fn joiners_stay_where_they_shape_letters_and_emoji() {
+        for kept in
+            ["می\u{200c}خواهم", "क\u{94d}\u{200d}ष", "ന\u{d4d}\u{200d} ഇത്", "👩🏽\u{200d}🚀 👨\u{200d}👩\u{200d}👧"]
+        {
+            assert_eq!((sanitize(kept), sanitize_line(kept)), (kept.to_owned(), kept.to_owned()));
+        }
+        for (text, shown) in [
+            ("pass\u{200c}wo\u{200d}rd", "password"),
+            ("\u{200c}می\u{200c}\u{200c}خ \u{200d}", "می\u{200c}خ "),
+            ("می\u{202e}\u{200c}خ\u{2066}", "می\u{200c}خ"),
+            ("👩\u{200c}🚀\u{200d}", "👩🚀"),
+            ("🏳\u{fe0f}\u{200d}🌈", "🏳\u{200d}🌈"),
+        ] {
+            assert_eq!(sanitize(text), shown, "{}", text.escape_unicode());
+            assert_eq!(sanitize(shown), shown);
+        }
+        assert_eq!(
+            without_emoji_joiners("👩\u{200d}🚀 می\u{200c}خ क\u{94d}\u{200d}ष"),
+            "👩🚀 می\u{200c}خ क\u{94d}\u{200d}ष"
+        );
     }
 }

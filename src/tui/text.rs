@@ -5,7 +5,7 @@ use std::{borrow::Cow, ops::Range};
 use crate::domain::{
     id::SHORT,
     layout::{self, LongWord},
-    text::{sanitize, sanitize_line},
+    text::{sanitize, sanitize_line, without_emoji_joiners},
 };
 pub use crate::domain::{layout::width, text::writer};
 use ratatui::{
@@ -43,10 +43,10 @@ pub fn quoted(statement: &str) -> String {
     format!("“{}”", fit(statement, 50))
 }
 
-/// Makes a text one safe line: drops control, bidirectional and zero-width characters, and replaces line breaks by
-/// spaces.
+/// Makes a text one safe line, as [`sanitize_line`] does, and takes joined emoji apart: terminals disagree about their
+/// width.
 pub fn line(text: &str) -> String {
-    sanitize_line(text)
+    without_emoji_joiners(&sanitize_line(text))
 }
 
 /// Makes a text one safe line of at most `columns` cells; an ellipsis marks what is cut.

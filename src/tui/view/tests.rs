@@ -216,9 +216,10 @@ fn marked_cards_and_the_preview_of_one_act_on_all() {
 
 /// Wide letters, right-to-left letters, joined emoji, and characters that must not be shown, wherever text comes from
 /// memory.
-const SCRIPTS: [&str; 4] = [
+const SCRIPTS: [&str; 5] = [
     "決定：配備は毎週金曜日に行う。例外は認めない",
     "ההפצה תמיד ביום שישי \u{202e}txet\u{202c} בלבד",
+    "می\u{200c}خواهیم هر جمعه منتشر کنیم، نه روزهای دیگر",
     "👩\u{200d}🚀 ships 🇩🇪 on ⚠\u{fe0f} days 🚢🚢🚢🚢",
     "e\u{301}tape de de\u{301}ploiement\u{200b} \u{1b}[31mrouge\u{1b}[0m",
 ];
