@@ -36,8 +36,8 @@ const REPORTED_CLOCK_DIFFERENCE: u64 = 600;
 #[command(after_help = "\
 Checks SQLite's integrity, every signature, whether claims and cards match their events, and the quarantine of each team, and
 lists every network address that ergo has contacted. If the daemon is running, it performs the checks.
---rebuild also mends a file with damaged indexes or projections: it writes a new file and keeps the damaged one beside it as
-ergo.db.damaged. If events themselves are damaged, restore a backup (`ergo backup --help`). The exit code is 4 if it finds a problem.")]
+--rebuild also mends a damaged file: it writes a new file and keeps the damaged one beside it as ergo.db.damaged. Indexes, claims
+and cards are computed again; of other tables it loses what cannot be read, and says what. If events themselves are damaged, restore a backup (`ergo backup --help`). The exit code is 4 if it finds a problem.")]
 pub(crate) struct Args {
     /// Rebuild claims, cards and indexes from the events; the daemon must be stopped.
     #[arg(long)]

@@ -18,7 +18,7 @@ impl Engine {
 
     /// [`Engine::check_store`] with progress.
     pub fn check_store_shown(&self, progress: &mut dyn StoreProgress) -> Result<StoreCheck, ApiError> {
-        let CheckReport { events, devices, redacted, problems, notes } = self.checked(progress)?;
+        let CheckReport { events, devices, redacted, problems, notes, .. } = self.checked(progress)?;
         Ok(StoreCheck { events, devices, redacted, problems, notes })
     }
 

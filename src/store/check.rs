@@ -162,6 +162,7 @@ impl Reader {
                 after = row.get(0)?;
                 report.events += 1;
                 let id = EventId(row.get(1)?);
+                let problems = report.problems.len();
                 match super::log::read_signed(row)? {
                     Ok(mut event) => {
                         if event.id != id {
@@ -177,6 +178,7 @@ impl Reader {
                     }
                     Err(error) => report.problems.push(format!("event {id}: {error}")),
                 }
+                report.bad_events += report.problems.len() - problems;
             }
             if after == before {
                 return Ok(());

@@ -59,6 +59,7 @@ pub use read::{
     AgentTally, AnswersInScope, ClaimLink, ClaimNews, JudgedWords, NearbyLists, NewestAnswers, PAIR_WEIGHT,
     RecordedPromotion, SUBJECT_WEIGHT, Sightings,
 };
+pub use recover::{RecoveredStore, TableLoss};
 pub use requests::RequestHash;
 pub use row::{
     AgentRow, CardFilter, CardRow, CardState, CheckReport, ClaimFilter, ClaimRow, EventRow, GuardOutcome,

@@ -421,6 +421,8 @@ pub struct CheckReport {
     pub redacted: usize,
     /// What is wrong, one sentence for each problem.
     pub problems: Vec<String>,
+    /// How many of the problems are of events, which no rebuild mends.
+    pub bad_events: usize,
     /// What is unusual but no damage: a gap or a fork in another device's chain, an event that a team does not accept.
     pub notes: Vec<String>,
 }

@@ -7,11 +7,12 @@ use ed25519_dalek::SigningKey;
 use super::{Finding, contacted, fine, note, problem, store_findings};
 use crate::{
     api::{ContactView, LongTask, StoreCheck},
-    cli::{Context, pace::ShownTask, status::bytes, ui::Ui},
-    config::{Paths, StoreFile, StoreLock, privacy},
+    cli::{Context, pace::ShownTask, show::text::count, status::bytes, ui::Ui},
+    config::{Paths, StoreFile, StoreLock, privacy, read_device_key},
+    domain::DeviceId,
     engine::check_stories,
     guard::{Guard, StructuralPairCheck},
-    store::{CheckReport, ContactRow, Store, StoreError, StoreProgress, StoreStep},
+    store::{CheckReport, ContactRow, RecoveredStore, Store, StoreError, StoreProgress, StoreStep},
 };
 
 /// Checks the store's file while no daemon owns it, after rebuilding it if asked.
@@ -42,22 +43,31 @@ pub(super) fn examine(paths: &Paths, rebuild: bool, cx: &mut Context) -> Vec<Fin
             return out;
         }
     };
-    out.extend(examine_file(&file, rebuild, &mut cx.ui));
+    // An unreadable key is reported by `exposure`.
+    let key = read_device_key(&paths.device_key()).ok().flatten();
+    let me = key.map(|key| DeviceId(SigningKey::from_bytes(&key).verifying_key().to_bytes()));
+    out.extend(examine_file(&file, me.as_ref(), rebuild, &mut cx.ui));
     out
 }
 
-fn examine_file(file: &Path, rebuild: bool, ui: &mut Ui) -> Vec<Finding> {
+fn examine_file(file: &Path, me: Option<&DeviceId>, rebuild: bool, ui: &mut Ui) -> Vec<Finding> {
     let mut shown = ShownTask::new(ui);
     let mut progress = |StoreStep { doing, unit, done, total }| {
         shown.at(&LongTask { doing: doing.to_owned(), unit: unit.to_owned(), done, total, ..LongTask::default() });
     };
     let place = file.display();
+    // Whether a rebuild is the next step.
+    let may_rebuild = || !rebuild && Store::check_recoverable(file).is_ok();
     let mut out = Vec::new();
     if rebuild {
-        match rebuild_file(file, &mut progress) {
-            Ok(finding) => out.push(finding),
+        match rebuild_file(file, me, &mut progress) {
+            Ok(findings) => out.extend(findings),
             Err(error) => {
-                out.push(problem("rebuild", format!("{place} cannot be rebuilt: {error}"), way_on(&error, file, true)));
+                out.push(problem(
+                    "rebuild",
+                    format!("{place} cannot be rebuilt: {error}"),
+                    way_on(&error, file, false),
+                ));
                 return out;
             }
         }
@@ -65,7 +75,11 @@ fn examine_file(file: &Path, rebuild: bool, ui: &mut Ui) -> Vec<Finding> {
     let store = match open(file) {
         Ok(store) => store,
         Err(error) => {
-            out.push(problem("store", format!("{place} cannot be opened: {error}"), way_on(&error, file, rebuild)));
+            out.push(problem(
+                "store",
+                format!("{place} cannot be opened: {error}"),
+                way_on(&error, file, may_rebuild()),
+            ));
             return out;
         }
     };
@@ -74,14 +88,19 @@ fn examine_file(file: &Path, rebuild: bool, ui: &mut Ui) -> Vec<Finding> {
         Ok(report)
     });
     match checked {
-        Ok(CheckReport { events, devices, redacted, problems, notes }) => {
+        Ok(CheckReport { events, devices, redacted, problems, bad_events, notes }) => {
             let size = fs::metadata(file).map_or(0, |meta| meta.len());
+            let is_mended_by_rebuild = problems.len() > bad_events && may_rebuild();
             let check = StoreCheck { events, devices, redacted, problems, notes };
-            let hint = if rebuild { RESTORE.to_owned() } else { REBUILD.to_owned() };
+            let hint = if is_mended_by_rebuild { REBUILD } else { RESTORE }.to_owned();
             out.extend(store_findings(&format!("{place}, {}", bytes(size)), check, Some(hint)));
         }
         Err(error) => {
-            out.push(problem("store", format!("{place} cannot be checked: {error}"), way_on(&error, file, rebuild)));
+            out.push(problem(
+                "store",
+                format!("{place} cannot be checked: {error}"),
+                way_on(&error, file, may_rebuild()),
+            ));
         }
     }
     match store.reader().contacts() {
@@ -105,7 +124,11 @@ fn open(file: &Path) -> Result<Store, StoreError> {
 }
 
 /// Computes claims, cards and indexes again: in the file itself, or if it is damaged, in a new one.
-fn rebuild_file(file: &Path, progress: &mut dyn StoreProgress) -> Result<Finding, StoreError> {
+fn rebuild_file(
+    file: &Path,
+    me: Option<&DeviceId>,
+    progress: &mut dyn StoreProgress,
+) -> Result<Vec<Finding>, StoreError> {
     let rebuilt = open(file).and_then(|mut store| {
         let is_sound = store.reader().is_sound()?;
         if is_sound {
@@ -114,32 +137,42 @@ fn rebuild_file(file: &Path, progress: &mut dyn StoreProgress) -> Result<Finding
         Ok(is_sound)
     });
     match rebuilt {
-        Ok(true) => Ok(fine("rebuild", "claims, cards and indexes were rebuilt from the events".to_owned())),
+        Ok(true) => Ok(vec![fine("rebuild", "claims, cards and indexes were rebuilt from the events".to_owned())]),
         Err(error) if !error.is_damage() => Err(error),
-        _ => {
-            let kept = Store::recover(file, &StructuralPairCheck, progress)?;
-            let message = format!(
-                "the file was damaged: its events were copied into a new one, from which claims, cards and indexes were \
-                 rebuilt; the damaged file is kept as {}",
-                kept.display()
-            );
-            let hint = Some("delete that file when all is well: texts that are redacted later stay in it".to_owned());
-            Ok(Finding { hint, ..note("rebuild", message) })
-        }
+        _ => Store::recover(file, me, &StructuralPairCheck, progress).map(|done| recovered(&done)),
     }
+}
+
+/// Reports where the damaged file is, and what was lost.
+fn recovered(done: &RecoveredStore) -> Vec<Finding> {
+    let message = format!(
+        "the file was damaged: its events were copied into a new one, from which claims, cards and indexes were \
+         rebuilt; the damaged file is kept as {}",
+        done.kept.display()
+    );
+    let hint = Some("delete that file when all is well: texts that are redacted later stay in it".to_owned());
+    let mut out = vec![Finding { hint, ..note("rebuild", message) }];
+    out.extend(done.losses.iter().map(|loss| {
+        let rows = count(loss.rows, "row was", "rows were");
+        let message =
+            format!("a part of the table “{}” is lost ({}): {rows} kept or restored", loss.table, loss.content);
+        Finding { hint: Some(loss.advice.to_owned()), ..note("rebuild", message) }
+    }));
+    out
 }
 
 const REBUILD: &str = "ergo doctor --rebuild";
 
 /// Names the steps instead of the place: a copy over the store, while a daemon runs, would damage it.
-const RESTORE: &str = "restore a backup, as `ergo backup --help` says";
+const RESTORE: &str = "a rebuild cannot mend this: restore a backup, as `ergo backup --help` says; later changes are \
+     lost, except those that the next sync fetches from other devices of your team";
 
-/// Returns what to do about an error of the store's file.
-fn way_on(error: &StoreError, file: &Path, rebuilt: bool) -> Option<String> {
+/// Returns what to do about an error of the store's file. `may_rebuild` says whether a rebuild could mend damage.
+fn way_on(error: &StoreError, file: &Path, may_rebuild: bool) -> Option<String> {
     match error {
         // The message says what to do. A backup would lose what the other version wrote.
         StoreError::NewerSchema { .. } | StoreError::OlderSchema { .. } => None,
-        error if error.is_damage() && !rebuilt => Some(REBUILD.to_owned()),
+        error if error.is_damage() && may_rebuild => Some(REBUILD.to_owned()),
         error if error.is_full() => Some("free some space on that disk, then repeat the command".to_owned()),
         error if error.is_unavailable() => Some(format!(
             "check that you may read and write {} and its folder, and that the disk is not mounted read-only",
@@ -167,15 +200,15 @@ mod tests {
     #[case(StoreError::NotAStore { path: "ergo.db".into() }, "restore a backup")]
     #[case(StoreError::Incomplete { path: "ergo.db".into(), size: 1, whole: 2 }, "restore a backup")]
     fn what_to_do_fits_what_is_wrong(#[case] error: StoreError, #[case] expected: &str) {
-        let hint = way_on(&error, Path::new("ergo.db"), false).unwrap();
+        let hint = way_on(&error, Path::new("ergo.db"), true).unwrap();
         assert!(hint.contains(expected), "{error}: {hint}");
     }
 
     #[test]
     fn a_store_of_another_version_is_not_replaced_by_a_backup_nor_rebuilt_in_vain() {
         let newer = StoreError::NewerSchema { path: "ergo.db".into(), found: 19, known: 18 };
-        assert_eq!(way_on(&newer, Path::new("ergo.db"), false), None);
-        let hint = way_on(&sqlite(ffi::SQLITE_CORRUPT), Path::new("ergo.db"), true).unwrap();
+        assert_eq!(way_on(&newer, Path::new("ergo.db"), true), None);
+        let hint = way_on(&sqlite(ffi::SQLITE_CORRUPT), Path::new("ergo.db"), false).unwrap();
         assert!(hint.contains("restore a backup"), "{hint}");
     }
 

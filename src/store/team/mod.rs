@@ -13,6 +13,7 @@ pub(super) mod ledger;
 mod peer_reads;
 mod peers;
 mod quarantine;
+pub(super) mod restore_teams;
 mod roster;
 pub(super) mod scopes;
 mod signatures;

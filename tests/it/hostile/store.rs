@@ -239,6 +239,33 @@ fn a_rebuild_mends_damage_to_all_but_the_events() {
 }
 
 #[test]
+fn a_rebuild_loses_of_a_small_table_only_what_is_unreadable_and_says_so() {
+    for (damaged, advice) in [
+        ("settings", "ergo calibrate"),
+        ("readings", "the model reads them again"),
+        ("requests", "ergo log"),
+        ("invites", "ergo sync invite"),
+        ("teams", "ergo sync join"),
+    ] {
+        let home = home();
+        let daemon = home.daemon();
+        stored(&home, "Deploys run at noon.");
+        daemon.terminate();
+        overwrite_root_of(&home, damaged, 0);
+        assert_eq!(doctor(&home).1, "ergo doctor --rebuild", "{damaged}");
+        let rebuilt = home.run(["doctor", "--rebuild"]).ok().stdout;
+        let named = format!("a part of the table “{damaged}” is lost");
+        assert!(rebuilt.contains(&named) && rebuilt.contains(advice), "{damaged}: {rebuilt}");
+        assert!(beside(&home, ".damaged").exists(), "{damaged}");
+        let daemon = home.daemon();
+        assert_eq!(statements(&home), ["Deploys run at noon."], "{damaged}");
+        stored(&home, "Logs are JSON.");
+        daemon.terminate();
+        home.run(["doctor"]).ok();
+    }
+}
+
+#[test]
 fn a_rebuild_of_a_store_with_damaged_events_changes_nothing_and_says_so() {
     let home = home();
     let daemon = home.daemon();
@@ -250,6 +277,8 @@ fn a_rebuild_of_a_store_with_damaged_events_changes_nothing_and_says_so() {
     assert_eq!(output.code, Some(4), "{output:?}");
     assert!(output.stdout.contains("the table “events”") && output.stdout.contains("restore a backup"), "{output:?}");
     assert_eq!(fs::read(home.paths().store()).unwrap(), before);
+    let (_, hint) = doctor(&home);
+    assert!(hint.contains("restore a backup") && !hint.contains("--rebuild"), "{hint}");
     assert!(!beside(&home, ".damaged").exists());
 }
 

@@ -7,6 +7,7 @@ mod forged;
 mod laws;
 mod lists;
 mod long_step;
+mod lost_tables;
 
 mod readings;
 mod rules;
