@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::ApiError;
 use crate::domain::{DeviceId, Scope};
 
 /// `GET /health`, which needs no token.
@@ -67,6 +68,9 @@ pub struct Diagnose {
     pub ask_thresholds: Vec<AskThreshold>,
     /// Requests served and refused since the daemon started.
     pub requests: u64,
+    /// The error of every write, if the store's file was removed, replaced or truncated while the daemon has it open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store_problem: Option<ApiError>,
     /// Problems, each with advice.
     pub problems: Vec<String>,
     /// The names of the settings, such as `guard.agents_may`, that were changed in config.toml after the daemon had

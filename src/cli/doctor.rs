@@ -19,7 +19,7 @@ use super::{
     ui::{SafeText, Style, Ui},
 };
 use crate::{
-    api::{AgentView, AgentsQuery, ContactView, ModelsStatus, PeerView, ScopeView, StoreCheck, Unembedded},
+    api::{AgentView, AgentsQuery, ContactView, Diagnose, ModelsStatus, PeerView, ScopeView, StoreCheck, Unembedded},
     client::{Client, ClientError, Connect},
     config::{Config, Paths, StoreLock, disk},
     domain::{ago::span, clock::AHEAD, text::escape},
@@ -211,7 +211,7 @@ async fn ask_daemon(paths: &Paths, ui: &mut Ui) -> Vec<Finding> {
             out.extend(models(&diagnose.models));
             out.push(vectors(&diagnose.unembedded));
             match connect.client().await {
-                Ok(client) => out.extend(check_through_daemon(&client, &diagnose.store, ui).await),
+                Ok(client) => out.extend(check_through_daemon(&client, &diagnose, ui).await),
                 Err(error) => out.push(problem("daemon", error.to_string(), error.hint())),
             }
             out
@@ -226,13 +226,15 @@ async fn ask_daemon(paths: &Paths, ui: &mut Ui) -> Vec<Finding> {
 }
 
 /// Has the daemon check its store, and checks teams, clocks, agents and contacted addresses.
-async fn check_through_daemon(client: &Client, place: &str, ui: &mut Ui) -> Vec<Finding> {
+async fn check_through_daemon(client: &Client, diagnose: &Diagnose, ui: &mut Ui) -> Vec<Finding> {
     let mut out = Vec::new();
     match pace::with_progress(ui, client, "check", client.check_store()).await {
         Ok(check) => {
             let hint = "ergo daemon stop && ergo doctor --rebuild".to_owned();
-            out.extend(store_findings(place, check, Some(hint)));
+            out.extend(store_findings(&diagnose.store, check, Some(hint)));
         }
+        // Reported by the daemon already.
+        Err(_) if diagnose.store_problem.is_some() => {}
         Err(error) => out.push(problem("store", format!("cannot be checked: {error}"), error.hint())),
     }
     match client.sync_status().await {

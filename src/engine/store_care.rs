@@ -11,6 +11,11 @@ use crate::{
 pub use crate::store::{StoreProgress, StoreStep};
 
 impl Engine {
+    /// Returns the error of every write, if the store's file is no longer the open one or was truncated.
+    pub fn check_in_place(&self) -> Result<(), ApiError> {
+        Ok(self.readers.lend().in_place()?)
+    }
+
     /// Checks the whole store without blocking the writer: signatures, chains, projections, quarantine.
     pub fn check_store(&self) -> Result<StoreCheck, ApiError> {
         self.check_store_shown(&mut ())

@@ -12,8 +12,10 @@ const RESTART: &str = "ergo daemon stop && ergo daemon start";
 
 /// Returns the daemon's problems, and notes about its settings and models.
 pub(super) fn reported(diagnose: &Diagnose) -> Vec<Finding> {
+    let of_store = diagnose.store_problem.iter();
     let mut out: Vec<Finding> =
-        diagnose.problems.iter().map(|message| problem("daemon", message.clone(), None)).collect();
+        of_store.map(|error| problem("store", error.message.clone(), error.hint.clone())).collect();
+    out.extend(diagnose.problems.iter().map(|message| problem("daemon", message.clone(), None)));
     out.extend(changed_settings(&diagnose.changed_settings));
     out.extend(diagnose.models.problems.iter().cloned().map(unusable_model));
     out

@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<E
     let mut items = Vec::new();
     for serving in serving.iter().filter(|serving| asked.is_empty() || asked.contains(&serving.role)) {
         if let Some(problem) = &serving.problem {
-            cx.ui.note(text!("Problem: {}", problem));
+            cx.ui.note(text!("Note: {}", problem));
         }
         let Some(model) = &serving.model else {
             if asked.contains(&serving.role) {

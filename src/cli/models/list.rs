@@ -100,7 +100,7 @@ pub(super) fn run(setup: &ModelSetup, long: bool, cx: &mut Context) -> Result<Ex
         _ => None,
     });
     for problem in problems.chain(damaged).collect::<Vec<_>>() {
-        let label = cx.ui.paint(Style::Warn, "Problem:");
+        let label = cx.ui.paint(Style::Warn, "Note:");
         cx.ui.line(text!("{} {}", label, problem));
     }
     Ok(Exit::Ok)

@@ -41,7 +41,7 @@ fn show(cx: &mut Context, status: &SyncStatus, now: u64) {
         cx.ui.field("listens at", &status.addresses.join(", "));
     }
     for problem in &status.problems {
-        let label = cx.ui.paint(Style::Bad, "Problem:");
+        let label = cx.ui.paint(Style::Warn, "Note:");
         cx.ui.line(text!("{} {}", label, sanitize_line(problem)));
     }
     if status.teams.iter().all(|team| team.ended.is_some()) {

@@ -26,6 +26,7 @@ pub(in crate::daemon) async fn health(State(shared): State<SharedState>, _: NoFi
 #[utoipa::path(get, path = "/diagnose", tag = "daemon", responses((status = 200, body = Diagnose)))]
 pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>, _: NoFields) -> JsonResult<Diagnose> {
     let counts = shared.engine(crate::engine::Engine::counts).await?;
+    let store_problem = shared.engine(|engine| Ok(engine.check_in_place().err())).await?;
     let changed_settings = {
         let state = shared.clone();
         shared.blocking(move || Ok(state.settings.changed(state.models.selected_by()))).await?
@@ -48,6 +49,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>, _: No
         thresholds: counts.thresholds,
         ask_thresholds: counts.ask_thresholds,
         requests: shared.requests.load(Ordering::Relaxed),
+        store_problem,
         problems: shared
             .problems
             .iter()

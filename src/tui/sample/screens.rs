@@ -223,6 +223,7 @@ pub(crate) fn diagnose() -> Diagnose {
         thresholds: vec![],
         ask_thresholds: vec![],
         requests: 88_213,
+        store_problem: None,
         problems: vec!["port 8788 is taken: only the socket serves; set daemon.tcp in config.toml".into()],
         changed_settings: vec![],
         models: ModelsStatus {

@@ -160,8 +160,10 @@ fn a_store_that_is_swapped_under_the_daemon_acknowledges_nothing() {
     let error = write(&home, "Logs are JSON.").unwrap_err();
     assert_eq!(error.code, ErrorCode::Unavailable, "{error:?}");
     assert!(error.message.contains("was replaced by another file"), "{error:?}");
-    let (message, _) = doctor(&home);
+    let (message, hint) = doctor(&home);
     assert!(message.contains("was replaced by another file"), "{message}");
+    let status = home.run(["status"]).ok().stdout;
+    assert!(status.contains(&format!("Problem: {message}\nHint: {hint}")), "{status}");
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn a_damaged_or_lost_file_is_reported_and_can_be_fetched_again() {
     assert_eq!(serves(&home, "llm")["model"], "tiny");
     fs::remove_file(target(&home)).unwrap();
     let list = home.run(["models", "list"]).ok();
-    assert!(list.stdout.contains("its file is missing") && list.stdout.contains("Problem:"), "{list:?}");
+    assert!(list.stdout.contains("its file is missing") && list.stdout.contains("Note:"), "{list:?}");
     fs::write(home.paths().models().join("models.json"), "{").unwrap();
     let broken = home.run(["models", "list"]);
     assert!(broken.code == Some(4) && broken.stderr.contains("models.json is damaged"), "{broken:?}");
