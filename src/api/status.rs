@@ -77,6 +77,9 @@ pub struct Diagnose {
     /// read it: they apply once the daemon is restarted.
     #[serde(default)]
     pub changed_settings: Vec<String>,
+    /// Settings that have no effect because what they name does not exist, one sentence each with advice.
+    #[serde(default)]
+    pub settings_without_effect: Vec<String>,
     /// The models and their processes.
     #[serde(default)]
     pub models: ModelsStatus,

@@ -83,6 +83,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         }
         Some(_) => findings.extend(cx.block_on(async |cx| Ok(ask_daemon(&paths, &mut cx.ui).await))?),
         None => {
+            // An invalid configuration is reported already.
+            let config = Config::load(&paths).unwrap_or_default();
+            findings.extend(config.without_effect().into_iter().map(daemon_findings::setting_without_effect));
             findings.extend(chosen_models(&paths));
             findings.extend(examine::examine(&paths, args.rebuild, cx));
         }

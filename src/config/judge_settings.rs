@@ -92,6 +92,16 @@ impl JudgeSettings {
             .then(|| ("endpoint", "`endpoint` requires `model`: the model's name on that server".to_owned()))
     }
 
+    /// Says that the program of `command` does not exist. It runs in a folder of its own, so a relative path names none.
+    pub(super) fn missing_program(&self) -> Option<String> {
+        let program = self.command.first().filter(|program| files::find_program(program).is_none())?;
+        let why = if program.contains('/') { "is no file at an absolute path" } else { "is not found on PATH" };
+        Some(format!(
+            "the program “{program}” of `command` in [judge] {why}, so it judges nothing: install it, or give its \
+             absolute path"
+        ))
+    }
+
     /// Returns the endpoint's key, trimmed; `None` if there is none.
     ///
     /// # Errors

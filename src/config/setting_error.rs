@@ -11,6 +11,32 @@ use crate::domain::text::cut_line;
 /// The maximum number of characters of a value that an error repeats.
 const MAX_VALUE: usize = 40;
 
+/// The numbers that a setting may have, where fewer than its type has: section, name, least and greatest.
+const RANGES: [(&str, &str, u64, Option<u64>); 13] = [
+    ("compat.cogito", "recall_limit", 1, Some(50)),
+    ("judge", "budget_percent", 0, Some(100)),
+    ("judge", "timeout_ms", 1_000, Some(600_000)),
+    ("levels", "promote_at", 2, None),
+    ("models", "idle_minutes", 1, None),
+    ("models", "threads", 1, Some(256)),
+    ("notes", "entailment", 1, Some(100)),
+    ("notes", "every_minutes", 1, Some(10_080)),
+    ("notes", "nearest_similarity", 1, Some(100)),
+    ("notes", "similarity", 1, Some(100)),
+    ("recall", "filter_timeout_ms", 1, Some(600_000)),
+    ("store", "keep_local_days", 7, Some(36_500)),
+    ("sync", "port", 1, Some(65_535)),
+];
+
+/// Describes the numbers that a setting may have, if they are fewer than its type has.
+fn range(section: &str, name: &str) -> Option<String> {
+    let (.., least, most) = RANGES.into_iter().find(|range| (range.0, range.1) == (section, name))?;
+    Some(match most {
+        Some(most) => format!("a whole number from {least} to {most}"),
+        None => format!("a whole number, {least} or more"),
+    })
+}
+
 /// Returns the line of an error, and a message: which setting is wrong, what was found, and what is expected.
 pub(super) fn explain(text: &str, error: &toml::de::Error) -> (usize, String) {
     let at = error.span().map_or(0, |span| span.start);
@@ -91,6 +117,11 @@ impl SettingInFile {
             let quoted = words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
             return format!("invalid `{name}`{within}: found {found}, expected one of {quoted}{near}");
         }
+        if matches!(expected, "u8" | "u16" | "u32" | "u64" | "usize")
+            && let Some(range) = range(&sections.join("."), name)
+        {
+            return format!("invalid `{name}`{within}: found {found}, expected {range}");
+        }
         // The parser names types of Rust.
         let expected = match (problem, expected) {
             (_, "a boolean") => "true or false",
@@ -131,13 +162,25 @@ mod tests {
     )]
     #[case(
         "[sync]\nport = \"x\"",
-        "2: invalid `port` in [sync]: found the text “x”, expected a whole number from 0 to 65535"
+        "2: invalid `port` in [sync]: found the text “x”, expected a whole number from 1 to 65535"
     )]
-    #[case("[sync]\nport = 70000", "2: invalid `port` in [sync]: found 70000, expected a whole number from 0 to 65535")]
-    #[case("sync.port = -1", "1: invalid `port` in [sync]: found -1, expected a whole number from 0 to 65535")]
+    #[case("[sync]\nport = 70000", "2: invalid `port` in [sync]: found 70000, expected a whole number from 1 to 65535")]
+    #[case("sync.port = -1", "1: invalid `port` in [sync]: found -1, expected a whole number from 1 to 65535")]
     #[case(
         "[guard]\nagents_may = \"porpose\"",
         "2: invalid `agents_may` in [guard]: found the text “porpose”, expected one of \"force\", \"propose\"; did you mean `propose`?"
+    )]
+    #[case(
+        "[notes]\nsimilarity = 0.7",
+        "2: invalid `similarity` in [notes]: found 0.7, expected a whole number from 1 to 100"
+    )]
+    #[case(
+        "[notes]\nsimilarity = 300",
+        "2: invalid `similarity` in [notes]: found 300, expected a whole number from 1 to 100"
+    )]
+    #[case(
+        "[models]\nidle_minutes = -1",
+        "2: invalid `idle_minutes` in [models]: found -1, expected a whole number, 1 or more"
     )]
     #[case("[guard]\nagents_may = 5", "2: invalid `agents_may` in [guard]: found 5, expected one of the words for it")]
     #[case(
@@ -154,5 +197,20 @@ mod tests {
         let message = error.to_string();
         assert!(message.starts_with(&format!("config.toml:{expected}")), "{message}");
         assert!(error.hint().unwrap().contains("ergo manual settings"));
+    }
+
+    #[test]
+    fn the_ranges_are_those_that_are_accepted() {
+        for (section, name, least, most) in super::RANGES {
+            let parse = |number: u64| {
+                let listen = if section == "compat.cogito" { "listen = \"127.0.0.1:1\"\n" } else { "" };
+                Config::parse(&format!("[{section}]\n{listen}{name} = {number}"), Path::new("config.toml"))
+            };
+            assert!(parse(least).is_ok() && most.is_none_or(|most| parse(most).is_ok()), "{name}");
+            let beyond = [least.checked_sub(1), most.map(|most| most + 1)];
+            for number in beyond.into_iter().flatten() {
+                assert!(parse(number).is_err(), "{name} = {number}");
+            }
+        }
     }
 }

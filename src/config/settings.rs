@@ -368,6 +368,15 @@ impl Config {
     }
 }
 
+impl Config {
+    /// Returns a sentence for each valid setting that has no effect, because what it names does not exist.
+    pub fn without_effect(&self) -> Vec<String> {
+        let module = log_filter::unknown_module(&self.daemon.log)
+            .map(|problem| format!("a part of `log` in [daemon], “{}”, has no effect: {problem}", self.daemon.log));
+        module.into_iter().chain(self.judge.missing_program()).collect()
+    }
+}
+
 /// Says why a text cannot be the name of a person or an organisation. Writes with such a name would be refused.
 fn invalid_name(name: &str) -> Option<String> {
     let bytes = name.len();

@@ -171,7 +171,11 @@ async fn serve(
     });
     record.write(&paths.record())?;
     tracing::info!(socket = %record.socket.display(), tcp = record.tcp, pid = record.pid, "ready");
-    ready(&record, &shared.problems);
+    let without_effect = config.without_effect();
+    for message in &without_effect {
+        tracing::warn!("{message}");
+    }
+    ready(&record, &[shared.problems.clone(), without_effect].concat());
     tokio::spawn(signals.end(shared.clone()));
     listen::serve(app, &shared, socket, tcp.into_iter().chain(compat).collect(), || {
         tracing::info!("ending");

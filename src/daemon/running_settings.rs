@@ -13,6 +13,11 @@ impl RunningSettings {
         Self { paths: paths.clone(), at_start: config.clone() }
     }
 
+    /// Describes the settings that have no effect.
+    pub(super) fn without_effect(&self) -> Vec<String> {
+        self.at_start.without_effect()
+    }
+
     /// Returns the names of the settings that were changed in the file and are not in use yet. `models`: the settings
     /// by which the models were last selected, which needs no restart. None are named if the file is invalid now.
     pub(super) fn changed(&self, models: ModelSettings) -> Vec<String> {

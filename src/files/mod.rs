@@ -6,12 +6,14 @@
 
 mod draft_file;
 mod path_target;
+mod programs;
 mod read;
 pub mod repository;
 pub mod rule_files;
 
 pub use draft_file::{DraftFile, clear_drafts, left_drafts, write_private};
 pub use path_target::{PathTarget, locate, real_path, with_suffix};
+pub use programs::find_program;
 pub use read::{all_of, bytes, is_full, open, system_words, text};
 
 /// The maximal size of a settings, key or state file that is read, in bytes.

@@ -215,8 +215,7 @@ fn in_repositories(place: &AgentFiles, backups: &Backups) -> Vec<PathBuf> {
 /// Returns the name by which agents start this program: `ergo` if the `PATH` leads to this program or the files are
 /// shared with a project, else its path.
 fn program(place: &AgentFiles) -> String {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join("ergo")).find(|file| file.is_file());
+    let found = files::find_program("ergo");
     // Linux appends this to the path of a program that was replaced while it runs.
     let current = |own: PathBuf| match own.to_str().and_then(|own| own.strip_suffix(" (deleted)")) {
         Some(path) if Path::new(path).exists() => PathBuf::from(path),

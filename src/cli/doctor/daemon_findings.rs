@@ -16,9 +16,15 @@ pub(super) fn reported(diagnose: &Diagnose) -> Vec<Finding> {
     let mut out: Vec<Finding> =
         of_store.map(|error| problem("store", error.message.clone(), error.hint.clone())).collect();
     out.extend(diagnose.problems.iter().map(|message| problem("daemon", message.clone(), None)));
+    out.extend(diagnose.settings_without_effect.iter().cloned().map(setting_without_effect));
     out.extend(changed_settings(&diagnose.changed_settings));
     out.extend(diagnose.models.problems.iter().cloned().map(unusable_model));
     out
+}
+
+/// Reports a setting that names what does not exist. Only a note, since ergo works without it.
+pub(super) fn setting_without_effect(message: String) -> Finding {
+    note("settings", message)
 }
 
 /// Reports settings that the daemon does not use yet.

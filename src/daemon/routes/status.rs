@@ -27,9 +27,10 @@ pub(in crate::daemon) async fn health(State(shared): State<SharedState>, _: NoFi
 pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>, _: NoFields) -> JsonResult<Diagnose> {
     let counts = shared.engine(crate::engine::Engine::counts).await?;
     let store_problem = shared.engine(|engine| Ok(engine.check_in_place().err())).await?;
-    let changed_settings = {
+    let (changed_settings, settings_without_effect) = {
         let state = shared.clone();
-        shared.blocking(move || Ok(state.settings.changed(state.models.selected_by()))).await?
+        let settings = move || (state.settings.changed(state.models.selected_by()), state.settings.without_effect());
+        shared.blocking(move || Ok(settings())).await?
     };
     Ok(Json(Diagnose {
         health: shared.health(),
@@ -58,6 +59,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>, _: No
             .chain(shared.agents.problem())
             .collect(),
         changed_settings,
+        settings_without_effect,
         models: shared.models.status(),
         timings: counts.timings,
         unembedded: counts.unembedded,

@@ -17,7 +17,7 @@ pub(super) fn environment() -> ClipboardEnvironment {
 
 /// Whether a program is in a folder of `PATH`.
 pub(super) fn installed(program: &str) -> bool {
-    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
+    crate::files::find_program(program).is_some()
 }
 
 /// Gives a text to the first program that takes it, and returns its name; `None` if none did.

@@ -226,6 +226,7 @@ pub(crate) fn diagnose() -> Diagnose {
         store_problem: None,
         problems: vec!["port 8788 is taken: only the socket serves; set daemon.tcp in config.toml".into()],
         changed_settings: vec![],
+        settings_without_effect: vec![],
         models: ModelsStatus {
             roles: vec![
                 model("embedder", "mini-embed", true),

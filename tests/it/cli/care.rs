@@ -202,3 +202,16 @@ fn an_agent_that_may_only_propose_does_nothing_to_the_store_or_to_sync() {
     assert_eq!(by_agent(&["sync", "mode"]).0, Some(0), "reading is allowed");
     home.run(["sync", "mode", "off"]).ok();
 }
+
+#[test]
+fn settings_that_name_nothing_are_noted_with_and_without_a_daemon() {
+    let settings =
+        "[daemon]\ntcp = false\nlog = \"info,ergo::synk=debug\"\n[judge]\ncommand = [\"no-such-judge\", \"-p\"]\n";
+    let home = TestHome::with_config(settings);
+    let expected = ["`command` in [judge] is not found on PATH", "`ergo::synk`; did you mean `sync`?"];
+    let stopped = home.run(["doctor"]).ok().stdout;
+    let _daemon = home.daemon();
+    for text in [stopped, home.run(["doctor"]).ok().stdout, home.run(["status"]).ok().stdout] {
+        assert!(expected.iter().all(|words| text.matches(words).count() == 1), "{text}");
+    }
+}
