@@ -1,6 +1,11 @@
 //! Copies the store while it is in use.
 
-use std::{io::ErrorKind, path::Path, sync::Arc, time::Duration};
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use rusqlite::{Connection, backup};
 
@@ -13,6 +18,11 @@ const PAUSE_AFTER_STEP: Duration = Duration::from_millis(1);
 
 /// The number of problems that the error about a copy lists.
 const MAX_LISTED: usize = 3;
+
+/// Returns the folder beside a store that holds its copy during the dry run of an import.
+pub fn dry_run_folder(store: &Path) -> PathBuf {
+    store.with_extension("dry-run")
+}
 
 impl Store {
     /// Copies the store in its present state to a new file, checks the copy, waits for the disk, and returns the size in

@@ -49,6 +49,7 @@ use std::{
 use ed25519_dalek::SigningKey;
 
 pub use act::{Act, Committed, EventDraft, Imported, Ref};
+pub use backup::dry_run_folder;
 pub use chunks::{ChunkMark, ChunkRow, IngestedRow, StoredChunk};
 pub use compact_log::{CompactedLog, FileShrink};
 pub use doubt_rows::{DoubtRow, NewDoubt, QueuedDoubts};

@@ -80,13 +80,13 @@ const MAX_WINDOW_LOG: u32 = 23;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The frame is longer than [`MAX_FRAME`].
-    #[error("a frame of {0} bytes; at most {MAX_FRAME} are allowed")]
+    #[error("a message of {0} bytes; at most {MAX_FRAME} are allowed")]
     TooLong(u64),
     /// The body is longer than [`MAX_BODY`], or longer than declared.
-    #[error("a body of more than {0} bytes, which its frame does not allow")]
+    #[error("a message of more than {0} bytes, which its beginning does not allow")]
     TooBig(u64),
     /// The frame has no type, or its body is invalid.
-    #[error("an invalid frame: {0}")]
+    #[error("an invalid message: {0}")]
     Malformed(String),
 }
 

@@ -10,6 +10,7 @@ use crate::{
     cli::status::bytes,
     config::Paths,
     files::{left_drafts, with_suffix},
+    store::dry_run_folder,
 };
 
 /// Reports the files that are left; `running` says whether a daemon runs, which may use the copy of a dry run.
@@ -19,7 +20,7 @@ pub(super) fn check(paths: &Paths, running: bool) -> Vec<Finding> {
     if paths.state != paths.data {
         interrupted.extend(left_drafts(&paths.state));
     }
-    let copy = store.with_extension("dry-run");
+    let copy = dry_run_folder(&store);
     if !running && copy.exists() {
         interrupted.push(copy);
     }

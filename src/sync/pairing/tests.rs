@@ -356,6 +356,6 @@ async fn long_and_unexpected_messages_are_rejected() {
     wire::send(&mut a, &PairMessage::Ready).await.unwrap();
     assert_eq!(
         serve_join(&mut b, BINDING, &inviter).await.err(),
-        Some(PairError::Protocol("READY was not expected now".into()))
+        Some(PairError::Protocol("it confirmed the words at the wrong moment".into()))
     );
 }

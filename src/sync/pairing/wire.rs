@@ -187,12 +187,12 @@ fn timed_out(confirm_timeout: Duration) -> PairError {
 /// Returns the error for an unexpected message.
 pub(super) fn unexpected_message(message: &PairMessage) -> PairError {
     let what = match message {
-        PairMessage::Hello(_) => "HELLO",
-        PairMessage::Welcome(_) => "WELCOME",
-        PairMessage::Ready => "READY",
-        PairMessage::Roster(_) => "ROSTER",
-        PairMessage::Done => "DONE",
-        PairMessage::Refused(_) => "REFUSED",
+        PairMessage::Hello(_) => "introduced itself",
+        PairMessage::Welcome(_) => "answered an introduction",
+        PairMessage::Ready => "confirmed the words",
+        PairMessage::Roster(_) => "sent the team's roster",
+        PairMessage::Done => "said that it is done",
+        PairMessage::Refused(_) => "refused",
     };
-    PairError::Protocol(format!("{what} was not expected now"))
+    PairError::Protocol(format!("it {what} at the wrong moment"))
 }

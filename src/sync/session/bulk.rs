@@ -130,10 +130,7 @@ impl SyncSession<'_> {
         let open = self.exchanges.get_mut(&document).filter(|open| open.is(number));
         let Some(exchange) = open else { return Ok(()) };
         if !exchange.add_following(bodies) {
-            return Err(StopReason::reject(
-                RejectCode::Version,
-                "FOLLOWING_BODIES holds more bodies than the turn has entries",
-            ));
+            return Err(StopReason::reject(RejectCode::Version, "the rejected device sent more texts than events"));
         }
         if let Some(key) = exchange.too_big() {
             self.refuse_document(key, RejectCode::TooBig, TOO_MANY_BODIES.to_owned())?;

@@ -139,7 +139,10 @@ impl SyncSession<'_> {
         }
         let events = into_events(page.events)?;
         if events.iter().any(|event| event.header.scope.org_id != crate::domain::roster::ORG) {
-            return Err(StopReason::reject(RejectCode::BadEvent, "ROSTER holds an event of another scope"));
+            return Err(StopReason::reject(
+                RejectCode::BadEvent,
+                "the rejected device sent an event of another scope as part of the team's roster",
+            ));
         }
         let imported = self.import(events).await?;
         if imported.roster_changed || !imported.stored.is_empty() {
@@ -154,13 +157,13 @@ impl SyncSession<'_> {
         if want.events.len() > BODY_PAGE_SIZE {
             return Err(StopReason::reject(
                 RejectCode::TooBig,
-                format!("WANT names {} events; at most {BODY_PAGE_SIZE}", want.events.len()),
+                format!("the rejected device requested {} texts at once; at most {BODY_PAGE_SIZE}", want.events.len()),
             ));
         }
         if !self.shares(&want.scope) {
             return Err(StopReason::reject(
                 RejectCode::NotPaired,
-                "WANT names a scope that is not granted to your device",
+                "the rejected device requested a scope that is not granted to it",
             ));
         }
         self.queue_response(QueuedResponse::Bodies(want))
@@ -168,7 +171,10 @@ impl SyncSession<'_> {
 
     fn queue_response(&mut self, response: QueuedResponse) -> Result<(), StopReason> {
         if self.responses.len() >= MAX_REQUESTS {
-            return Err(StopReason::reject(RejectCode::TooBig, format!("more than {MAX_REQUESTS} requests at once")));
+            return Err(StopReason::reject(
+                RejectCode::TooBig,
+                format!("the rejected device made more than {MAX_REQUESTS} requests at once"),
+            ));
         }
         self.responses.push_back(response);
         Ok(())
@@ -279,7 +285,7 @@ impl SyncSession<'_> {
         if !self.shares(&want.scope) {
             return Err(StopReason::reject(
                 RejectCode::NotPaired,
-                "WANT_SINCE names a scope that is not granted to your device",
+                "the rejected device requested a scope that is not granted to it",
             ));
         }
         self.queue_response(QueuedResponse::Events(QueuedEvents {
@@ -354,11 +360,17 @@ impl SyncSession<'_> {
     /// Stores events that were requested.
     pub(super) async fn receive_events(&mut self, page: EventPage) -> Result<(), StopReason> {
         let Some(scope) = page.scope.filter(|scope| self.requested_scopes.contains(scope)) else {
-            return Err(StopReason::reject(RejectCode::Version, "EVENTS came without a request"));
+            return Err(StopReason::reject(
+                RejectCode::Version,
+                "the rejected device sent events that nobody requested",
+            ));
         };
         let events = into_events(page.events)?;
         if events.iter().any(|event| event.header.scope != scope) {
-            return Err(StopReason::reject(RejectCode::BadEvent, "EVENTS holds an event of another scope"));
+            return Err(StopReason::reject(
+                RejectCode::BadEvent,
+                "the rejected device sent an event of another scope than the requested one",
+            ));
         }
         if page.last {
             self.requested_scopes.remove(&scope);

@@ -89,7 +89,7 @@ impl SyncSession<'_> {
             return Ok(false);
         }
         if !self.is_plausible(key) {
-            let reason = format!("DOC names part {} of {}, which cannot exist", key.part, key.month);
+            let reason = format!("the rejected device named part {} of {}, which cannot exist", key.part, key.month);
             return Err(StopReason::reject(RejectCode::Version, reason));
         }
         if self.paused.contains(&document) || self.exchanges.len() >= MAX_PEER_EXCHANGES + self.context.limits.exchanges

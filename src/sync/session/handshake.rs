@@ -96,10 +96,16 @@ async fn exchange_hellos(
             Message::Error(refused) => return Err(StopReason::RejectedByPeer(refused)),
             Message::Bye => return Err(StopReason::PeerBye),
             Message::Unknown(_) => {}
-            _ => return Err(StopReason::reject(RejectCode::Version, "a session begins with HELLO")),
+            _ => {
+                return Err(StopReason::reject(
+                    RejectCode::Version,
+                    "the rejected device did not introduce itself first",
+                ));
+            }
         }
     };
-    let about = theirs.team.ok_or_else(|| StopReason::reject(RejectCode::Version, "HELLO names no team"))?;
+    let about =
+        theirs.team.ok_or_else(|| StopReason::reject(RejectCode::Version, "the rejected device named no team"))?;
     if team.is_some_and(|team| team != about) {
         return Err(StopReason::reject(RejectCode::TeamMismatch, "this session is about another team"));
     }

@@ -153,7 +153,12 @@ impl<'a> SyncSession<'a> {
                 Message::Error(refused) => return Err(StopReason::RejectedByPeer(refused)),
                 Message::Bye => return Err(StopReason::PeerBye),
                 Message::Unknown(_) => {}
-                _ => return Err(StopReason::reject(RejectCode::Version, "ROSTER comes before anything else")),
+                _ => {
+                    return Err(StopReason::reject(
+                        RejectCode::Version,
+                        "the rejected device sent something else before the team's roster",
+                    ));
+                }
             }
         }
     }
@@ -236,7 +241,9 @@ impl<'a> SyncSession<'a> {
 
     async fn message(&mut self, message: Message) -> Result<(), StopReason> {
         match message {
-            Message::Hello(_) => Err(StopReason::reject(RejectCode::Version, "HELLO comes once")),
+            Message::Hello(_) => {
+                Err(StopReason::reject(RejectCode::Version, "the rejected device introduced itself twice"))
+            }
             Message::Roster(events) => {
                 let last = events.last;
                 self.receive_roster(events).await?;

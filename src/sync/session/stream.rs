@@ -45,7 +45,7 @@ pub(super) enum StreamError {
     #[error("{0}")]
     Closed(String),
     /// The peer is too slow.
-    #[error("the peer took longer than {} s for a frame", .0.as_secs())]
+    #[error("the peer took longer than {} s for one message", .0.as_secs())]
     TimedOut(Duration),
     /// The peer sent an invalid frame.
     #[error(transparent)]

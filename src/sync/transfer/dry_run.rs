@@ -15,6 +15,7 @@ use super::import;
 use crate::{
     api::{ApiError, ErrorCode, ImportOutcome},
     engine::{Engine, EngineConfig},
+    store::dry_run_folder,
 };
 
 /// Allows one dry run at a time, since each needs a copy of the store.
@@ -38,7 +39,7 @@ pub fn dry_run(engine: &Engine, input: impl Read) -> Result<ImportOutcome, ApiEr
 /// Deletes the copy of a store that a dry run left when the daemon was killed, because later redactions do not reach
 /// it.
 pub fn delete_left_copy(store: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(ScratchDir::path(store)) {
+    match fs::remove_dir_all(dry_run_folder(store)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
@@ -53,13 +54,9 @@ fn no_room(error: &io::Error) -> ApiError {
 struct ScratchDir(PathBuf);
 
 impl ScratchDir {
-    fn path(store: &Path) -> PathBuf {
-        store.with_extension("dry-run")
-    }
-
     fn make(store: &Path) -> io::Result<Self> {
         delete_left_copy(store)?;
-        let path = Self::path(store);
+        let path = dry_run_folder(store);
         fs::DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))
     }

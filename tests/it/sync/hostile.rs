@@ -95,6 +95,13 @@ impl ScriptedPeer {
         let rejection = self.refusal().await;
         assert_eq!((rejection.code, rejection.document), (code.clone(), None), "{case}");
         assert!(!rejection.reason.is_empty(), "{case}");
+        // In plain words: the names of messages are capitals.
+        let is_name = |word: &str| word.len() > 2 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+        assert!(
+            !rejection.reason.split(' ').any(is_name) && !rejection.reason.contains("frame"),
+            "{}",
+            rejection.reason
+        );
         match self.good.end().await {
             SessionEnd::Rejected(shown, _) => assert_eq!(shown, code, "{case}"),
             other => panic!("{case}: {other:?}"),
