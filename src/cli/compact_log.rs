@@ -63,7 +63,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         }
         Some(owner) => {
             return Err(CliError::new(Exit::Unreachable, format_args!("the store is in use: {owner}"))
-                .hint("stop the daemon first: `ergo daemon stop && ergo compact`"));
+                .hint(owner.way_to_run("ergo compact")));
         }
         None if StoreFile::look_unless_lost(&paths)? == StoreFile::Present => compact_file(&paths, &mut done)?,
         None => {}

@@ -142,7 +142,11 @@ fn show(status: &DaemonStatus, paths: &Paths, cx: &mut Context) {
             let word = cx.ui.paint(Style::Bad, "not responding");
             cx.ui.line(text!("daemon   {}: {} holds the store; {}", word, owner, error));
             cx.ui.line(text!("log      {}", paths.log().display()));
-            cx.ui.line("`ergo daemon stop` ends it; `ergo daemon start` then starts a new one.");
+            cx.ui.line(if owner.is_daemon() {
+                "`ergo daemon stop` ends it; `ergo daemon start` then starts a new one."
+            } else {
+                "The daemon can start when it has ended."
+            });
         }
         DaemonStatus::Stopped => {
             let word = cx.ui.paint(Style::Strong, "not running");

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     api::{AgentView, AgentsQuery, ContactView, Diagnose, ModelsStatus, PeerView, ScopeView, StoreCheck, Unembedded},
     client::{Client, ClientError, Connect},
-    config::{Config, Paths, StoreLock, disk},
+    config::{Config, Owner, Paths, StoreLock, disk},
     domain::{ago::span, clock::AHEAD, text::escape},
 };
 
@@ -79,9 +79,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match owner {
         Some(owner) if args.rebuild => {
             return Err(CliError::new(Exit::Unreachable, format_args!("the store is in use: {owner}"))
-                .hint("stop the daemon first: `ergo daemon stop && ergo doctor --rebuild`"));
+                .hint(owner.way_to_run("ergo doctor --rebuild")));
         }
-        Some(_) => findings.extend(cx.block_on(async |cx| Ok(ask_daemon(&paths, &mut cx.ui).await))?),
+        Some(owner) => findings.extend(cx.block_on(async |cx| Ok(ask_daemon(&paths, &owner, &mut cx.ui).await))?),
         None => {
             // An invalid configuration is reported already.
             let config = Config::load(&paths).unwrap_or_default();
@@ -200,7 +200,7 @@ fn free_space(folder: &Path, free: Option<u64>) -> Option<Finding> {
 }
 
 /// Has the running daemon report its state; the store's file is not opened.
-async fn ask_daemon(paths: &Paths, ui: &mut Ui) -> Vec<Finding> {
+async fn ask_daemon(paths: &Paths, owner: &Owner, ui: &mut Ui) -> Vec<Finding> {
     let connect = Connect { spawn: false, ..Connect::private(paths.clone()) };
     let answer = async { connect.client().await?.diagnose().await }.await;
     match answer {
@@ -222,8 +222,17 @@ async fn ask_daemon(paths: &Paths, ui: &mut Ui) -> Vec<Finding> {
         // The daemon answers but cannot read its store.
         Err(ClientError::Api(error)) => vec![problem("store", error.message, error.hint)],
         Err(error) => {
-            let hint = error.hint().unwrap_or_default();
-            vec![problem("daemon", format!("the process that owns the store does not answer: {error}"), hint)]
+            // Not the hint of the error, which would be to start a daemon.
+            let (message, hint) = if owner.is_daemon() {
+                let hint = "if it was just started, repeat the command; otherwise restart it: ";
+                (
+                    format!("{owner} owns the store and does not answer: {error}"),
+                    format!("{hint}`{}`", daemon_findings::RESTART),
+                )
+            } else {
+                (format!("the store was not checked: it is in use by {owner}"), owner.way_to_run("ergo doctor"))
+            };
+            vec![problem("daemon", message, hint)]
         }
     }
 }

@@ -156,7 +156,7 @@ impl Connect {
         let Some(owner) = StoreLock::owner(&self.paths) else {
             return Ok(asked.map_or(Stopped::NotRunning, |pid| Stopped::Ended { pid }));
         };
-        if owner.role != "daemon" {
+        if !owner.is_daemon() {
             return Err(ConfigError::Owned { store: self.paths.store(), owner }.into());
         }
         if asked.is_err() {

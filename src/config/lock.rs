@@ -41,6 +41,22 @@ impl fmt::Display for Owner {
     }
 }
 
+impl Owner {
+    /// Returns whether the owner is a daemon, which `ergo daemon stop` ends. An unknown owner probably is one.
+    pub fn is_daemon(&self) -> bool {
+        self.pid == 0 || self.role == "daemon"
+    }
+
+    /// Says how a command that opens the store itself can run.
+    pub fn way_to_run(&self, command: &str) -> String {
+        if self.is_daemon() {
+            format!("stop the daemon first: `ergo daemon stop && {command}`")
+        } else {
+            format!("wait until it has ended, then run `{command}`")
+        }
+    }
+}
+
 /// The ownership of a store. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct StoreLock {

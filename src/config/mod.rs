@@ -131,9 +131,10 @@ impl ConfigError {
                     old one wrote, and an admin must admit the new one to each team"
                     .to_owned(),
             ),
-            Self::Owned { .. } => Some(
-                "stop it with `ergo daemon stop`, or set ERGO_HOME to another folder to use a second store".to_owned(),
-            ),
+            Self::Owned { owner, .. } => {
+                let way = if owner.is_daemon() { "stop it with `ergo daemon stop`" } else { "wait until it has ended" };
+                Some(format!("{way}, or set ERGO_HOME to another folder to use a second store"))
+            }
             Self::StoreLost { .. } => Some(
                 "restore a backup, as `ergo backup --help` says, or create an empty store: ergo daemon start --new-store"
                     .to_owned(),

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// How to restart the daemon.
-const RESTART: &str = "ergo daemon stop && ergo daemon start";
+pub(super) const RESTART: &str = "ergo daemon stop && ergo daemon start";
 
 /// Returns the daemon's problems, and notes about its settings and models.
 pub(super) fn reported(diagnose: &Diagnose) -> Vec<Finding> {

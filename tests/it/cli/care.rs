@@ -215,3 +215,21 @@ fn settings_that_name_nothing_are_noted_with_and_without_a_daemon() {
         assert!(expected.iter().all(|words| text.matches(words).count() == 1), "{text}");
     }
 }
+
+#[test]
+fn while_another_command_has_the_store_no_hint_is_about_the_daemon() {
+    let home = TestHome::new();
+    let _lock = ergo::config::StoreLock::take(&home.paths(), "compact").unwrap();
+    let report = home.run(["doctor", "--json"]).json();
+    let found = finding(&report, "daemon");
+    assert!(found["message"].as_str().unwrap().contains("in use by the compact with process id"), "{report}");
+    assert_eq!(found["hint"], "wait until it has ended, then run `ergo doctor`");
+    for args in [&["doctor", "--rebuild"][..], &["compact"]] {
+        let output = home.run(args);
+        assert_eq!(output.code, Some(3), "{output:?}");
+        assert!(
+            output.stderr.contains("wait until it has ended") && !output.stderr.contains("daemon stop"),
+            "{output:?}"
+        );
+    }
+}
