@@ -32,6 +32,7 @@ struct ReplaceableTable {
 
 const TEAM_ADVICE: &str = "it was computed again from the events; if `ergo sync status` lacks a team or a scope, ask an \
     admin for an invitation and join again: `ergo sync join`";
+const DONE_ADVICE: &str = "it was computed again from the events";
 const SYNC_ADVICE: &str = "the next sync computes it again";
 
 /// The tables without which the store works. The others, besides projections and vectors, are the log.
@@ -84,8 +85,8 @@ const REPLACEABLE_TABLES: [ReplaceableTable; 18] = [
         content: "what other devices have received in bundles",
         advice: "the next bundles contain more than they must",
     },
-    ReplaceableTable { name: "chains", content: "the ends of the chains of events", advice: SYNC_ADVICE },
-    ReplaceableTable { name: "forks", content: "the forks of the chains of events", advice: SYNC_ADVICE },
+    ReplaceableTable { name: "chains", content: "the ends of the chains of events", advice: DONE_ADVICE },
+    ReplaceableTable { name: "forks", content: "the forks of the chains of events", advice: DONE_ADVICE },
     ReplaceableTable { name: "documents", content: "the index of shared events", advice: SYNC_ADVICE },
     ReplaceableTable { name: "document_chunks", content: "the index of shared events", advice: SYNC_ADVICE },
     ReplaceableTable { name: "document_entries", content: "the index of shared events", advice: SYNC_ADVICE },
@@ -163,7 +164,7 @@ impl Store {
             if VECTOR_TABLES.contains(&table.as_str()) || replaceable(&table).is_some() {
                 continue;
             }
-            let read_all = || {
+            let read_all = || -> Result<()> {
                 let mut read = damaged.prepare(&whole(&table))?;
                 let mut rows = read.query([])?;
                 while rows.next()?.is_some() {}

@@ -154,8 +154,7 @@ fn recovered(done: &RecoveredStore) -> Vec<Finding> {
     let mut out = vec![Finding { hint, ..note("rebuild", message) }];
     out.extend(done.losses.iter().map(|loss| {
         let rows = count(loss.rows, "row was", "rows were");
-        let message =
-            format!("a part of the table “{}” is lost ({}): {rows} kept or restored", loss.table, loss.content);
+        let message = format!("the table “{}” ({}) was damaged: {rows} kept or restored", loss.table, loss.content);
         Finding { hint: Some(loss.advice.to_owned()), ..note("rebuild", message) }
     }));
     out

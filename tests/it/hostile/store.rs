@@ -256,7 +256,7 @@ fn a_rebuild_loses_of_a_small_table_only_what_is_unreadable_and_says_so() {
         overwrite_root_of(&home, damaged, 0);
         assert_eq!(doctor(&home).1, "ergo doctor --rebuild", "{damaged}");
         let rebuilt = home.run(["doctor", "--rebuild"]).ok().stdout;
-        let named = format!("a part of the table “{damaged}” is lost");
+        let named = format!("the table “{damaged}” (");
         assert!(rebuilt.contains(&named) && rebuilt.contains(advice), "{damaged}: {rebuilt}");
         assert!(beside(&home, ".damaged").exists(), "{damaged}");
         let daemon = home.daemon();
