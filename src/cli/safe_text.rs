@@ -8,8 +8,8 @@ use std::{fmt, ops::Deref};
 
 use crate::domain::text::{sanitize, sanitize_line};
 
-/// Text without control, bidirectional and zero-width characters, except line breaks, the joiners of words and emoji, and
-/// our own colours.
+/// Text without control, bidirectional and zero-width characters, except line breaks, joiners of words and emoji, and our
+/// own colours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SafeText(String);
 

@@ -92,7 +92,7 @@ impl JudgeSettings {
             .then(|| ("endpoint", "`endpoint` requires `model`: the model's name on that server".to_owned()))
     }
 
-    /// Says that the program of `command` does not exist. It runs in a folder of its own, so a relative path names none.
+    /// Says that the program of `command` does not exist. It runs in its own folder, so a relative path names none.
     pub(super) fn missing_program(&self) -> Option<String> {
         let program = self.command.first().filter(|program| files::find_program(program).is_none())?;
         let why = if program.contains('/') { "is no file at an absolute path" } else { "is not found on PATH" };

@@ -43,8 +43,8 @@ pub fn sanitize_line(text: &str) -> String {
     sanitize(text).replace('\n', " ")
 }
 
-/// Returns whether a joiner shapes what stands around it: it follows a letter or a mark of a script that has joiners, or
-/// it stands between two emoji. Elsewhere, it only makes two texts differ that look the same.
+/// Returns whether a joiner shapes what stands around it: it follows a letter or a mark of a script that has joiners,
+/// or it stands between two emoji. Elsewhere, it only makes two texts differ that look the same.
 fn belongs(joiner: char, before: Option<char>, after: Option<char>) -> bool {
     let shapes = |c: char| has_joiners(c) && (c.is_alphabetic() || is_combining_mark(c));
     before.is_some_and(shapes) || (joiner == JOINER && before.is_some_and(is_picture) && after.is_some_and(is_picture))

@@ -139,10 +139,7 @@ impl SyncSession<'_> {
         }
         let events = into_events(page.events)?;
         if events.iter().any(|event| event.header.scope.org_id != crate::domain::roster::ORG) {
-            return Err(StopReason::reject(
-                RejectCode::BadEvent,
-                "the rejected device sent an event of another scope as part of the team's roster",
-            ));
+            return Err(StopReason::reject(RejectCode::BadEvent, "the sent roster has an event of another scope"));
         }
         let imported = self.import(events).await?;
         if imported.roster_changed || !imported.stored.is_empty() {
@@ -171,10 +168,7 @@ impl SyncSession<'_> {
 
     fn queue_response(&mut self, response: QueuedResponse) -> Result<(), StopReason> {
         if self.responses.len() >= MAX_REQUESTS {
-            return Err(StopReason::reject(
-                RejectCode::TooBig,
-                format!("the rejected device made more than {MAX_REQUESTS} requests at once"),
-            ));
+            return Err(StopReason::reject(RejectCode::TooBig, format!("more than {MAX_REQUESTS} requests at once")));
         }
         self.responses.push_back(response);
         Ok(())
@@ -360,17 +354,11 @@ impl SyncSession<'_> {
     /// Stores events that were requested.
     pub(super) async fn receive_events(&mut self, page: EventPage) -> Result<(), StopReason> {
         let Some(scope) = page.scope.filter(|scope| self.requested_scopes.contains(scope)) else {
-            return Err(StopReason::reject(
-                RejectCode::Version,
-                "the rejected device sent events that nobody requested",
-            ));
+            return Err(StopReason::reject(RejectCode::Version, "events were sent that nobody requested"));
         };
         let events = into_events(page.events)?;
         if events.iter().any(|event| event.header.scope != scope) {
-            return Err(StopReason::reject(
-                RejectCode::BadEvent,
-                "the rejected device sent an event of another scope than the requested one",
-            ));
+            return Err(StopReason::reject(RejectCode::BadEvent, "an event was sent of another scope than requested"));
         }
         if page.last {
             self.requested_scopes.remove(&scope);

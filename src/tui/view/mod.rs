@@ -87,8 +87,8 @@ fn list_width(area: Rect) -> u16 {
 
 /// Draws the app into `area` of `buffer` and returns the painted areas.
 ///
-/// Architecture Invariant: no cell holds a control, bidirectional or zero-width character afterwards, except a joiner of
-/// letters, whatever a view forgot: the buffer goes to the terminal as it is.
+/// Architecture Invariant: no cell holds a control, bidirectional or zero-width character afterwards, except a joiner
+/// of letters, whatever a view forgot: the buffer goes to the terminal as it is.
 pub fn draw(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> HitMap {
     let hits = draw_parts(state, theme, area, buffer);
     for cell in &mut buffer.content {

@@ -33,6 +33,12 @@ use tokio::{
 use crate::support::PROGRAM;
 pub(crate) use crate::support::TEST_TIMEOUT;
 
+/// Whether a reason says something, without the names of messages.
+pub fn is_plain(reason: &str) -> bool {
+    let names: Vec<&str> = (1..=14).map(ergo::sync::frame::name).collect();
+    !reason.is_empty() && !reason.split(' ').any(|word| names.contains(&word))
+}
+
 pub fn scope(project: &str) -> Scope {
     Scope { org_id: "acme".into(), project: project.into() }
 }
