@@ -234,7 +234,8 @@ pub struct CardView {
     /// The fields of the list.
     #[serde(flatten)]
     pub summary: CardSummary,
-    /// The claims on it, the new claim first.
+    /// The claims on it, the new claim first. If it is open and has a new claim, the active claims that replaced a claim
+    /// on it stand in its place.
     pub sides: Vec<CardSide>,
     /// The guard's evidence, the strongest first.
     pub evidence: Vec<Evidence>,

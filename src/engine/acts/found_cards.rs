@@ -65,6 +65,7 @@ impl FoundPair {
             status: CardStatus::Open,
             new_claim: None,
             claims: &[&ours, &theirs],
+            replaced: None,
             evidence,
             proposed: None,
             question: None,

@@ -13,7 +13,7 @@ use crate::{
         guard_calls::NormalisedStatement,
         validate::{self, ClaimDraft},
     },
-    store::{CardRow, ClaimRow},
+    store::{CardRow, ClaimRow, Reader},
 };
 
 /// The card of a refused write.
@@ -21,9 +21,9 @@ pub(super) struct RefusedWrite {
     scope: Scope,
     /// The new claim.
     pub(super) row: ClaimRow,
-    /// The claims on the card that are still active.
+    /// The active claims on the card, and those that replaced a claim on the card.
     pub(super) opposed: Vec<ClaimRow>,
-    /// The effects that the write should have had besides.
+    /// The effects that the write should have had besides. What replaced a claim since is to be replaced in its place.
     pub(super) proposal: WriteIntent,
 }
 
@@ -39,6 +39,23 @@ impl RefusedWrite {
     }
 }
 
+/// Returns the stored claims with which the new claim of an open card is compared: those on the card, each replaced one
+/// as the active claims in its place.
+pub(in crate::engine) fn opposing_claims(reader: &Reader, card: &CardRow) -> Result<Vec<ClaimRow>, ApiError> {
+    let mut opposing: Vec<ClaimRow> = Vec::new();
+    for member in card.members.iter().filter(|member| Some(**member) != card.new_claim) {
+        let row = find::row(reader, member)?;
+        let heads = if row.status == Status::Active { Vec::new() } else { reader.heads(member)? };
+        // A claim that was retracted stays, to show what became of it.
+        for row in if heads.is_empty() { vec![row] } else { heads } {
+            if !opposing.iter().any(|known| known.id == row.id) {
+                opposing.push(row);
+            }
+        }
+    }
+    Ok(opposing)
+}
+
 impl ActContext<'_> {
     /// Reads the card of a refused write.
     pub(super) fn refused_write(&self, card: &CardRow) -> Result<RefusedWrite, ApiError> {
@@ -46,14 +63,12 @@ impl ActContext<'_> {
         let id = card.new_claim.ok_or_else(|| ApiError::internal("a card of a refused write has no new claim"))?;
         let row =
             reader.new_claim(&id)?.ok_or_else(|| ApiError::internal(format!("the refused write {id} is missing")))?;
-        let mut opposed = Vec::new();
-        for member in card.members.iter().filter(|member| **member != id) {
-            let member = find::row(reader, member)?;
-            if member.status == Status::Active {
-                opposed.push(member);
-            }
+        let mut opposed = opposing_claims(reader, card)?;
+        opposed.retain(|row| row.status == Status::Active);
+        let mut proposal = write_intent(reader, &card.id)?;
+        for target in std::mem::take(&mut proposal.supersedes) {
+            proposal.supersedes.extend(reader.heads(&target)?.iter().map(|row| row.id));
         }
-        let proposal = write_intent(reader, &card.id)?;
         Ok(RefusedWrite { scope: card.scope.clone(), row, opposed, proposal })
     }
 

@@ -196,7 +196,10 @@ fn story_side(claim: &ClaimView) -> acts::StorySide<'_> {
 /// The content of a card, read from the store.
 struct Sides {
     new_claim: Option<ClaimView>,
+    /// The stored claims. On an open card with a new claim, the active claims in place of each replaced one.
     claims: Vec<ClaimView>,
+    /// If only claims oppose the new claim that are not on the card: the first claim on the card that they replaced.
+    replaced: Option<ClaimView>,
     evidence: Vec<Evidence>,
     proposed: Option<String>,
     story: Option<StoryQuestion>,
@@ -208,10 +211,20 @@ impl Sides {
             Some(id) => reader.new_claim(id)?.map(|claim| views::claim(claim, today)),
             None => None,
         };
-        let mut claims = Vec::new();
-        for member in row.members.iter().filter(|member| Some(**member) != row.new_claim) {
-            claims.push(views::claim(find::row(reader, member)?, today));
-        }
+        let stored = || row.members.iter().filter(|member| Some(**member) != row.new_claim);
+        let rows = if row.open && new_claim.is_some() {
+            acts::opposing_claims(reader, row)?
+        } else {
+            stored().map(|member| find::row(reader, member)).collect::<Result<_, _>>()?
+        };
+        let claims = views::claims(rows, today);
+        let mut active = claims.iter().filter(|claim| claim.status == Status::Active).peekable();
+        let replaced = if active.peek().is_some() && active.all(|claim| !row.members.contains(&claim.id)) {
+            let gone = stored().find(|member| claims.iter().all(|claim| claim.id != **member));
+            gone.map(|member| find::row(reader, member)).transpose()?.map(|row| views::claim(row, today))
+        } else {
+            None
+        };
         let proposed = match row.kind {
             CardKind::Refused | CardKind::Held => acts::write_intent(reader, &row.id)?.exception,
             CardKind::Proposed => acts::proposed_reason(reader, &row.id)?,
@@ -222,7 +235,7 @@ impl Sides {
             // The question needs the order of the story; the card lists the newest claim first.
             acts::story_question(confusion, rule, &claims.iter().rev().map(story_side).collect::<Vec<_>>())
         });
-        Ok(Self { new_claim, claims, evidence, proposed, story })
+        Ok(Self { new_claim, claims, replaced, evidence, proposed, story })
     }
 
     fn facts<'a>(&'a self, row: &CardRow, now: u64, claims: &'a [&'a ClaimView]) -> wording::CardContext<'a> {
@@ -231,6 +244,7 @@ impl Sides {
             status: views::card_status(row, now),
             new_claim: self.new_claim.as_ref(),
             claims,
+            replaced: self.replaced.as_ref(),
             evidence: &self.evidence,
             proposed: self.proposed.as_deref(),
             question: self.story.as_ref().map(|story| story.question.as_str()),
@@ -255,7 +269,8 @@ impl Sides {
             who: row.who.clone(),
             agent: row.agent.clone(),
             score: row.report.findings.iter().map(|finding| finding.score).fold(0.0, f32::max),
-            rev: row.rev,
+            // The card itself does not change if a claim that is not on it is replaced.
+            rev: claims.iter().filter(|one| !row.members.contains(&one.id)).map(|one| one.rev).fold(row.rev, u64::max),
         }
     }
 }

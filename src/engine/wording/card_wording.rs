@@ -16,6 +16,8 @@ pub(in crate::engine) struct CardContext<'a> {
     pub new_claim: Option<&'a ClaimView>,
     /// The stored claims, newest first.
     pub claims: &'a [&'a ClaimView],
+    /// The claim that opposed the new claim, if all that oppose it now replaced such claims.
+    pub replaced: Option<&'a ClaimView>,
     /// Why the claims cannot both hold, strongest first.
     pub evidence: &'a [Evidence],
     /// The reason of an agent that proposes an exception for a refused write, or a retract.
@@ -112,6 +114,11 @@ pub(in crate::engine) fn headline(facts: &CardContext<'_>) -> String {
             }
         };
     }
+    if let (Some(new_claim), Some(replaced), Some(now)) = (facts.new_claim, facts.replaced, facts.active().next()) {
+        let verb = if facts.kind == CardKind::Held { "may contradict" } else { "contradicts" };
+        let [new, old, now] = [new_claim, replaced, now].map(|claim| quote(&claim.statement));
+        return format!("{new} {verb} {old}, which has been replaced by {now}");
+    }
     if facts.kind == CardKind::Proposed {
         let what = facts.claims.first().map_or_else(|| "a claim".to_owned(), |claim| quote(&claim.statement));
         return format!("An agent proposes to retract {what}");
@@ -167,11 +174,17 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
             let asked = facts.proposed.map_or_else(String::new, |why| {
                 format!("The agent asks for an exception, because: “{why}”. To accept it, make it an exception. ")
             });
+            let replaced = if facts.replaced.is_some() {
+                "The claim that contradicted it was replaced. If the new claim does not contradict the claim in its \
+                 place, dismiss the card. "
+            } else {
+                ""
+            };
             if let Some(advice) = advice_on_organisation(facts) {
-                return format!("{asked}{advice} If the new claim is a mistake, discard it.");
+                return format!("{asked}{replaced}{advice} If the new claim is a mistake, discard it.");
             }
             format!(
-                "{asked}If the decision changed, keep the new claim. If both hold, but in different environments or periods, \
+                "{asked}{replaced}If the decision changed, keep the new claim. If both hold, but in different environments or periods, \
                  limit one (narrow). If the new claim is a mistake, discard it."
             )
         }
@@ -369,6 +382,7 @@ mod tests {
             status: CardStatus::Open,
             new_claim: refused.then_some(&red),
             claims: &claims,
+            replaced: None,
             evidence: &[],
             proposed: None,
             question: None,
@@ -394,6 +408,7 @@ mod tests {
             status: CardStatus::Open,
             new_claim: Some(&red),
             claims: &[&blue],
+            replaced: None,
             evidence: &evidence,
             proposed: None,
             question: None,
@@ -418,6 +433,7 @@ mod tests {
             status: CardStatus::Open,
             new_claim: None,
             claims: &both,
+            replaced: None,
             evidence: &[],
             proposed: None,
             question: None,
@@ -445,6 +461,7 @@ mod tests {
             status: CardStatus::Open,
             new_claim: Some(&red),
             claims: &[&blue],
+            replaced: None,
             evidence: &[],
             proposed: Some("one week only"),
             question: None,

@@ -2,7 +2,7 @@
 
 use super::{Focus, marks::Marks, windowed::Windowed};
 use crate::{
-    api::{ActOption, CardAct, CardSettlement, CardSide, CardStatus, CardSummary, CardView, ConflictsQuery},
+    api::{ActOption, CardAct, CardKind, CardSettlement, CardSide, CardStatus, CardSummary, CardView, ConflictsQuery},
     domain::{CardId, Scope, guard_report::Evidence},
     tui::{
         text,
@@ -187,6 +187,12 @@ impl Card {
             gone.join("; ")
         };
         Some(format!("No longer applies: {why}"))
+    }
+
+    /// Returns whether the existing side replaced the claim because of which the new claim was refused.
+    pub fn is_replaced(&self) -> bool {
+        let refused = self.view.summary.kind == CardKind::Refused;
+        self.b().is_some_and(|side| refused && !self.view.summary.members.contains(&side.claim.id))
     }
 
     /// Returns the label of a side: `new`, `existing`, or, if there are several existing sides, such as `existing 2`.

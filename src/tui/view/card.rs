@@ -104,6 +104,7 @@ fn heading(card: &Card) -> String {
         CardKind::Held => "The new claim waits for its writer's verdict".to_owned(),
         CardKind::Contested => "Two writers changed this claim concurrently".to_owned(),
         CardKind::Story => "It is unclear which claim is in force".to_owned(),
+        _ if card.is_replaced() => "The claim that contradicted the new claim was replaced".to_owned(),
         _ if judged == Some((RuleId::Judged, Relation::Contradiction)) => {
             "A judge says that these claims contradict each other".to_owned()
         }

@@ -28,6 +28,7 @@ mod recall;
 mod recall_filter;
 mod reembed;
 mod refine;
+mod replaced_sides;
 mod shared_notes;
 mod snapshot;
 mod stories;

@@ -231,7 +231,7 @@ impl<'a, 's> Batch<'a, 's> {
                 row.scope
             )));
         }
-        if let Some(lost) = row.members.iter().find(|member| self.inactive.contains(member)) {
+        if let Some(lost) = view.sides.iter().map(|side| &side.claim.id).find(|id| self.inactive.contains(id)) {
             return Ok(self.already_changed(row, view, lost));
         }
         let resolution = resolution(self.request, view)?;

@@ -10,9 +10,14 @@ mod yes_no;
 pub(in crate::engine) use many::resolve_many;
 pub(in crate::engine) use yes_no::{StorySide, story_question};
 
-use super::{refused_write::Rewording, supersede::kept_conditions};
+use super::{
+    refused_write::{Rewording, opposing_claims},
+    supersede::kept_conditions,
+};
 use crate::{
-    api::{ApiError, Caller, CardAct, CardKind, Done, ErrorCode, ResolveRequest, Stale, Warning, WriteOutcome},
+    api::{
+        ApiError, Caller, CardAct, CardKind, CardView, Done, ErrorCode, ResolveRequest, Stale, Warning, WriteOutcome,
+    },
     domain::{ClaimId, ClaimKind, EventKind, Qualifiers, Status},
     engine::{
         Engine,
@@ -84,10 +89,11 @@ fn plan(
     resolution: &Resolution,
     expect_rev: Option<u64>,
 ) -> Result<Plan, ApiError> {
-    if let Some(stale) = stale(context, card, expect_rev)? {
-        return Ok(Plan::Answer(Box::new(stale)));
+    let view = context.card_view(&card.id)?;
+    if !card.open || expect_rev.is_some_and(|rev| rev != view.summary.rev) {
+        return Ok(Plan::Answer(Box::new(stale(view))));
     }
-    must_be_enabled(context, card, resolution.act)?;
+    must_be_enabled(view, resolution.act)?;
     if matches!(resolution.act, CardAct::Yes | CardAct::No) && card.kind != CardKind::Story {
         let message =
             format!("card {} asks no question: only a story card is answered with yes or no", card.id.short());
@@ -123,10 +129,10 @@ fn ask_models(
             Some(id) => reader.new_claim(id)?,
             None => None,
         };
-        let mut rows = Vec::new();
-        for member in card.members.iter().filter(|member| Some(**member) != card.new_claim) {
-            rows.push(find::row(&reader, member)?);
-        }
+        let rows = match card.new_claim {
+            Some(_) => opposing_claims(&reader, &card)?,
+            None => card.members.iter().map(|member| find::row(&reader, member)).collect::<Result<_, _>>()?,
+        };
         // The models see a merged text with the conditions that it keeps.
         let today = guard_calls::day((engine.config.clock)());
         let mut qualifiers = resolution.text.qualifiers.clone();
@@ -163,7 +169,8 @@ fn ask_models(
         {
             texts.push((turn.kind, turn.statement.clone()));
         }
-        (card.scope, card.members, texts, qualifiers)
+        let members: Vec<ClaimId> = card.new_claim.into_iter().chain(rows.iter().map(|row| row.id)).collect();
+        (card.scope, members, texts, qualifiers)
     };
     let mut model_results: Vec<ModelResults> = Vec::new();
     for (kind, statement) in texts.iter().filter(|(_, text)| !text.is_empty()) {
@@ -295,21 +302,16 @@ impl Resolution {
     }
 }
 
-/// Returns the answer if the card is settled, or has changed since it was shown.
-fn stale(context: &ActContext<'_>, card: &CardRow, expect_rev: Option<u64>) -> Result<Option<WriteOutcome>, ApiError> {
-    if card.open && expect_rev.is_none_or(|rev| rev == card.rev) {
-        return Ok(None);
-    }
-    let view = context.card_view(&card.id)?;
-    let message = view
+/// Returns the answer that the card is settled, or has changed since it was shown.
+fn stale(card: CardView) -> WriteOutcome {
+    let message = card
         .settled_message()
-        .unwrap_or_else(|| format!("card {} changed since it was shown; nothing was done", card.id.short()));
-    Ok(Some(WriteOutcome::Stale(Stale::of_card(message, view))))
+        .unwrap_or_else(|| format!("card {} changed since it was shown; nothing was done", card.summary.id.short()));
+    WriteOutcome::Stale(Stale::of_card(message, card))
 }
 
-fn must_be_enabled(context: &ActContext<'_>, card: &CardRow, act: CardAct) -> Result<(), ApiError> {
-    let view = context.card_view(&card.id)?;
-    match view.acts.into_iter().find(|option| option.act == act).and_then(|option| option.disabled) {
+fn must_be_enabled(card: CardView, act: CardAct) -> Result<(), ApiError> {
+    match card.acts.into_iter().find(|option| option.act == act).and_then(|option| option.disabled) {
         Some(why) => Err(ApiError::field("act", format!("{} is not possible here: {why}", act.as_str()))),
         None => Ok(()),
     }
