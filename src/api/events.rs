@@ -31,6 +31,8 @@ pub struct Change {
     pub cards: Vec<CardId>,
     /// Those of `cards` that were opened by it.
     pub opened: Vec<CardId>,
+    /// The id of the change that it undid, if it is an undo.
+    pub undone: Option<OpId>,
     /// A summary in one sentence.
     pub summary: String,
 }

@@ -181,6 +181,13 @@ impl ActContext<'_> {
         Ok(committed)
     }
 
+    /// Records in the change of the act that was just stored that it undid another one.
+    pub(super) fn last_change_undoes(&mut self, op: OpId) {
+        if let Some(change) = self.changes.last_mut() {
+            change.undone = Some(op);
+        }
+    }
+
     /// Returns the vectors of the claims that an act creates, if there are any and they are of the store's model.
     fn vectors(&self, drafts: &[EventDraft]) -> Result<Option<ActVectors>, ApiError> {
         let mut found: Option<ActVectors> = None;

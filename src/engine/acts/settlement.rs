@@ -53,9 +53,13 @@ fn outcome(reader: &Reader, events: &[EventRow]) -> Result<String, ApiError> {
     let (superseded, retracted) = (targets(&EventKind::Supersede), targets(&EventKind::Retract));
     let is_left = |id: &&ClaimId| Some(**id) != card.new_claim && !retracted.contains(id);
     let left: Vec<ClaimId> = card.ids.iter().filter(is_left).copied().collect();
+    let merges = !superseded.is_empty() && stored.map_or(Ok(false), |stored| is_merge(reader, &card, &stored))?;
     let stored = stored.as_slice();
     let named = |verb: &str, ids: &[ClaimId]| named(reader, verb, ids);
-    Ok(if !superseded.is_empty() {
+    Ok(if merges {
+        let merged: Vec<ClaimId> = card.new_claim.into_iter().chain(superseded).collect();
+        format!("{} {}", named("merged", &merged)?, named("into", stored)?)
+    } else if !superseded.is_empty() {
         let winner = events.iter().find_map(|event| event.successor.filter(|_| event.kind == EventKind::Supersede));
         let winner = if stored.is_empty() { winner.as_slice() } else { stored };
         format!("{} {}", named("kept", winner)?, named("in place of", &superseded)?)
@@ -77,6 +81,13 @@ fn outcome(reader: &Reader, events: &[EventRow]) -> Result<String, ApiError> {
     } else {
         named("stored", stored)?
     })
+}
+
+/// Whether the claim that an act stored is a text in place of all claims on the card, and not the card's new claim.
+fn is_merge(reader: &Reader, card: &Members, stored: &ClaimId) -> Result<bool, ApiError> {
+    let Some(new_claim) = card.new_claim else { return Ok(true) };
+    let texts = reader.new_claim(&new_claim)?.zip(reader.claim(stored)?);
+    Ok(texts.is_some_and(|(new, stored)| !new.statement.is_empty() && new.statement != stored.statement))
 }
 
 /// The claims on a card, and how it was settled.

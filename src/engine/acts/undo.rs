@@ -106,6 +106,7 @@ fn undo_act(
     }
     let summary = format!("{}: {what}{place}", if redo { "Redid" } else { "Undid" });
     let committed = context.commit(&WriteScope::at(&first.scope), drafts, "undo", summary.clone())?;
+    context.last_change_undoes(target);
     Ok(UndoOutcome { undone: target, op_id: committed.op, summary, redo, claims: context.changed(&committed)? })
 }
 

@@ -4,4 +4,6 @@ mod card_wording;
 mod summary;
 
 pub(super) use card_wording::{CardContext, acts, advice, headline, pair};
-pub(super) use summary::{built_on, holds_only, judgement, quote, refused_summary, summary, ways_on, ways_to_settle};
+pub(super) use summary::{
+    built_on, holds_only, judgement, merged, quote, refused_summary, summary, ways_on, ways_to_settle,
+};

@@ -48,6 +48,11 @@ pub(in crate::engine) fn summary(verb: &str, statements: &[&str]) -> String {
     }
 }
 
+/// Summarises a merge: the statements that were merged, and the one in their place.
+pub(in crate::engine) fn merged(old: &[&str], new: &str) -> String {
+    format!("{} into {}", summary("Merged", old), quote(new))
+}
+
 /// Summarises a narrowing: where and when the claim holds from now on, or that it was reworded if no qualifier was
 /// given.
 pub(in crate::engine) fn holds_only(statement: &str, only: &Qualifiers) -> String {

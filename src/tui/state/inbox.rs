@@ -123,6 +123,8 @@ pub struct InboxState {
     pub kept_item: Option<KeptItem>,
     /// The rows that the act under way will settle.
     pub acting: Vec<ItemId>,
+    /// If the act that was sent last snoozes cards: until when, in milliseconds since the Unix epoch.
+    pub snoozing: Option<u64>,
     /// Rows that this app settled. They leave the list without a message.
     pub released: Vec<ItemId>,
     /// The item to which the cursor goes once it is listed, unless the cursor is moved before.
@@ -210,8 +212,8 @@ impl InboxState {
     /// Resets the list for another scope, with the cursor on the first row. The number of settled items and the focus
     /// stay.
     pub fn reset(&mut self) {
-        let settled = self.settled;
-        *self = Self { settled, focus: self.focus, ..Self::default() };
+        let Self { settled, snoozing, focus, .. } = *self;
+        *self = Self { settled, snoozing, focus, ..Self::default() };
     }
 
     /// Returns the row under the cursor.
@@ -391,10 +393,10 @@ impl InboxState {
         settled
     }
 
-    /// Records rows as settled by this app. If the cursor is on one of them, it goes to the next other row or, if there
-    /// is none, to the previous one.
+    /// Records rows as settled by this app, or as snoozed, which are not counted. If the cursor is on one of them, it
+    /// goes to the next other row or, if there is none, to the previous one.
     pub fn settle(&mut self, items: Vec<ItemId>) {
-        self.settled += items.len();
+        self.settled += if self.snoozing.is_some() { 0 } else { items.len() };
         let is_done = |own: &Self| own.anchor.as_ref().is_some_and(|id| items.contains(id));
         let start = self.cursor;
         while is_done(self) && self.cursor + 1 < self.selectable_rows().len() {

@@ -6,7 +6,7 @@ use super::{form_request, form_setup, global};
 use crate::{
     api::Stale,
     domain::{
-        CardId,
+        CardId, ClaimId,
         text::{clean_input, sanitize_line},
     },
     tui::{
@@ -149,8 +149,11 @@ pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     match &mut field.input {
         FieldInput::Choice { options, chosen } => {
             let before = *chosen;
-            choose(options, chosen, key);
-            form.edited |= *chosen != before;
+            if choose(options, chosen, key) {
+                form.edited |= *chosen != before;
+            } else {
+                form.error = Some((Some(field.id), CHOICE_KEYS.to_owned()));
+            }
         }
         FieldInput::Verdict { .. } => match key.code {
             KeyCode::Up => focus(state, -1),
@@ -173,17 +176,27 @@ pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     }
 }
 
-fn choose(options: &[String], chosen: &mut usize, key: KeyPress) {
+/// The message if a character is typed that chooses nothing.
+const CHOICE_KEYS: &str = "choose with the left and right arrows, or with the first letter of an option";
+
+/// Chooses an option by an arrow, or the next option that begins with the typed character. Returns whether the key is
+/// of use: an unknown character is not.
+fn choose(options: &[String], chosen: &mut usize, key: KeyPress) -> bool {
     let count = options.len().max(1);
     *chosen = match key.code {
         KeyCode::Right | KeyCode::Down | KeyCode::Char(' ' | 'l' | 'j') => (*chosen + 1) % count,
         KeyCode::Left | KeyCode::Up | KeyCode::Char('h' | 'k') => (*chosen + count - 1) % count,
-        KeyCode::Char(c) => {
-            let named = options.iter().position(|option| option.to_lowercase().starts_with(c.to_ascii_lowercase()));
-            named.unwrap_or(*chosen)
+        KeyCode::Char(typed) => {
+            let begins = |at: &usize| {
+                let first = options.get(*at).and_then(|option| option.chars().next());
+                first.is_some_and(|first| first.to_lowercase().eq(typed.to_lowercase()))
+            };
+            let Some(named) = (1..=count).map(|step| (*chosen + step) % count).find(begins) else { return false };
+            named
         }
         _ => *chosen,
     };
+    true
 }
 
 /// Moves the focus by a number of fields, in a cycle.
@@ -316,6 +329,17 @@ pub(super) fn note_settlement(state: &mut AppState, card: CardId, settled: Optio
     let Some(form) = form(state).filter(|form| form.about.card() == Some(card) && !form.sending) else { return false };
     form.outdated = settled.map(str::to_owned);
     settled.is_some()
+}
+
+/// Says in the open form about a claim that somebody changed the claim meanwhile. A form that is being sent gets an
+/// answer that says so.
+pub(super) fn note_change(state: &mut AppState, changed: &[ClaimId], message: &str) {
+    let Some(form) = form(state).filter(|form| !form.sending) else { return };
+    let FormSubject::Claim { id, .. } = form.about else { return };
+    if changed.iter().any(|claim| *claim == id || form.members.contains(claim)) {
+        form.error = Some((None, message.to_owned()));
+        state.add_log_line(Tone::Warn, message);
+    }
 }
 
 /// Handles the answer that the target of a form has changed. The content of the form stays. If the act is still

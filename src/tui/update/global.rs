@@ -66,9 +66,12 @@ pub(super) fn start(state: &mut AppState, out: &mut Vec<Effect>) {
 
 /// Quits the app; if that would discard drafts, only when asked a second time.
 pub(super) fn quit(state: &mut AppState, out: &mut Vec<Effect>) {
-    let drafts = state.drafts.values().filter(|draft| draft.edited).count();
-    if drafts > 0 && !std::mem::replace(&mut state.asked_about_drafts, true) {
-        let lost = count(drafts, "draft", "drafts");
+    let mut drafts: Vec<&str> =
+        state.drafts.values().filter(|draft| draft.edited).map(|draft| draft.title.as_str()).collect();
+    drafts.sort_unstable();
+    if !drafts.is_empty() && !state.asked_about_drafts {
+        state.asked_about_drafts = true;
+        let lost = format!("{} ({})", count(drafts.len(), "draft", "drafts"), drafts.join(", "));
         return out.push(state.toast_with(Tone::Warn, format!("Quitting discards {lost}:"), "{quit} again to quit"));
     }
     super::judging::send_all(state, out);
@@ -92,7 +95,7 @@ pub(super) fn toggle_mouse(state: &mut AppState, out: &mut Vec<Effect>) {
 /// Sends an act. The equivalent command line goes into the session's log.
 pub(super) fn send(state: &mut AppState, write: WriteRequest, acting: Acting, out: &mut Vec<Effect>) {
     let ticket = state.ticket(Slot::Act);
-    super::inbox::begin_act(state, &acting);
+    super::inbox::begin_act(state, &write, &acting);
     state.add_log_line(Tone::Info, format!("$ {}", command_line::of(&write)));
     state.acting = Some(acting);
     state.act_sent(super::undo::undoable(&write));

@@ -24,11 +24,13 @@ pub(super) fn asked(state: &mut AppState, question: Consider, acting: Option<&Ac
     let reason = form::of_act(state, acting).map_or_else(String::new, |form| form.text(FieldId::Reason));
     form::close(state, acting);
     form::cancel(state);
+    let held = format!("Held “{}”", text::fit(&question.statement, 60));
+    state.add_log_line(Tone::Warn, format!("{held} until its question is answered."));
     if !question.replayed {
         state.record_act(SessionAct {
             op: question.op_id,
             scope: question.scope.clone(),
-            summary: format!("Held “{}”", text::fit(&question.statement, 60)),
+            summary: held,
             about: vec![ItemId::Card(question.card_id)],
             opens: true,
             settled: 0,

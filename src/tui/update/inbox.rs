@@ -19,6 +19,7 @@ use crate::{
             why::Subject,
         },
         text::writer,
+        times,
     },
 };
 
@@ -125,7 +126,12 @@ pub(super) fn answer(state: &mut AppState, opener: Option<KeyPress>, accept: boo
 }
 
 /// Records which rows an act that is being sent will settle, so that the cursor can go on once it succeeds.
-pub(super) fn begin_act(state: &mut AppState, acting: &Acting) {
+pub(super) fn begin_act(state: &mut AppState, write: &WriteRequest, acting: &Acting) {
+    state.inbox.snoozing = match write {
+        WriteRequest::Resolve { request, .. } => request.until,
+        WriteRequest::ResolveMany(request) => request.until,
+        _ => None,
+    };
     let rows = match (acting, &state.overlay) {
         _ if state.screen != Screen::Inbox => Vec::new(),
         (Acting::Form(_), Some(Overlay::Form(form))) => match form.about {
@@ -140,6 +146,12 @@ pub(super) fn begin_act(state: &mut AppState, acting: &Acting) {
         (Acting::Form(_) | Acting::Undo(..) | Acting::Audit(..), _) => Vec::new(),
     };
     state.inbox.acting = rows;
+}
+
+/// Says until when the act that was sent last snoozes cards, with a space before; empty for another act.
+pub(super) fn snoozed_until(state: &AppState) -> String {
+    let until = state.inbox.snoozing.map(|at| times::minute(at, &state.settings.zone));
+    until.map_or_else(String::new, |until| format!(" until {until}"))
 }
 
 /// Records that this app changed these claims. If that settles their rows, they leave the Inbox without a message.

@@ -1,6 +1,6 @@
 //! Handles the event stream: the screen follows the changes, and the cursor stays.
 
-use super::{inbox, reads, replies::sentence, undo};
+use super::{form, inbox, reads, replies::sentence, undo};
 use crate::{
     api::Change,
     tui::{
@@ -79,7 +79,11 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
         inbox::release(state, &change.claims);
     } else {
         let by = writer(&change.who, change.agent.as_deref());
+        form::note_change(state, &change.claims, &format!("{by} changed it meanwhile: {}", sentence(&change.summary)));
         state.last_change = Some(LastChange { by, summary: change.summary.clone(), claims: change.claims.clone() });
+        if let Some(op) = change.undone {
+            undo::undone_elsewhere(state, op);
+        }
     }
     if own
         && change.act != "refused"

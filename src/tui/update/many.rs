@@ -1,6 +1,6 @@
 //! Settling many cards at once: the form, the preview, and the result.
 
-use super::{form_setup, live, reads, replies::need_review};
+use super::{form_setup, inbox, live, reads, replies::need_review};
 use crate::{
     api::{CardAct, CardSide, CardStatus, CardView, Keep, ResolveManyRequest, ResolvedCard, ResolvedMany},
     domain::CardId,
@@ -225,10 +225,11 @@ fn done(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
     state.inbox.acting.clear();
     let about: Vec<ItemId> =
         answer.items.iter().filter(|item| item.settled).map(|item| ItemId::Card(item.card)).collect();
+    let before = state.inbox.settled;
     state.inbox.settle(about.clone());
     if answer.settled() > 0 {
-        let (scope, summary) = (answer.scope.clone(), answer.summary.clone());
-        state.record_act(SessionAct { op: answer.op_id, scope, summary, opens: false, settled: about.len(), about });
+        let (scope, summary, settled) = (answer.scope.clone(), answer.summary.clone(), state.inbox.settled - before);
+        state.record_act(SessionAct { op: answer.op_id, scope, summary, opens: false, settled, about });
     }
     let left = answer.items.iter().filter(|item| !item.settled).count();
     let more = if left == 0 { String::new() } else { state.keys.say(" The others are still marked; {log} says why.") };
@@ -236,7 +237,8 @@ fn done(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
         state.add_log_line(Tone::Warn, format!("Card {} was not changed: {}", item.card.short(), item.summary));
     }
     let (summary, place) = (answer.summary.trim_end_matches('.'), state.scope_suffix(&answer.scope));
-    out.push(state.toast_with(Tone::Done, format!("{summary}{place}.{more}"), "{undo} to undo"));
+    let until = inbox::snoozed_until(state);
+    out.push(state.toast_with(Tone::Done, format!("{summary}{until}{place}.{more}"), "{undo} to undo"));
     for warning in answer.items.into_iter().flat_map(|item| item.warnings) {
         out.push(state.toast(Tone::Warn, warning.message));
     }

@@ -205,9 +205,9 @@ fn done(state: &mut AppState, done: Done, acting: Option<&Acting>, out: &mut Vec
     let claims: Vec<ClaimId> = done.claims.iter().map(|claim| claim.id).collect();
     inbox::release(state, &claims);
     let place = state.scope_suffix(&done.scope);
-    let summary = done.summary.trim_end().trim_end_matches('.');
+    let (summary, until) = (done.summary.trim_end().trim_end_matches('.'), inbox::snoozed_until(state));
     let undo = if final_act { "" } else { "{undo} to undo" };
-    out.push(state.toast_with(Tone::Done, format!("{summary}{place}."), undo));
+    out.push(state.toast_with(Tone::Done, format!("{summary}{until}{place}."), undo));
     if !final_act {
         let (op, scope, summary) = (done.op_id, done.scope, done.summary);
         state.record_act(SessionAct { op, scope, summary, about, opens: false, settled });
@@ -226,9 +226,9 @@ fn done(state: &mut AppState, done: Done, acting: Option<&Acting>, out: &mut Vec
 
 /// Settles the rows of an act in the Inbox. Returns the items on which it acted, and how many items it settled.
 fn settle_rows(state: &mut AppState, card: Option<CardId>) -> (Vec<ItemId>, usize) {
+    let before = state.inbox.settled;
     let items = state.inbox.settle_acting();
-    let settled = items.len();
-    (card.map_or(items, |card| vec![ItemId::Card(card)]), settled)
+    (card.map_or(items, |card| vec![ItemId::Card(card)]), state.inbox.settled - before)
 }
 
 fn stored(state: &mut AppState, stored: Stored, acting: Option<&Acting>, out: &mut Vec<Effect>) {
@@ -305,7 +305,9 @@ fn refused(state: &mut AppState, refused: &Refused, acting: Option<&Acting>, out
     if matches!(acting, Some(Acting::Form(FormSubject::Held { .. }))) {
         form::close(state, acting);
     }
-    if !form::is_open(state, acting) {
+    if form::is_open(state, acting) {
+        state.add_log_line(Tone::Warn, message.clone());
+    } else {
         out.push(state.toast(Tone::Warn, message.clone()));
     }
     form::refused(state, acting, message);

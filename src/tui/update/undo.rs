@@ -160,6 +160,14 @@ pub(super) fn done(state: &mut AppState, outcome: UndoOutcome, out: &mut Vec<Eff
     live::refresh_all(state);
 }
 
+/// Handles the undo of an act of this session by another program. What the act settled in the Inbox waits again.
+pub(super) fn undone_elsewhere(state: &mut AppState, op: OpId) {
+    if let Some(act) = state.undo_stack.iter().find(|act| act.op == op) {
+        state.inbox.settled = state.inbox.settled.saturating_sub(act.settled);
+        stale(state, op);
+    }
+}
+
 /// Removes an act that cannot be undone any more, so that the one before it is next.
 pub(super) fn stale(state: &mut AppState, op: OpId) {
     state.undo_stack.retain(|act| act.op != op);

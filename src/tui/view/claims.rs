@@ -245,13 +245,16 @@ fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool, words:
     .collect();
     let age = times::age(claim.at, paint.state.now);
     let elsewhere = if width >= 44 { words.elsewhere(claim) } else { "" };
-    let end = [elsewhere, flags.as_str(), state, age.as_str()]
+    // Two claims may differ in nothing but their conditions.
+    let holds = claim.qualifiers.conditions().filter(|_| width >= 44);
+    let holds = holds.map_or_else(String::new, |holds| format!("({})", text::fit(&holds, width / 4)));
+    let end = [holds.as_str(), elsewhere, flags.as_str(), state, age.as_str()]
         .into_iter()
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join(" ");
     let statement = if claim.flags.redacted { "(redacted)" } else { &claim.statement };
-    let room = width.saturating_sub(text::width(&kind) + end.len() + 4);
+    let room = width.saturating_sub(text::width(&kind) + text::width(&end) + 4);
     let style = if claim.status == Status::Active { theme.text } else { theme.dim };
     let mut spans = vec![span(mark, theme.accent), Span::raw(" "), span(kind, theme.dim), Span::raw(" ")];
     spans.extend(paint.highlight(words, &text::pad(statement, room), style));

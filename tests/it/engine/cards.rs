@@ -385,6 +385,20 @@ fn outcome(fixture: &Fixture) -> String {
 }
 
 #[test]
+fn a_merge_is_called_a_merge() {
+    const PURPLE: &str = "Deployments must use a purple canary";
+    let merge = || ResolveRequest { statement: Some(PURPLE.into()), ..order(CardAct::Supersede, "r") };
+    let (fixture, _, card) = refused_fixture();
+    let answer = done(fixture.resolve(card, merge()));
+    assert_eq!(answer.summary, format!("Merged “{RED}” and “{BLUE}” into “{PURPLE}”"));
+    assert_eq!(outcome(&fixture), format!("merged “{RED}” and “{BLUE}” into “{PURPLE}”"));
+    let (fixture, _, _, card) = contradicting_fixture();
+    done(fixture.resolve(card, merge()));
+    let outcome = outcome(&fixture);
+    assert!(outcome.starts_with("merged “") && outcome.ends_with(&format!("into “{PURPLE}”")), "{outcome}");
+}
+
+#[test]
 fn the_log_says_which_side_of_a_card_was_kept() {
     let (blue, red) = (format!("“{BLUE}”"), format!("“{RED}”"));
     let outcome_of_refused = |act: CardAct, side: Option<usize>| {

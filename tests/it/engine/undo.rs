@@ -230,3 +230,12 @@ fn the_last_act_of_a_project_may_be_of_its_organisation_but_not_of_another_proje
     assert_eq!(fixture.claim(here).status, Status::Active);
     assert_eq!(fixture.undo().summary, "Undid: remembered “Logs are kept for 30 days”");
 }
+
+#[test]
+fn the_change_of_an_undo_names_the_act_that_it_undid() {
+    let fixture = Fixture::new();
+    fixture.remember("Logs are kept for 30 days", "disk");
+    let undone = fixture.undo().undone;
+    let named: Vec<_> = fixture.changes.lock().unwrap().iter().map(|change| change.undone).collect();
+    assert_eq!(named, [None, Some(undone)]);
+}

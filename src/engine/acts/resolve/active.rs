@@ -243,7 +243,7 @@ fn merge(
     claim.draft.source = None;
     let aside = claim.replaced();
     let old: Vec<&str> = claim.replaces.iter().map(|row| row.statement.as_str()).collect();
-    let summary = format!("{} into {}", wording::summary("Merged", &old), wording::quote(&claim.draft.statement));
+    let summary = wording::merged(&old, &claim.draft.statement);
     let kept = context.kept_conditions_warning(&claim);
     let mut result = store(context, write_scope, claim, &aside, summary)?;
     if let StoreResult::Drafts(_, _, warnings) = &mut result {

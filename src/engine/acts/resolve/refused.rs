@@ -133,14 +133,19 @@ fn merge(
 ) -> Result<Plan, ApiError> {
     must_be_of_scope(card, "statement", &refused_write.opposed)?;
     must_be_allowed_to_replace(context, card, &refused_write.opposed)?;
-    let sides = refused_write.opposed.iter().chain([&refused_write.row]);
-    let model = resolution.merged_like(&refused_write.row, sides, &context.today);
+    let sides: Vec<&ClaimRow> = std::iter::once(&refused_write.row).chain(&refused_write.opposed).collect();
+    let model = resolution.merged_like(&refused_write.row, sides.iter().copied(), &context.today);
     let replaces = refused_write.opposed.clone();
     let premises = refused_write.proposal.depends_on.iter().chain(replaces.iter().flat_map(|row| &row.premises));
     let premises = context.kept_premises(&card.scope, premises, &replaces)?;
     let claim = context.reword(&model, replaces, premises, resolution.text.clone())?;
     validate::qualifiers(&claim.draft.qualifiers)?;
-    let extra = Extra { warning: context.kept_conditions_warning(&claim), ..Extra::default() };
+    let old: Vec<&str> = sides.iter().map(|row| row.statement.as_str()).collect();
+    let extra = Extra {
+        warning: context.kept_conditions_warning(&claim),
+        full_summary: Some(wording::merged(&old, &claim.draft.statement)),
+        ..Extra::default()
+    };
     store(context, card, resolution, claim, extra)
 }
 
@@ -288,7 +293,7 @@ struct Extra {
     /// A sentence about the other side, put before the one about the new claim.
     other_side: Option<String>,
     warning: Option<Warning>,
-    /// The whole summary, if it already says that the new claim is stored.
+    /// The whole summary, if it already says what is stored.
     full_summary: Option<String>,
 }
 

@@ -63,7 +63,7 @@ fn quitting_asks_once_before_it_discards_a_draft() {
     let mut state = cards();
     press(&mut state, "d x y esc");
     assert!(!quits(&press(&mut state, "q")));
-    assert!(toasts(&state).contains("Quitting discards 1 draft: q again to quit"), "{}", toasts(&state));
+    assert!(toasts(&state).contains("Quitting discards 1 draft (Dismiss): q again to quit"), "{}", toasts(&state));
     assert!(quits(&press(&mut state, "q")));
     press(&mut state, "d z esc");
     assert!(!quits(&press(&mut state, "q")), "another draft");

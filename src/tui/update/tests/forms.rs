@@ -293,3 +293,51 @@ fn a_form_says_which_conditions_a_new_text_keeps() {
     assert!(form.effect.ends_with(expected), "{}", form.effect);
     assert!(form.effect.contains("is always red” (env prod, until 2030-01-01)"), "{}", form.effect);
 }
+
+#[test]
+fn the_log_says_that_what_was_submitted_was_refused() {
+    let mut state = cards();
+    let (ticket, _) = written(&press(&mut state, "a enter")).unwrap();
+    let refused = crate::api::Refused {
+        conflicts: vec![],
+        card_id: Some(card_id(1)),
+        unsettled: true,
+        scope: scope("api"),
+        ways_on: vec![],
+    };
+    step(&mut state, OutcomeReply(WriteOutcome::Conflict(refused)).to(ticket));
+    assert!(form_error(&state).starts_with("Refused by the guard"));
+    assert_eq!(state.log.back().unwrap().text, form_error(&state));
+}
+
+#[test]
+fn a_letter_chooses_an_option_and_one_that_chooses_nothing_is_answered() {
+    let kind = |state: &AppState| match &state.overlay {
+        Some(Overlay::Form(form)) => form.text(FieldId::Kind),
+        other => panic!("{other:?}"),
+    };
+    let mut state = app(SIZE, Opening { scope: Some(scope("api")), ..Opening::default() });
+    press(&mut state, "+ tab tab c");
+    assert_eq!(kind(&state), "constraint");
+    press(&mut state, "c");
+    assert_eq!(kind(&state), "convention", "the next one that begins so");
+    press(&mut state, "w");
+    assert_eq!(kind(&state), "convention");
+    assert!(form_error(&state).contains("first letter"));
+    press(&mut state, "right");
+    assert_eq!(form_error(&state), "");
+}
+
+#[test]
+fn a_form_about_a_claim_says_that_somebody_changed_the_claim() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    press(&mut state, "X w h y");
+    let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
+    let crate::tui::state::form::FormSubject::Claim { id: about, .. } = form.about else { panic!() };
+    for (claim, expected) in [(id(99), ""), (about, "max changed it meanwhile: Retracted “x”.")] {
+        let change = Change { claims: vec![claim], ..super::inbox::change("max", "Retracted “x”") };
+        step(&mut state, Msg::Live(Live::Change(Box::new(change))));
+        assert_eq!(form_error(&state), expected);
+        assert_eq!(reason(&state), "why");
+    }
+}

@@ -421,3 +421,18 @@ fn a_snoozed_card_comes_back_when_its_time_has_come() {
     settle(&mut state, out);
     assert!(step(&mut state, Msg::Woken).is_empty(), "and is asked for once");
 }
+
+#[test]
+fn a_snoozed_card_is_not_counted_as_settled_and_the_message_says_until_when() {
+    let mut state = opened();
+    go_to(&mut state, &inbox_card(1));
+    let Some((ticket, WriteRequest::Resolve { request, .. })) = written(&press(&mut state, "z ctrl-s")) else {
+        panic!()
+    };
+    step(&mut state, done("Snoozed the card", Some(1)).to(ticket));
+    assert_eq!((state.inbox.settled, state.undo_stack.last().unwrap().settled), (0, 0));
+    assert_ne!(state.inbox.anchor(), Some(&inbox_card(1)), "it leaves the list like a settled one");
+    let until = crate::tui::times::minute(request.until.unwrap(), &state.settings.zone);
+    let expected = format!("Snoozed the card until {until} in acme/api.");
+    assert!(toasts(&state).starts_with(&expected), "{}", toasts(&state));
+}

@@ -205,3 +205,13 @@ fn a_late_text_fills_no_page_that_was_opened_since() {
     step(&mut state, Msg::Reply(ticket, Ok(reply)));
     assert!(matches!(&state.overlay, Some(Overlay::Page(page)) if page.text.is_none()));
 }
+
+#[test]
+fn a_claim_in_a_list_shows_its_conditions() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    let first = state.claims.list.anchor().unwrap();
+    state.claims.list.update(first, |claim| claim.qualifiers.env = Some("staging".into()));
+    let theme = crate::tui::theme::Theme::ansi(true);
+    let screen = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &theme));
+    assert!(screen.contains("(env staging)"), "{screen}");
+}

@@ -239,3 +239,16 @@ fn an_answered_act_is_not_counted_twice_when_its_change_arrives() {
         assert_eq!(state.undo_stack.len(), 1, "change first: {change_first}");
     }
 }
+
+#[test]
+fn what_another_program_undid_is_no_longer_counted_nor_undone_again() {
+    let mut state = cards();
+    state.record_act(act(1, "api"));
+    state.record_act(act(2, "api"));
+    state.inbox.settled = 2;
+    let undone = Some(OpId([2; 16]));
+    let change = Change { event: "change".into(), act: "undo".into(), undone, ..Change::default() };
+    step(&mut state, Msg::Live(Live::Change(Box::new(change))));
+    assert_eq!(state.inbox.settled, 1);
+    assert_eq!(undo_sent(&press(&mut state, "u")).unwrap().1, Some(OpId([1; 16])));
+}
