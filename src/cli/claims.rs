@@ -122,7 +122,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if page.items.is_empty() && (narrowed || has_inactive || !matches!(args.status.as_str(), "active" | "all")) {
         nothing_matches(cx, &args, narrowed, &place);
     } else {
-        show_rest(cx, &page, &place, as_of.is_some());
+        show_rest(cx, &page, &place, as_of);
     }
     Ok(Exit::Ok)
 }
@@ -145,9 +145,9 @@ fn nothing_matches(cx: &mut Context, args: &Args, filtered: bool, place: &str) {
 }
 
 /// Shows the lines below the rows: that there are no claims at all, or how to list the next ones.
-fn show_rest(cx: &mut Context, page: &ClaimsPage, place: &str, earlier: bool) {
+fn show_rest(cx: &mut Context, page: &ClaimsPage, place: &str, as_of: Option<u64>) {
     if page.items.is_empty() {
-        if earlier {
+        if as_of.is_some() {
             cx.ui.line(text!("There were no claims in {} at that time.", place));
             cx.ui.commands(&[("ergo log --all".to_owned(), "show what was stored when".to_owned())]);
         } else {
@@ -168,7 +168,7 @@ fn show_rest(cx: &mut Context, page: &ClaimsPage, place: &str, earlier: bool) {
             shown,
             if page.at_least { "at least " } else { "" },
             count(page.total, "claim", "claims"),
-            paging::next_page(next)
+            paging::next_page(next, as_of)
         ));
     }
 }

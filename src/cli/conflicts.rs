@@ -86,7 +86,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.commands(&commands);
     } else if let Some(next) = &page.next {
         let (shown, total) = (page.items.len(), count(page.total, "conflict", "conflicts"));
-        cx.ui.note(text!("{} of {} shown. More: {}", shown, total, paging::next_page(next)));
+        cx.ui.note(text!("{} of {} shown. More: {}", shown, total, paging::next_page(next, as_of)));
     } else if let Some(first) =
         page.items.iter().find(|card| card.status == CardStatus::Open).filter(|_| as_of.is_none())
     {

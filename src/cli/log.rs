@@ -73,7 +73,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.note("To undo a change: ergo undo ID");
     }
     if let Some(next) = page.next {
-        cx.ui.note(text!("More: {}", paging::next_page(&next)));
+        cx.ui.note(text!("More: {}", paging::next_page(&next, None)));
     }
     Ok(Exit::Ok)
 }

@@ -2,6 +2,8 @@
 
 use std::env;
 
+use jiff::Timestamp;
+
 use super::CliError;
 use crate::{
     api::{ClaimsQuery, ConflictsQuery, LogQuery, MAX_PAGE},
@@ -27,13 +29,17 @@ pub(super) fn events_of(scope: &Scope) -> LogQuery {
     LogQuery { org_id: Some(org_id), project: Some(project), limit: Some(MAX_PAGE), ..LogQuery::default() }
 }
 
-/// Returns the command that shows the next page: this one, with its filters, and another cursor.
-pub(super) fn next_page(cursor: &str) -> String {
-    next_page_of(env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()), cursor)
+/// Returns the command that shows the next page: this one, with its filters, and another cursor. `as_of` is the time
+/// whose state is listed, in milliseconds since the Unix epoch: the next page is of the same time, even if this
+/// command has a span such as `3d`.
+pub(super) fn next_page(cursor: &str, as_of: Option<u64>) -> String {
+    next_page_of(env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()), cursor, as_of)
 }
 
-fn next_page_of(words: impl Iterator<Item = String>, cursor: &str) -> String {
-    format!("{} --cursor {}", without(words, &["--cursor"]), text::quote(cursor))
+fn next_page_of(words: impl Iterator<Item = String>, cursor: &str, as_of: Option<u64>) -> String {
+    let time = as_of.and_then(|at| Timestamp::from_millisecond(i64::try_from(at).ok()?).ok());
+    let time = time.map_or_else(String::new, |time| format!(" --as-of {time}"));
+    format!("{}{time} --cursor {}", without(words, &["--cursor", "--as-of"]), text::quote(cursor))
 }
 
 /// Returns this command, with its filters, from the first page on and with another status.
@@ -84,8 +90,11 @@ mod tests {
     #[test]
     fn the_next_page_has_the_filters_of_this_one() {
         let words = ["claims", "--kind", "constraint", "--cursor", "a1", "free text", "--cursor=b2", "-n", "2"];
-        let command = next_page_of(words.into_iter().map(str::to_owned), "c3");
+        let command = next_page_of(words.into_iter().map(str::to_owned), "c3", None);
         assert_eq!(command, "ergo claims --kind constraint 'free text' -n 2 --cursor c3");
+        let words = ["conflicts", "--as-of", "3d", "--all"].into_iter().map(str::to_owned);
+        let command = next_page_of(words, "c3", Some(1_790_000_000_123));
+        assert_eq!(command, "ergo conflicts --all --as-of 2026-09-21T14:13:20.123Z --cursor c3");
         let words = ["claims", "deploy", "--status", "active", "--scope=acme/api", "--kind", "decision"];
         let command = without(words.into_iter().map(str::to_owned), &["--status", "--scope"]);
         assert_eq!(command, "ergo claims deploy --kind decision");
