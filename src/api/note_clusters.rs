@@ -5,9 +5,12 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::domain::ClaimId;
 
+/// The maximum number of insights that are compared, and so of clusters: the work grows with their square.
+pub const MAX_CLUSTERED: usize = 3_000;
+
 /// `GET /notes/clusters`: groups of insights about one subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct NoteClustersQuery {
     /// The organisation.
@@ -15,7 +18,7 @@ pub struct NoteClustersQuery {
     /// The minimum similarity of neighbours, in percent; default 60.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub similarity: Option<u8>,
-    /// The maximum number of clusters; default 20.
+    /// The maximum number of clusters, up to 3,000; default 20.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }

@@ -16,7 +16,6 @@ request! {
         /// Who acts; its organisation is used for projects that have none of their own.
         caller,
         /// Absolute paths of files and folders.
-        #[serde(default)]
         pub paths: Vec<String>,
         /// Stop following these paths instead; their claims stay.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -41,7 +40,7 @@ request! {
     #[derive(Default)]
     pub struct NotesScanRequest {
         /// Who acts.
-        caller,
+        caller(who),
         /// Only this file, or the files in this folder; all if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub path: Option<String>,
@@ -175,7 +174,6 @@ request! {
         /// Who acts, and the project to which the file belongs.
         caller,
         /// The file; created if it does not exist.
-        #[serde(default)]
         pub path: String,
         /// Write the claims of the caller's project, whatever the file's folder.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -234,7 +232,7 @@ request! {
     #[derive(Default)]
     pub struct NotesCheckRequest {
         /// Who acts.
-        caller,
+        caller(who),
         /// Only this file, or the files in this folder; all that are followed if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub path: Option<String>,
@@ -274,9 +272,12 @@ pub struct NoteConflict {
     pub kind: Option<ConflictKind>,
 }
 
+/// The maximum number of insights in one answer.
+pub const MAX_LISTED_INSIGHTS: usize = 10_000;
+
 /// `GET /notes/insights`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct InsightsQuery {
     /// The organisation.
@@ -285,15 +286,15 @@ pub struct InsightsQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Only principles, which hold in the whole organisation.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub principles: bool,
     /// Only insights that may be promoted.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub candidates: bool,
     /// `active`, `decaying`, `pruned` or `all`; by default all that are not pruned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// Maximum number [default: 50].
+    /// The maximum number of insights, up to 10,000; default 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
@@ -370,7 +371,7 @@ pub struct Derivation {
 
 /// `GET /notes/links`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct NoteLinksQuery {
     /// The organisation.
@@ -401,7 +402,7 @@ pub struct NoteLink {
 
 /// `GET /insights`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct InsightFiguresQuery {
     /// The organisation.
@@ -446,7 +447,7 @@ request! {
     #[derive(Default)]
     pub struct NotesCalibrateRequest {
         /// Who acts; only the organisation is used.
-        caller,
+        caller(org_id),
         /// Use the fitted thresholds on this device.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub apply: bool,

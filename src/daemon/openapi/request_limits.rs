@@ -10,8 +10,8 @@ use utoipa::openapi::{
 use super::{own_fields, referenced};
 use crate::{
     api::{
-        MAX_CARDS, MAX_FILE, MAX_FILE_NAME, MAX_IDENTITY, MAX_IDS, MAX_NAME, MAX_PAGE, MAX_PAIRS, MAX_QUERY,
-        MAX_RECALL, MAX_TEXT,
+        MAX_CARDS, MAX_CLUSTERED, MAX_FILE, MAX_FILE_NAME, MAX_IDENTITY, MAX_IDS, MAX_LISTED_INSIGHTS, MAX_NAME,
+        MAX_PAGE, MAX_PAIRS, MAX_QUERY, MAX_RECALL, MAX_TEXT,
     },
     domain::{pair_prompt::MAX_PROMPT_PAIRS, scope},
 };
@@ -51,12 +51,14 @@ const BODY_PAGES: [(&str, usize); 3] =
     [("JudgeNextRequest", MAX_PROMPT_PAIRS), ("RecallRequest", MAX_RECALL), ("WhyRequest", MAX_RECALL)];
 
 /// The greatest `limit` of lists: path, limit.
-const QUERY_PAGES: [(&str, usize); 6] = [
+const QUERY_PAGES: [(&str, usize); 8] = [
     ("/claims", MAX_PAGE),
     ("/conflicts", MAX_PAGE),
     ("/doubts", MAX_PAIRS),
     ("/inbox", MAX_PAGE),
     ("/log", MAX_PAGE),
+    ("/notes/clusters", MAX_CLUSTERED),
+    ("/notes/insights", MAX_LISTED_INSIGHTS),
     ("/sync/quarantined", MAX_PAGE),
 ];
 

@@ -4,17 +4,14 @@ use std::collections::BTreeSet;
 
 use super::views;
 use crate::{
-    api::{ApiError, ClusterMember, NoteCluster, NoteClusters, NoteClustersQuery},
+    api::{ApiError, ClusterMember, MAX_CLUSTERED, NoteCluster, NoteClusters, NoteClustersQuery},
     domain::Scope,
-    engine::Engine,
+    engine::{Engine, reads::limit_of_list},
     notes::{Insight, Lifecycle, cluster},
 };
 
 /// The default number of listed clusters.
 const DEFAULT_LIMIT: usize = 20;
-
-/// The greatest number of insights that are compared: the work grows with their square.
-const MAX_COMPARED: usize = 3_000;
 
 pub(super) fn clusters(engine: &Engine, query: &NoteClustersQuery) -> Result<NoteClusters, ApiError> {
     let org = views::organisation(&query.org_id)?;
@@ -26,14 +23,18 @@ pub(super) fn clusters(engine: &Engine, query: &NoteClustersQuery) -> Result<Not
             return Err(ApiError::field("similarity", message));
         }
     };
+    let limit = limit_of_list(query.limit, DEFAULT_LIMIT, MAX_CLUSTERED)?;
     let book = engine.notes_book(org)?;
     let vectors = engine.readers.lend().organisation_vectors(org)?;
     let mut insights = book.insights();
     insights.retain(|insight| insight.lifecycle != Lifecycle::Pruned);
     views::sort(&mut insights);
     let vector = |insight: &Insight| vectors.get(&book.claims.get(insight.wording)?.id);
-    let compared: Vec<(&Insight, &[f32])> =
-        insights.iter().filter_map(|insight| Some((insight, vector(insight)?.as_slice()))).take(MAX_COMPARED).collect();
+    let compared: Vec<(&Insight, &[f32])> = insights
+        .iter()
+        .filter_map(|insight| Some((insight, vector(insight)?.as_slice())))
+        .take(MAX_CLUSTERED)
+        .collect();
     let points: Vec<&[f32]> = compared.iter().map(|(_, vector)| *vector).collect();
     let found = cluster::clusters(&points, least);
     let view = |cluster: &cluster::Cluster| {
@@ -55,6 +56,6 @@ pub(super) fn clusters(engine: &Engine, query: &NoteClustersQuery) -> Result<Not
                 .collect(),
         }
     };
-    let items = found.iter().take(query.limit.unwrap_or(DEFAULT_LIMIT)).map(view).collect();
+    let items = found.iter().take(limit).map(view).collect();
     Ok(NoteClusters { items, total: found.len(), insights: compared.len() })
 }

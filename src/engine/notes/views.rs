@@ -4,17 +4,17 @@ use std::collections::HashMap;
 
 use super::NotesBook;
 use crate::{
-    api::{ApiError, Derivation, InsightView, Insights, InsightsQuery, Lifecycle, NoteLink, NoteLinks, NoteLinksQuery},
+    api::{
+        ApiError, Derivation, InsightView, Insights, InsightsQuery, Lifecycle, MAX_LISTED_INSIGHTS, NoteLink,
+        NoteLinks, NoteLinksQuery,
+    },
     domain::{ClaimId, EventId, PairVerdict},
-    engine::{Engine, validate},
+    engine::{Engine, reads::limit_of_list, validate},
     notes::{Insight, NotedClaim, rank},
 };
 
 /// The default number of listed insights.
 const DEFAULT_LIMIT: usize = 50;
-
-/// The greatest number of listed insights.
-const MAX_LIMIT: usize = 10_000;
 
 pub(super) fn insights(engine: &Engine, query: &InsightsQuery) -> Result<Insights, ApiError> {
     let org = organisation(&query.org_id)?;
@@ -32,6 +32,7 @@ pub(super) fn insights(engine: &Engine, query: &InsightsQuery) -> Result<Insight
             ));
         }
     };
+    let limit = limit_of_list(query.limit, DEFAULT_LIMIT, MAX_LISTED_INSIGHTS)?;
     let shown = status.unwrap_or_else(|| vec![Lifecycle::Active, Lifecycle::Decaying]);
     let book = engine.notes_book(org)?;
     let mut found = book.insights();
@@ -46,7 +47,6 @@ pub(super) fn insights(engine: &Engine, query: &InsightsQuery) -> Result<Insight
     });
     sort(&mut found);
     let total = found.len();
-    let limit = query.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);
     Ok(Insights { items: found.iter().take(limit).filter_map(|insight| view(&book, insight)).collect(), total })
 }
 

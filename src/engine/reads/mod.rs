@@ -43,11 +43,22 @@ const DEFAULT_PAGE: usize = 50;
 /// Checks the page size of a request.
 pub(super) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
     match asked {
-        None => Ok(DEFAULT_PAGE),
-        Some(0) => Err(ApiError::field("limit", "`limit` is 0: ask for at least one")),
         Some(many) if many > MAX_PAGE => {
             Err(ApiError::field("limit", format!("`limit` is {many}; a page has at most {MAX_PAGE}"))
                 .hint("get the next page with `cursor`"))
+        }
+        asked => limit_of_list(asked, DEFAULT_PAGE, MAX_PAGE),
+    }
+}
+
+/// Checks the length that a request asks of a list without pages.
+pub(super) fn limit_of_list(asked: Option<usize>, default: usize, most: usize) -> Result<usize, ApiError> {
+    match asked {
+        None => Ok(default),
+        Some(0) => Err(ApiError::field("limit", "`limit` is 0: ask for at least one")),
+        Some(many) if many > most => {
+            Err(ApiError::field("limit", format!("`limit` is {many}; the list has at most {most}"))
+                .hint("narrow the list with its filters"))
         }
         Some(some) => Ok(some),
     }
