@@ -6,6 +6,7 @@ use std::{
     os::unix::fs::OpenOptionsExt,
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 use axum::{
@@ -17,10 +18,11 @@ use bytes::{Buf, Bytes};
 use futures_util::stream::try_unfold;
 use http::header;
 use http_body_util::BodyExt;
-use tokio::{io::AsyncReadExt, runtime::Handle, sync::mpsc};
+use tokio::{io::AsyncReadExt, runtime::Handle, sync::mpsc, time::timeout};
 
 use super::super::{
     extractors::{JsonBody, QueryString},
+    request_checks::TIMEOUT,
     response::{ErrorResponse, JsonResult, value},
     state::SharedState,
 };
@@ -76,7 +78,7 @@ pub(in crate::daemon) async fn export(
 pub(in crate::daemon) async fn import(
     State(shared): State<SharedState>,
     QueryString(query): QueryString<ImportQuery>,
-    mut body: Body,
+    body: Body,
 ) -> JsonResult<ImportOutcome> {
     let (send, receive) = mpsc::channel(MAX_BUFFERED_CHUNKS);
     let upload = Upload { chunks: receive, chunk: Bytes::new() };
@@ -91,23 +93,33 @@ pub(in crate::daemon) async fn import(
         runtime.block_on(teams.changed("a bundle was imported"));
         outcome
     });
-    let feed = async {
-        // The body is read to its end even after an error, since a client that is still sending does not read the response.
-        while let Some(frame) = body.frame().await {
-            let chunk = match frame {
-                Ok(frame) => frame.into_data().map_or(Ok(Bytes::new()), Ok),
-                Err(error) => Err(io::Error::other(error)),
-            };
-            let broken = chunk.is_err();
-            let _done = send.send(chunk).await;
-            if broken {
-                break;
-            }
-        }
-        drop(send);
-    };
-    let (outcome, ()) = tokio::join!(work, feed);
+    let (outcome, fed) = tokio::join!(work, feed(body, send, TIMEOUT));
+    fed?;
     value(outcome)
+}
+
+/// Sends a body in chunks to the importer. Fails if no bytes arrive for `idle`; the importer's own time does not count.
+async fn feed(mut body: Body, to: mpsc::Sender<io::Result<Bytes>>, idle: Duration) -> Result<(), ApiError> {
+    // The body is read to its end even after an error, since a client that is still sending does not read the response.
+    loop {
+        let chunk = match timeout(idle, body.frame()).await {
+            Ok(None) => return Ok(()),
+            Ok(Some(Ok(frame))) => frame.into_data().map_or(Ok(Bytes::new()), Ok),
+            Ok(Some(Err(error))) => Err(io::Error::other(error)),
+            Err(_) => {
+                let message = format!("no bytes of the bundle arrived for {} s", idle.as_secs());
+                // Otherwise the importer would take the part that has arrived for the whole file.
+                let _done = to.send(Err(io::Error::new(io::ErrorKind::TimedOut, message.clone()))).await;
+                return Err(ApiError::new(ErrorCode::Timeout, message)
+                    .hint("import the file again: what has arrived may be stored, and is not stored twice"));
+            }
+        };
+        let broken = chunk.is_err();
+        let _done = to.send(chunk).await;
+        if broken {
+            return Ok(());
+        }
+    }
 }
 
 /// An upload as a blocking reader.
@@ -164,7 +176,32 @@ fn ascii(outcome: &ExportOutcome) -> String {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::stream::{self, StreamExt};
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_import_ends_when_its_sender_pauses_and_not_when_it_is_slow() {
+        let second = |number: u8| async move {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            Ok::<_, io::Error>(Bytes::from(vec![number]))
+        };
+        let slow = || stream::iter(1..=5).then(second);
+        let (send, mut receive) = mpsc::channel(8);
+        feed(Body::from_stream(slow()), send, TIMEOUT).await.unwrap();
+        for number in 1..=5 {
+            assert_eq!(receive.recv().await.unwrap().unwrap(), vec![number]);
+        }
+        assert!(receive.recv().await.is_none());
+        let (send, mut receive) = mpsc::channel(8);
+        let error = feed(Body::from_stream(slow().chain(stream::pending())), send, TIMEOUT).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::Timeout);
+        assert!(error.message.contains("30 s") && error.hint.is_some(), "{error}");
+        for _ in 1..=5 {
+            receive.recv().await.unwrap().unwrap();
+        }
+        assert!(receive.recv().await.unwrap().is_err(), "the importer does not take a part for the whole");
+    }
 
     #[test]
     fn a_summary_is_ascii_and_the_same_json() {
