@@ -68,7 +68,7 @@ pub struct AgentSession {
 
 /// `GET /agents/present`: registers a session of an agent. It counts as connected for as long as the client reads the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct PresentQuery {
     /// The name that the agent gives itself.

@@ -39,7 +39,7 @@ request! {
     /// unchanged, and the answer says why.
     pub struct ResolveManyRequest {
         /// Who acts; the scope is that of the cards and may be left empty.
-        caller,
+        caller(who),
         /// The cards, at most [`MAX_CARDS`]; all of one scope.
         pub cards: Vec<CardRef>,
         /// What to do: `supersede` with `keep`, `exception`, `dismiss`, `discard` or `snooze`.

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 /// `POST /calibrate`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct CalibrateRequest {
     /// The organisation.
     pub org_id: String,
@@ -18,7 +18,7 @@ pub struct CalibrateRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Dry run: report the word pairs, but do not change the stored ones.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
 }
 

@@ -273,7 +273,7 @@ pub struct ChainLink {
 
 /// `POST /why`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct WhyRequest {
     /// The organisation.
     pub org_id: String,

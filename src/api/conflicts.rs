@@ -374,7 +374,7 @@ request! {
     /// `POST /conflicts/{id}/resolve`. Returns with a [`super::WriteOutcome`]: the guard checks what is stored again.
     pub struct ResolveRequest {
         /// Who acts; the scope is the card's and may be left empty.
-        caller,
+        caller(who),
         /// The act.
         pub act: CardAct,
         /// The reason; required except for `snooze`.

@@ -68,9 +68,8 @@ request! {
     #[derive(Default)]
     pub struct JudgePairsRequest {
         /// Who acts. The scope is that of the pairs.
-        caller,
+        caller(who),
         /// The verdicts, at most 50, on pairs of one scope.
-        #[serde(default)]
         pub verdicts: Vec<VerdictOnPair>,
         /// The reason of all verdicts that have none of their own; required of an agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,7 +146,7 @@ request! {
     #[derive(Default)]
     pub struct JudgeNextRequest {
         /// Who asks; its scope is the one whose claims are read.
-        caller,
+        caller(scope),
         /// The maximum number of pairs, up to 20; default 5.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub limit: Option<usize>,

@@ -67,9 +67,8 @@ request! {
     #[derive(Default)]
     pub struct JudgeRequest {
         /// Who acts. The scope is that of the write.
-        caller,
+        caller(who),
         /// The `token` of the answer `consider`; required.
-        #[serde(default)]
         pub token: String,
         /// How the write relates to each claim in question, by the claim's id or its first digits.
         #[serde(default, deserialize_with = "map_with_unique_keys")]

@@ -21,9 +21,8 @@ request! {
     #[derive(Default)]
     pub struct IngestRequest {
         /// Who acts, and where.
-        caller,
+        caller(who, scope),
         /// The file's name, as shown with its passages; best relative to the project.
-        #[serde(default)]
         pub path: String,
         /// Its text, at most 2 MiB; omit it to remove a deleted file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,9 +54,8 @@ request! {
     #[derive(Default)]
     pub struct AddRequest {
         /// Who acts, and where.
-        caller,
+        caller(who, scope),
         /// The text; required.
-        #[serde(default)]
         pub text: String,
         /// Its source.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,7 +81,7 @@ pub struct Added {
 
 /// `GET /ingested`: the files with chunks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct IngestedQuery {
     /// The organisation.

@@ -11,9 +11,8 @@ request! {
     #[derive(Default)]
     pub struct PromoteRequest {
         /// Who acts, and where.
-        caller,
+        caller(who),
         /// Claims of projects of one organisation, at least one. Claims of other projects that say the same are added.
-        #[serde(default)]
         pub claims: Vec<String>,
         /// Why it holds in the whole organisation; by default the reason of the first claim.
         #[serde(default)]
@@ -26,7 +25,7 @@ request! {
 
 /// `GET /promotions`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct PromotionsQuery {
     /// The organisation.

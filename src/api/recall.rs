@@ -14,7 +14,7 @@ pub const MAX_QUERY: usize = 1000;
 
 /// `POST /recall`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct RecallRequest {
     /// The organisation.
     pub org_id: String,
@@ -26,13 +26,13 @@ pub struct RecallRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// Only claims of these kinds; all if it is empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<ClaimKind>,
     /// Also return superseded and retracted claims, after the active ones.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub include_history: bool,
     /// Let the language model filter the results; takes seconds. It cannot add text.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub filter: bool,
     /// Return the state at this time, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]

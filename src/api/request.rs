@@ -10,23 +10,44 @@ use serde::{
     de::{Error, MapAccess, Visitor},
 };
 
-use super::{Caller, RememberRequest, SupersedeRequest};
+use super::{Caller, LearnRequest, RememberRequest, SupersedeRequest};
 use crate::domain::{ClaimKind, OpId, Qualifiers};
 
-/// Defines a request that has the fields of a [`Caller`] and fields of its own.
+/// Defines a request that has the fields of a [`Caller`] and fields of its own. Those of the caller that it must have
+/// are in parentheses; `scope` stands for `org_id` and `project`.
 macro_rules! request {
-    (
-        $(#[$meta:meta])*
-        $vis:vis struct $name:ident {
-            $(#[$caller_meta:meta])*
-            caller,
-            $( $(#[$field_meta:meta])* pub $field:ident: $type:ty, )*
+    ($(#[$meta:meta])* pub struct $name:ident { $(#[$about:meta])* caller(who, scope), $($own:tt)* }) => {
+        $crate::api::request::request! { @define {} {} {} [$(#[$meta])*] $name [$(#[$about])*] $($own)* }
+    };
+    ($(#[$meta:meta])* pub struct $name:ident { $(#[$about:meta])* caller(who), $($own:tt)* }) => {
+        $crate::api::request::request! {
+            @define {#[serde(default)]} {#[serde(default)]} {} [$(#[$meta])*] $name [$(#[$about])*] $($own)*
         }
+    };
+    ($(#[$meta:meta])* pub struct $name:ident { $(#[$about:meta])* caller(scope), $($own:tt)* }) => {
+        $crate::api::request::request! {
+            @define {} {} {#[serde(default)]} [$(#[$meta])*] $name [$(#[$about])*] $($own)*
+        }
+    };
+    ($(#[$meta:meta])* pub struct $name:ident { $(#[$about:meta])* caller(org_id), $($own:tt)* }) => {
+        $crate::api::request::request! {
+            @define {} {#[serde(default)]} {#[serde(default)]} [$(#[$meta])*] $name [$(#[$about])*] $($own)*
+        }
+    };
+    ($(#[$meta:meta])* pub struct $name:ident { $(#[$about:meta])* caller, $($own:tt)* }) => {
+        $crate::api::request::request! {
+            @define {#[serde(default)]} {#[serde(default)]} {#[serde(default)]} [$(#[$meta])*] $name [$(#[$about])*]
+            $($own)*
+        }
+    };
+    (
+        @define {$($org_id:tt)*} {$($project:tt)*} {$($who:tt)*} [$(#[$meta:meta])*] $name:ident [$(#[$about:meta])*]
+        $( $(#[$field_meta:meta])* pub $field:ident: $type:ty, )*
     ) => {
         #[derive(Clone, Debug, PartialEq, serde::Serialize, utoipa::ToSchema)]
         $(#[$meta])*
-        $vis struct $name {
-            $(#[$caller_meta])*
+        pub struct $name {
+            $(#[$about])*
             #[serde(flatten)]
             pub caller: $crate::api::Caller,
             $( $(#[$field_meta])* pub $field: $type, )*
@@ -37,19 +58,17 @@ macro_rules! request {
                 #[derive(serde::Deserialize)]
                 #[serde(deny_unknown_fields, expecting = "an object")]
                 struct Fields {
-                    #[serde(default)]
-                    org_id: String,
-                    #[serde(default)]
-                    project: String,
-                    #[serde(default)]
-                    who: String,
-                    #[serde(default)]
-                    agent: Option<String>,
-                    #[serde(default)]
-                    op_id: Option<$crate::domain::OpId>,
-                    #[serde(default)]
-                    identity: Option<String>,
+                    // The first field that is missing is named in the error.
                     $( $(#[$field_meta])* $field: $type, )*
+                    $($org_id)*
+                    org_id: String,
+                    $($project)*
+                    project: String,
+                    $($who)*
+                    who: String,
+                    agent: Option<String>,
+                    op_id: Option<$crate::domain::OpId>,
+                    identity: Option<String>,
                 }
                 let Fields { org_id, project, who, agent, op_id, identity, $($field),* } =
                     <Fields as serde::Deserialize>::deserialize(deserializer)?;
@@ -89,80 +108,116 @@ where
     deserializer.deserialize_map(UniqueKeys(PhantomData))
 }
 
-/// All fields of `remember` and `supersede`.
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "an object")]
-struct ClaimFields {
-    targets: Vec<String>,
-    successor: Option<String>,
-    expect_rev: Option<u64>,
-    drop_conditions: bool,
-    org_id: String,
-    project: String,
-    who: String,
-    agent: Option<String>,
-    op_id: Option<OpId>,
-    identity: Option<String>,
-    statement: String,
-    kind: Option<ClaimKind>,
-    reason: Option<String>,
-    source: Option<String>,
-    key: Option<String>,
-    depends_on: Vec<String>,
-    env: Option<String>,
-    team: Option<String>,
-    tenant: Option<String>,
-    valid_from: Option<String>,
-    valid_until: Option<String>,
-    force_exception: Option<String>,
-    exception_to: Vec<String>,
-    consider: bool,
-    dry_run: bool,
+/// Defines the fields of a claim to be written, with those that one operation has besides.
+macro_rules! claim_fields {
+    ($name:ident { $($own:tt)* }) => {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields, expecting = "an object")]
+        struct $name {
+            $($own)*
+            org_id: String,
+            project: String,
+            who: String,
+            agent: Option<String>,
+            op_id: Option<OpId>,
+            identity: Option<String>,
+            kind: Option<ClaimKind>,
+            reason: Option<String>,
+            source: Option<String>,
+            key: Option<String>,
+            #[serde(default)]
+            depends_on: Vec<String>,
+            env: Option<String>,
+            team: Option<String>,
+            tenant: Option<String>,
+            valid_from: Option<String>,
+            valid_until: Option<String>,
+            force_exception: Option<String>,
+            #[serde(default)]
+            exception_to: Vec<String>,
+            #[serde(default)]
+            consider: bool,
+            #[serde(default)]
+            dry_run: bool,
+        }
+    };
 }
 
-impl<'de> Deserialize<'de> for SupersedeRequest {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let fields = ClaimFields::deserialize(deserializer)?;
-        let ClaimFields { org_id, project, who, agent, op_id, identity, .. } = fields;
-        let ClaimFields { env, team, tenant, valid_from, valid_until, .. } = fields;
-        Ok(Self {
-            targets: fields.targets,
-            successor: fields.successor,
-            expect_rev: fields.expect_rev,
-            drop_conditions: fields.drop_conditions,
-            claim: RememberRequest {
-                caller: Caller { org_id, project, who, agent, op_id, identity },
-                statement: fields.statement,
-                kind: fields.kind,
-                reason: fields.reason,
-                source: fields.source,
-                key: fields.key,
-                depends_on: fields.depends_on,
-                qualifiers: Qualifiers { env, team, tenant, valid_from, valid_until },
-                force_exception: fields.force_exception,
-                exception_to: fields.exception_to,
-                consider: fields.consider,
-                dry_run: fields.dry_run,
+/// Returns the claim in such fields.
+macro_rules! claim_in {
+    ($fields:ident) => {
+        RememberRequest {
+            caller: Caller {
+                org_id: $fields.org_id,
+                project: $fields.project,
+                who: $fields.who,
+                agent: $fields.agent,
+                op_id: $fields.op_id,
+                identity: $fields.identity,
             },
-        })
+            statement: $fields.statement,
+            kind: $fields.kind,
+            reason: $fields.reason,
+            source: $fields.source,
+            key: $fields.key,
+            depends_on: $fields.depends_on,
+            qualifiers: Qualifiers {
+                env: $fields.env,
+                team: $fields.team,
+                tenant: $fields.tenant,
+                valid_from: $fields.valid_from,
+                valid_until: $fields.valid_until,
+            },
+            force_exception: $fields.force_exception,
+            exception_to: $fields.exception_to,
+            consider: $fields.consider,
+            dry_run: $fields.dry_run,
+        }
+    };
+}
+
+claim_fields! {
+    RememberFields {
+        statement: String,
+    }
+}
+
+claim_fields! {
+    SupersedeFields {
+        targets: Vec<String>,
+        successor: Option<String>,
+        expect_rev: Option<u64>,
+        #[serde(default)]
+        drop_conditions: bool,
+        // Without one, `successor` names the claim.
+        #[serde(default)]
+        statement: String,
     }
 }
 
 impl<'de> Deserialize<'de> for RememberRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let request = SupersedeRequest::deserialize(deserializer)?;
-        let SupersedeRequest { targets, successor, expect_rev, drop_conditions, claim } = request;
-        let others = [
-            ("targets", !targets.is_empty()),
-            ("successor", successor.is_some()),
-            ("expect_rev", expect_rev.is_some()),
-            ("drop_conditions", drop_conditions),
-        ];
-        match others.into_iter().find(|(_, given)| *given) {
-            Some((field, _)) => {
-                Err(D::Error::custom(format_args!("unknown field `{field}`: only `supersede` takes it")))
-            }
-            None => Ok(claim),
-        }
+        let fields = RememberFields::deserialize(deserializer)?;
+        Ok(claim_in!(fields))
+    }
+}
+
+impl<'de> Deserialize<'de> for LearnRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let claim = RememberRequest::deserialize(deserializer)?;
+        if claim.source.is_none() { Err(D::Error::missing_field("source")) } else { Ok(Self { claim }) }
+    }
+}
+
+impl<'de> Deserialize<'de> for SupersedeRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = SupersedeFields::deserialize(deserializer)?;
+        Ok(Self {
+            targets: fields.targets,
+            successor: fields.successor,
+            expect_rev: fields.expect_rev,
+            drop_conditions: fields.drop_conditions,
+            claim: claim_in!(fields),
+        })
     }
 }

@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 /// `GET /snapshot`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct SnapshotQuery {
     /// The organisation.
@@ -16,7 +16,7 @@ pub struct SnapshotQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<usize>,
     /// Wait for a new page to be generated.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rebuild: bool,
     /// Return the state at this time, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]

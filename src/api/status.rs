@@ -282,7 +282,7 @@ pub struct Scopes {
 
 /// `POST /backup`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct BackupRequest {
     /// The absolute path of the file to create; it must not exist.
     pub path: String,

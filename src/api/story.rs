@@ -8,7 +8,7 @@ use crate::domain::{CardId, ClaimId, Confusion};
 
 /// `GET /story`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct StoryQuery {
     /// The organisation.
@@ -68,7 +68,7 @@ request! {
     #[derive(Default)]
     pub struct ReadStoryRequest {
         /// Who asks; its scope is the one whose claims are read.
-        caller,
+        caller(scope),
         /// Dry run: only estimate the cost.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub dry_run: bool,

@@ -12,15 +12,15 @@ use super::{
 };
 use crate::domain::{CardId, ClaimId, ClaimKind, OpId, Qualifiers, Scope, Tier, guard_report::Evidence};
 
-/// Who acts, the scope, and the idempotency key: part of every write.
+/// Who acts, the scope, and the idempotency key: part of every write. Each request says which of these fields it needs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Caller {
-    /// The organisation; required.
+    /// The organisation.
     pub org_id: String,
-    /// The project; required.
+    /// The project.
     pub project: String,
-    /// The person; required.
+    /// The person.
     pub who: String,
     /// The agent through which they act.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,9 +36,8 @@ pub struct Caller {
     pub identity: Option<String>,
 }
 
-/// `POST /remember` and, with a required `source`, `POST /learn`.
+/// `POST /remember`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
-#[serde(default)]
 pub struct RememberRequest {
     /// Who acts, and where.
     #[serde(flatten)]
@@ -51,7 +50,7 @@ pub struct RememberRequest {
     /// The reason; required unless the kind is `fact`. For `learn`, the source can stand for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The source: `path:line`, a document, an address. Required for `learn`.
+    /// The source: `path:line`, a document, an address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The key of a fact; without one, a hidden key is derived from the fact's subject.
@@ -80,9 +79,22 @@ pub struct RememberRequest {
     pub dry_run: bool,
 }
 
+/// `POST /learn`: a claim that has a source.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+pub struct LearnRequest {
+    /// The claim, as for `remember`; its `source` is required.
+    #[serde(flatten)]
+    pub claim: RememberRequest,
+}
+
+impl From<LearnRequest> for RememberRequest {
+    fn from(request: LearnRequest) -> Self {
+        request.claim
+    }
+}
+
 /// `POST /supersede`: replaces `targets` with a new statement, or with the existing claim `successor`, because something changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
-#[serde(default)]
 pub struct SupersedeRequest {
     /// Ids of the claims to replace; at least one.
     pub targets: Vec<String>,
@@ -106,16 +118,14 @@ request! {
     #[derive(Default)]
     pub struct ActRequest {
         /// Who acts, and where.
-        caller,
+        caller(who),
         /// The claim's id or prefix; required.
-        #[serde(default)]
         pub target: String,
         /// Further claims of the same scope, for `reviewed` only; all are reviewed by one change, which one undo reverses.
         /// Claims that no longer need review are skipped.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub also: Vec<String>,
         /// Why; required.
-        #[serde(default)]
         pub reason: String,
         /// The `rev` of the claim as it was shown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,12 +138,10 @@ request! {
     #[derive(Default)]
     pub struct DependRequest {
         /// Who acts, and where.
-        caller,
+        caller(who),
         /// The claim that depends on others.
-        #[serde(default)]
         pub claim: String,
         /// The claims that it depends on; at least one.
-        #[serde(default)]
         pub premises: Vec<String>,
     }
 }
@@ -143,7 +151,7 @@ request! {
     #[derive(Default)]
     pub struct UndoRequest {
         /// Who acts; if a scope is given, the last change of that scope or its organisation's level is undone.
-        caller,
+        caller(who),
         /// The id of the change to undo; by default the caller's own last change that is not itself an undo.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub target_op: Option<OpId>,
@@ -174,7 +182,7 @@ request! {
     #[derive(Default)]
     pub struct AuditRequest {
         /// Who acts, and where.
-        caller,
+        caller(who, scope),
         /// Dry run: report contradictions, but open no cards.
         #[serde(default)]
         pub dry_run: bool,

@@ -114,7 +114,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdInPath {
     type Rejection = ErrorResponse;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorResponse> {
-        let hint = if parts.uri.path().starts_with("/sync/pending/") { REQUEST_ID_HINT } else { ID_HINT };
+        let hint = id_hint(parts.uri.path());
         let invalid = |message: &str| ApiError::field("id", message).hint(hint);
         let path = Path::<String>::from_request_parts(parts, state).await;
         let Path(text) = path.map_err(|_| invalid("the id in the path is not UTF-8"))?;
@@ -130,9 +130,16 @@ impl<S: Send + Sync> FromRequestParts<S> for IdInPath {
     }
 }
 
-const ID_HINT: &str = "give 4 to 64 hexadecimal digits; `ergo claims` and `ergo conflicts` show ids";
-
-const REQUEST_ID_HINT: &str = "give at least 4 hexadecimal digits; `ergo sync pending` shows the ids";
+/// Says how the ids of a path are written, and where they are found.
+fn id_hint(path: &str) -> &'static str {
+    const HINTS: [(&str, &str); 3] = [
+        ("/sync/pending/", "give at least 4 hexadecimal digits; `ergo sync pending` shows the ids"),
+        ("/sync/invites/", "give at least 4 hexadecimal digits; `GET /sync/invites` lists the ids"),
+        ("/sync/joins/", "give the 16 hexadecimal digits of `id` in the answer to `POST /sync/join`"),
+    ];
+    let hint = HINTS.iter().find(|(start, _)| path.starts_with(start)).map(|(_, hint)| *hint);
+    hint.unwrap_or("give 4 to 64 hexadecimal digits; `ergo claims` and `ergo conflicts` show ids")
+}
 
 /// Reads the fields of a request from its body. Refuses a query, which would have no effect.
 async fn read_fields<T: DeserializeOwned>(request: Request, limits: &BodyLimits) -> Result<T, ApiError> {
@@ -183,6 +190,14 @@ fn parse<T: DeserializeOwned>(bytes: &[u8], limits: &BodyLimits) -> Result<T, Ap
     let malformed = |error| {
         ApiError::new(ErrorCode::BadRequest, format!("the body is not valid JSON: {error}")).hint("send a JSON object")
     };
+    // Checked first, since a request with such a text is refused for it, whatever else it lacks. A shorter body cannot
+    // contain a longer text, and JSON can contain a NUL only as an escape.
+    if bytes.len() > limits.text || bytes.windows(6).any(|escape| escape == br"\u0000") {
+        let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
+        for (field, value) in value.as_object().into_iter().flatten() {
+            check_text(field, value, limits)?;
+        }
+    }
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let request = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
@@ -190,13 +205,6 @@ fn parse<T: DeserializeOwned>(bytes: &[u8], limits: &BodyLimits) -> Result<T, Ap
         if error.is_data() { invalid_field(&path, None, &error.to_string()) } else { malformed(error) }
     })?;
     json.end().map_err(malformed)?;
-    // A shorter body cannot contain a longer text, and JSON can contain a NUL only as an escape.
-    if bytes.len() > limits.text || bytes.windows(6).any(|escape| escape == br"\u0000") {
-        let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
-        for (field, value) in value.as_object().into_iter().flatten() {
-            check_text(field, value, limits)?;
-        }
-    }
     Ok(request)
 }
 
@@ -215,8 +223,13 @@ fn parse_query<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
 /// Returns the error for an invalid value, or for a missing, unknown or duplicate field. `message` is serde's.
 fn invalid_field(path: &str, value: Option<&str>, message: &str) -> ApiError {
     let path = cut_line(path, 80);
+    let is_time = TIMES.contains(&&*path) && (value.is_some() || message.contains("expected u64"));
     let error = match (quoted_field(message), value) {
-        (Some(field), _) => ApiError::field(&cut_line(field, 80), cut_line(message, MAX_MESSAGE)),
+        (Some(field), _) => ApiError::field(&cut_line(field, 80), cut_line(&readable(field, message), MAX_MESSAGE)),
+        (None, Some(value)) if is_time => {
+            let message = format!("invalid `{path}` “{}”: expected {TIME_FORM}", cut_line(value, 80));
+            ApiError::field(&path, message)
+        }
         (None, _) if path == "." => ApiError::new(ErrorCode::BadRequest, cut_line(message, MAX_MESSAGE)),
         (None, None) => ApiError::field(&path, cut_line(&format!("`{path}`: {message}"), MAX_MESSAGE)),
         (None, Some(value)) => ApiError::field(
@@ -224,7 +237,30 @@ fn invalid_field(path: &str, value: Option<&str>, message: &str) -> ApiError {
             cut_line(&format!("invalid `{path}` “{}”: {message}", cut_line(value, 80)), MAX_MESSAGE),
         ),
     };
-    error.hint(FIELDS_HINT)
+    if is_time { error.hint(format!("give {TIME_FORM}, {TIME_EXAMPLE}")) } else { error.hint(FIELDS_HINT) }
+}
+
+/// The fields that contain a time, if they contain a number.
+const TIMES: [&str; 4] = ["as_of", "since", "until", "before"];
+
+const TIME_FORM: &str = "milliseconds since the Unix epoch";
+
+const TIME_EXAMPLE: &str = "such as 1767225600000 for 2026-01-01T00:00:00Z";
+
+/// Sorts the known fields in serde's message about an unknown one, the most similar first. Drops the place of a missing
+/// field, which is none.
+fn readable(field: &str, message: &str) -> String {
+    let (problem, rest) = message.rsplit_once(", expected ").unwrap_or((message, ""));
+    if problem.starts_with("missing") {
+        return problem.rsplit_once(" at line ").map_or(problem, |(problem, _)| problem).to_owned();
+    }
+    let mut known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+    if !problem.starts_with("unknown") || known.is_empty() {
+        return message.to_owned();
+    }
+    let field = cut_line(field, 80);
+    known.sort_by_cached_key(|known| strsim::osa_distance(&field, known));
+    format!("{problem}, expected one of `{}`", known.join("`, `"))
 }
 
 /// Returns the field that is missing, unknown or duplicate, if the message says so.
@@ -272,16 +308,25 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_id_is_shown_as_it_was_written() {
-        for (path, message) in [("/claims/zz%1b%5b31mz", "invalid id “zz[31mz”"), ("/claims/%20", "the id is empty")]
-        {
+        for (path, message, hint) in [
+            ("/claims/zz%1b%5b31mz", "invalid id “zz[31mz”", "`ergo claims`"),
+            ("/claims/%20", "the id is empty", "`ergo claims`"),
+            ("/sync/joins/zz", "invalid id “zz”", "`POST /sync/join`"),
+            ("/sync/invites/zz", "invalid id “zz”", "`GET /sync/invites`"),
+            ("/sync/pending/zz", "invalid id “zz”", "`ergo sync pending`"),
+        ] {
             let request = http::Request::builder().uri(path).body(Body::empty()).unwrap();
             let ask = |IdInPath(id): IdInPath| async move { id };
-            let mut router = axum::Router::new().route("/claims/{id}", axum::routing::get(ask));
+            let mut router = axum::Router::new();
+            for route in ["/claims/{id}", "/sync/joins/{id}", "/sync/invites/{id}", "/sync/pending/{id}"] {
+                router = router.route(route, axum::routing::get(ask));
+            }
             let response = tower_service::Service::call(&mut router, request).await.unwrap();
             let body = response.into_body().collect().await.unwrap().to_bytes();
             let error: ApiError = serde_json::from_slice(&body).unwrap();
             assert_eq!((error.message.as_str(), error.field.as_deref()), (message, Some("id")));
-            assert!(error.hint.unwrap().contains("hexadecimal"));
+            let given = error.hint.unwrap();
+            assert!(given.contains("hexadecimal") && given.contains(hint), "{given}");
         }
     }
 
@@ -296,7 +341,7 @@ mod tests {
             (json!({"depends_on": ["abcd", 5]}), "depends_on[1]", "integer `5`"),
             (json!({"depends_on": "abcd"}), "depends_on", "string \"abcd\", expected a sequence"),
             (json!({"statement": null}), "statement", "null"),
-            (json!({"targets": ["abcd"]}), "targets", "only `supersede`"),
+            (json!({"targets": ["abcd"]}), "targets", "unknown field"),
         ];
         for (body, field, found) in cases {
             let error = refused::<RememberRequest>(&body.to_string());
@@ -308,10 +353,7 @@ mod tests {
         assert_eq!(error.field.as_deref(), Some("act"), "{error}");
         assert!(error.message.contains("supersede"), "{error}");
         let error = refused::<ResolveRequest>(r#"{"reason": "x"}"#);
-        assert_eq!(
-            (error.field.as_deref(), error.message.split(" at ").next()),
-            (Some("act"), Some("missing field `act`"))
-        );
+        assert_eq!((error.field.as_deref(), error.message.as_str()), (Some("act"), "missing field `act`"));
         let error = refused::<ActRequest>(r#"{"expect_rev": "new"}"#);
         assert_eq!(error.field.as_deref(), Some("expect_rev"), "{error}");
         let error = refused::<RecallRequest>(r#"{"limit": -1}"#);
@@ -341,8 +383,30 @@ mod tests {
             assert!(error.hint.is_some() && error.message.contains(field), "{query}: {error}");
         }
         let error = parse_query::<ClaimsQuery>("as_of=2026-11-23").unwrap_err();
-        assert!(error.message.starts_with("invalid `as_of` “2026-11-23”: "), "{error}");
+        assert_eq!(error.message, "invalid `as_of` “2026-11-23”: expected milliseconds since the Unix epoch");
+        assert!(error.hint.unwrap().contains("1767225600000"));
+        let error = refused::<RecallRequest>(r#"{"as_of": "2026-11-23"}"#);
+        assert!(error.message.contains("\"2026-11-23\""), "{error}");
+        assert!(error.hint.unwrap().contains("1767225600000"));
         assert_eq!(parse_query::<ClaimsQuery>("q=a+b&limit=3").unwrap().limit, Some(3));
+    }
+
+    #[test]
+    fn an_unknown_field_is_answered_with_those_of_its_operation_the_nearest_first() {
+        let error = refused::<RememberRequest>(r#"{"statment": "x"}"#);
+        let known = error.message.split_once("expected one of ").unwrap().1;
+        assert!(known.starts_with("`statement`, "), "{error}");
+        for other in ["targets", "successor", "expect_rev", "drop_conditions"] {
+            assert!(!known.contains(other), "{error}");
+            assert!(
+                refused::<SupersedeRequest>(&json!({format!("{other}s"): 1}).to_string())
+                    .message
+                    .contains(&format!("expected one of `{other}`")),
+                "{other}"
+            );
+        }
+        let error = parse_query::<ClaimsQuery>("stat=all").unwrap_err();
+        assert!(error.message.contains("expected one of `status`, "), "{error}");
     }
 
     #[test]

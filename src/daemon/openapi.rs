@@ -2,6 +2,7 @@
 
 mod always_sent;
 mod request_limits;
+mod required_fields;
 
 use std::collections::BTreeSet;
 
@@ -40,11 +41,14 @@ pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi().merge_from(DocumentedRoutes::openapi());
     always_sent::declare(&mut document);
     request_limits::declare(&mut document);
+    // Last, because it copies parts of requests with their limits.
+    required_fields::declare(&mut document);
     describe_errors(&mut document);
     document
 }
 
-/// Adds the meaning and the HTTP status of each error code, and to each operation the errors that it does not list.
+/// Adds the meaning and the HTTP status of each error code, and to each operation the errors that it does not list:
+/// those that any request can get, and one entry for all others.
 fn describe_errors(document: &mut utoipa::openapi::OpenApi) {
     let codes = ErrorCode::ALL.iter().map(|(code, meaning)| {
         let name = serde_json::to_value(code).unwrap_or_default();
@@ -55,13 +59,35 @@ fn describe_errors(document: &mut utoipa::openapi::OpenApi) {
     if let Some(object) = schemas.and_then(|schemas| schemas.get_mut("ErrorCode")).and_then(own_fields) {
         object.description = Some(format!("A stable code of an error; each has one HTTP status.\n{codes}"));
     }
-    for path in document.paths.paths.values_mut() {
-        for operation in [&mut path.get, &mut path.post].into_iter().flatten() {
-            let content = Content::new(Some(Ref::from_schema_name("ApiError")));
-            let other = ResponseBuilder::new().description("Any other error").content("application/json", content);
-            operation.responses.responses.insert("default".to_owned(), other.into());
+    let response = |description: &str| {
+        let content = Content::new(Some(Ref::from_schema_name("ApiError")));
+        ResponseBuilder::new().description(description).content("application/json", content)
+    };
+    for (name, path) in &mut document.paths.paths {
+        for (operation, has_body) in [(&mut path.get, false), (&mut path.post, true)] {
+            let Some(operation) = operation else { continue };
+            for status in statuses_of_any(name, has_body) {
+                let declared = operation.responses.responses.entry(status.to_string());
+                declared.or_insert_with(|| response(&meaning(status)).into());
+            }
+            operation.responses.responses.insert("default".to_owned(), response("Any other error").into());
         }
     }
+}
+
+/// Returns the statuses of the errors that any request to a path can get.
+fn statuses_of_any(path: &str, has_body: bool) -> impl Iterator<Item = u16> {
+    let always =
+        [ErrorCode::BadRequest, ErrorCode::Forbidden, ErrorCode::Timeout, ErrorCode::Internal, ErrorCode::Unavailable];
+    let of_body = [ErrorCode::TooLarge, ErrorCode::UnsupportedMediaType].into_iter().filter(move |_| has_body);
+    let of_token = (path != "/health").then_some(ErrorCode::Unauthorized);
+    always.into_iter().chain(of_body).chain(of_token).map(ErrorCode::status)
+}
+
+/// Returns the meaning of the error codes with a status.
+fn meaning(status: u16) -> String {
+    let codes = ErrorCode::ALL.iter().filter(|(code, _)| code.status() == status);
+    codes.map(|(_, meaning)| meaning.trim()).collect::<Vec<_>>().join(" Or: ")
 }
 
 /// Returns the part of a struct's schema that has its own fields, without those of structs that are flattened into it.

@@ -197,7 +197,6 @@ request! {
         /// Who acts: the person whom the team will see.
         caller,
         /// The absolute path of the file to create; it must not exist.
-        #[serde(default)]
         pub out: String,
         /// How the others will see this device [default: the machine's name].
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -210,12 +209,11 @@ request! {
     #[derive(Default)]
     pub struct ApproveRequest {
         /// Who acts.
-        caller,
+        caller(who),
         /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
         /// The absolute path of the request file.
-        #[serde(default)]
         pub card: String,
         /// The absolute path of the grant file to create; it must not exist. If omitted, the answer only describes the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]

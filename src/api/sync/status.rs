@@ -50,8 +50,7 @@ request! {
     pub struct ModeRequest {
         /// Who acts.
         caller,
-        /// The mode; required.
-        #[serde(default)]
+        /// The mode.
         pub mode: SyncMode,
     }
 }
@@ -347,7 +346,7 @@ pub struct RoundPeer {
 
 /// `POST /sync/address`: sets the address of a device, for networks without automatic discovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct AddressRequest {
     /// The device, by name, id or prefix; required.
     pub device: String,

@@ -13,9 +13,8 @@ request! {
     #[derive(Default)]
     pub struct CreateTeamRequest {
         /// Who acts. The organisation, project and identity are those of the current project, if it is among `scopes`.
-        caller,
+        caller(who),
         /// The team's name; required.
-        #[serde(default)]
         pub name: String,
         /// How the others will see this device [default: the machine's name].
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +70,7 @@ request! {
     #[derive(Default)]
     pub struct RenameRequest {
         /// Who acts.
-        caller,
+        caller(who),
         /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
@@ -79,7 +78,6 @@ request! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub device: Option<String>,
         /// The new name; required.
-        #[serde(default)]
         pub name: String,
     }
 }
@@ -89,12 +87,11 @@ request! {
     #[derive(Default)]
     pub struct GrantRequest {
         /// Who acts.
-        caller,
+        caller(who),
         /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
         /// The device, by name, id or prefix; required.
-        #[serde(default)]
         pub device: String,
         /// Its new role; unchanged if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,15 +107,13 @@ request! {
     #[derive(Default)]
     pub struct RevokeRequest {
         /// Who acts.
-        caller,
+        caller(who),
         /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
         /// The device, by name, id or prefix; required.
-        #[serde(default)]
         pub device: String,
         /// Why; required.
-        #[serde(default)]
         pub reason: String,
     }
 }
@@ -128,7 +123,7 @@ request! {
     #[derive(Default)]
     pub struct LeaveRequest {
         /// Who acts.
-        caller,
+        caller(who),
         /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
@@ -137,34 +132,29 @@ request! {
 
 request! {
     /// `POST /sync/adopt`: shares a scope with its history, including what was written before it belonged to the team.
-    #[derive(Default)]
     pub struct AdoptRequest {
         /// Who acts. The organisation, project and identity are those of the current project, if it is `scope`.
-        caller,
+        caller(who),
         /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
         /// The scope, by its name on this device; required. A scope that the team does not have yet is added to it (admins only).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub scope: Option<Scope>,
+        pub scope: Scope,
     }
 }
 
 request! {
     /// `POST /sync/bind`: sets the name of a team's scope on this device.
-    #[derive(Default)]
     pub struct BindRequest {
         /// Who acts.
-        caller,
+        caller(who),
         /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
         /// The team's name of the scope; required.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub scope: Option<Scope>,
+        pub scope: Scope,
         /// The name on this device; required.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub local: Option<Scope>,
+        pub local: Scope,
     }
 }
 
@@ -244,7 +234,7 @@ request! {
     #[derive(Default)]
     pub struct QuarantineRequest {
         /// Who acts.
-        caller,
+        caller(who),
         /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,

@@ -24,7 +24,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         None => cx.known_scope(&client).await?,
     };
     let caller = caller_sharing(cx, &client, std::slice::from_ref(&scope)).await?;
-    let request = AdoptRequest { caller, in_team: args.team.team, scope: Some(scope) };
+    let request = AdoptRequest { caller, in_team: args.team.team, scope };
     let done = client.sync_adopt(&request).await?;
     Ok(show_done(cx, &done))
 }

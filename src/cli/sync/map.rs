@@ -19,12 +19,7 @@ pub(super) struct Args {
 /// Runs the verb.
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
-    let request = BindRequest {
-        caller: cx.caller()?,
-        in_team: args.team.team,
-        scope: Some(args.theirs),
-        local: Some(args.local),
-    };
+    let request = BindRequest { caller: cx.caller()?, in_team: args.team.team, scope: args.theirs, local: args.local };
     let done = client.sync_bind(&request).await?;
     Ok(show_done(cx, &done))
 }

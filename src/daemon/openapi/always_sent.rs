@@ -199,7 +199,7 @@ fn sent_fields(answer: &AnswerType, schemas: &Value) -> Option<Map<String, Value
 }
 
 /// Returns the shortest value that fits a schema.
-fn shortest(schema: &Value, schemas: &Value) -> Value {
+pub(super) fn shortest(schema: &Value, schemas: &Value) -> Value {
     let part = |name: &str| schema.get(name).and_then(Value::as_array);
     if let Some(name) = schema.get("$ref").and_then(|to| to.as_str()?.rsplit('/').next()) {
         return schemas.get(name).map_or(Value::Null, |schema| shortest(schema, schemas));

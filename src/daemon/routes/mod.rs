@@ -4,6 +4,8 @@ mod agents;
 mod bundle;
 mod claims;
 mod conflicts;
+#[cfg(test)]
+mod contract_tests;
 mod events;
 mod models;
 mod notes;
@@ -273,8 +275,11 @@ mod tests {
             let parameters = document["paths"][*path]["get"]["parameters"].as_array().cloned().unwrap_or_default();
             let limit = parameters.iter().find(|parameter| parameter["name"] == "limit");
             let Some(most) = limit.and_then(|limit| limit["schema"]["maximum"].as_u64()) else { continue };
-            for (limit, status) in [(most, 200), (most + 1, 400)] {
-                let response = send(&mut router, "get", &format!("{path}?limit={limit}"), "").await;
+            let needed = parameters.iter().filter(|parameter| parameter["required"] == true);
+            let needed = needed.map(|parameter| format!("{}=acme&", parameter["name"].as_str().unwrap()));
+            let needed = needed.collect::<Vec<_>>().concat();
+            for (limit, status) in [(most, 200), (most + 1, 400), (0, 400)] {
+                let response = send(&mut router, "get", &format!("{path}?{needed}limit={limit}"), "").await;
                 assert_eq!(response.status(), status, "{path} {limit}");
             }
         }

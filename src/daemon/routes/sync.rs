@@ -40,7 +40,8 @@ pub(in crate::daemon) async fn sync_invites(State(shared): State<SharedState>, _
 
 /// Cancels an invitation.
 #[utoipa::path(post, path = "/sync/invites/{id}/cancel", tag = "sync", params(("id" = String, Path, description = "An invitation's id or its first digits, at least 4")), responses(
-    (status = 200, body = InviteView), (status = 404, body = ApiError)))]
+    (status = 200, body = InviteView), (status = 404, body = ApiError),
+    (status = 409, description = "The prefix is ambiguous", body = ApiError)))]
 pub(in crate::daemon) async fn sync_cancel(
     State(shared): State<SharedState>,
     IdInPath(id): IdInPath,
@@ -59,7 +60,8 @@ pub(in crate::daemon) async fn sync_pending(State(shared): State<SharedState>, _
 #[utoipa::path(post, path = "/sync/pending/{id}", tag = "sync", params(("id" = String, Path, description = "An id of `GET /sync/pending` or its first digits, at least 4")),
     request_body = AnswerJoinRequest, responses(
     (status = 200, body = PendingJoin), (status = 400, description = "The words are not the ones \
-        shown", body = ApiError), (status = 404, body = ApiError)))]
+        shown", body = ApiError), (status = 404, body = ApiError),
+    (status = 409, description = "The prefix is ambiguous, or the device has disconnected", body = ApiError)))]
 pub(in crate::daemon) async fn sync_answer(
     State(shared): State<SharedState>,
     IdInPath(id): IdInPath,
@@ -94,9 +96,9 @@ macro_rules! acts {
     ($($(#[doc = $doc:literal])+ $path:literal $name:ident($request:ty) -> $answer:ty = $act:ident;)+) => {$(
         $(#[doc = $doc])+
         #[utoipa::path(post, path = $path, tag = "sync", request_body = $request, responses(
-            (status = 200, body = $answer), (status = 400, description = "A field is invalid, or this device is not \
-                allowed to do this", body = ApiError),
-            (status = 404, body = ApiError)))]
+            (status = 200, body = $answer), (status = 400, description = "A field is invalid", body = ApiError),
+            (status = 404, body = ApiError),
+            (status = 409, description = "A prefix is ambiguous, the state has changed, or the `op_id` was used", body = ApiError)))]
         pub(in crate::daemon) async fn $name(
             State(shared): State<SharedState>,
             JsonBody(request): JsonBody<$request>,

@@ -9,7 +9,8 @@ use super::super::{
 };
 use crate::api::{
     ActRequest, AddRequest, Added, ApiError, AuditOutcome, AuditRequest, DependRequest, IngestRequest, Ingested,
-    PromoteRequest, RememberRequest, SupersedeRequest, UndoOutcome, UndoRequest, WriteConflict, WriteOutcome,
+    LearnRequest, PromoteRequest, RememberRequest, SupersedeRequest, UndoOutcome, UndoRequest, WriteConflict,
+    WriteOutcome,
 };
 
 /// Defines the handlers of writes that the guard may refuse, each with its further statuses.
@@ -26,7 +27,7 @@ macro_rules! writes {
             State(shared): State<SharedState>,
             JsonBody(request): JsonBody<$request>,
         ) -> WriteResult {
-            written(shared.engine(move |engine| engine.$act(request)).await)
+            written(shared.engine(move |engine| engine.$act(request.into())).await)
         }
     )+};
 }
@@ -37,7 +38,7 @@ writes! {
         202 "Proposed: a person must settle the card" WriteOutcome,
         403 "A dry run of what agents may only propose" ApiError;
     /// Writes a claim that has a source.
-    "/learn" learn(RememberRequest),
+    "/learn" learn(LearnRequest),
         202 "Proposed: a person must settle the card" WriteOutcome,
         403 "A dry run of what agents may only propose" ApiError;
     /// Replaces claims by a new statement or by an existing claim.

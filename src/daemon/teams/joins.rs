@@ -38,8 +38,10 @@ impl Teams {
         let state = self.state();
         let found = state.joins.iter().find(|join| join.id == id).cloned();
         found.ok_or_else(|| {
-            ApiError::not_found(format!("there is no attempt to join with the id “{id}”"))
-                .hint("`ergo sync status` shows the teams")
+            ApiError::not_found(format!("there is no attempt to join with the id “{id}”")).hint(format!(
+                "the id is in the answer to `POST /sync/join`; the last {MAX_KEPT_JOINS} attempts since the daemon's \
+                        start are kept. `ergo sync status` shows whether the team was joined"
+            ))
         })
     }
 

@@ -222,8 +222,7 @@ pub(super) fn device_word(member: &Member) -> String {
 }
 
 /// Checks a scope that the request must name.
-pub(super) fn scope_of(field: &str, scope: Option<&Scope>) -> Result<Scope, ApiError> {
-    let scope = scope.ok_or_else(|| ApiError::field(field, format!("`{field}` is missing")))?;
+pub(super) fn scope_of(field: &str, scope: &Scope) -> Result<Scope, ApiError> {
     for name in [&scope.org_id, &scope.project] {
         validate::printable(field, name)?;
     }

@@ -25,8 +25,7 @@ impl Engine {
     pub fn create_team(&self, request: &CreateTeamRequest) -> Result<TeamView, ApiError> {
         let name = validate::required_name("name", &request.name)?;
         let device_name = validate::required_name("device_name", request.device_name.as_deref().unwrap_or_default())?;
-        let scopes =
-            request.scopes.iter().map(|scope| scope_of("scopes", Some(scope))).collect::<Result<Vec<_>, _>>()?;
+        let scopes = request.scopes.iter().map(|scope| scope_of("scopes", scope)).collect::<Result<Vec<_>, _>>()?;
         self.team_act(&request.caller, request_hash("create_team", request), |act| {
             // A retry may name scopes that the first request has already shared with the new team.
             let own = act.done_before()?;
@@ -67,11 +66,11 @@ impl Engine {
                 return Err(still_revoked(&joined, &act.me, from));
             }
             for bound in map {
-                let local = scope_of("local", Some(&bound.local))?;
+                let local = scope_of("local", &bound.local)?;
                 act.store.bind_scope(team, &bound.scope, &local)?;
             }
             for scope in bring {
-                let scope = scope_of("bring", Some(scope))?;
+                let scope = scope_of("bring", scope)?;
                 // The person who joins may not know the device's role yet. `ergo sync status` names the scopes that are
                 // not shared.
                 if unwritable_scope(act, team, &scope)?.is_some() {
@@ -245,7 +244,7 @@ impl Engine {
     /// Shares the history of a scope: a new scope of the team, or what was written here before the scope belonged to
     /// the team.
     pub fn adopt_into_team(&self, request: &AdoptRequest) -> Result<TeamDone, ApiError> {
-        let scope = scope_of("scope", request.scope.as_ref())?;
+        let scope = scope_of("scope", &request.scope)?;
         self.team_act(&request.caller, request_hash("adopt_into_team", request), |act| {
             let team = team_named(act.reader(), request.in_team.as_deref())?;
             let roster = act.roster(team)?;
@@ -268,11 +267,10 @@ impl Engine {
 
     /// Gives a scope of the team another name on this device.
     pub fn bind_scope(&self, request: &BindRequest) -> Result<TeamDone, ApiError> {
-        let name = request.scope.clone().ok_or_else(|| ApiError::field("scope", "`scope` is missing"))?;
-        let local = scope_of("local", request.local.as_ref())?;
+        let (name, local) = (&request.scope, scope_of("local", &request.local)?);
         self.team_act(&request.caller, request_hash("bind_scope", request), |act| {
             let team = team_named(act.reader(), request.in_team.as_deref())?;
-            act.store.bind_scope(team, &name, &local)?;
+            act.store.bind_scope(team, name, &local)?;
             let warnings = unshared_history(act, team, &local)?;
             Ok(act.answer(team, format!("The team's scope {name} is called {local} on this device"), warnings))
         })

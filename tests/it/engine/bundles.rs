@@ -335,7 +335,7 @@ fn one_file_serves_members_with_different_grants() {
             ..request(KAFKA, "web needs it")
         })
         .unwrap();
-    let adopt = AdoptRequest { caller: caller(), scope: Some(scope("web")), ..AdoptRequest::default() };
+    let adopt = AdoptRequest { caller: caller(), in_team: None, scope: scope("web") };
     a.engine.adopt_into_team(&adopt).unwrap();
     let c = Fixture::of(3, AgentPolicy::Force);
     admit_by_file(&a, &c, "cy-laptop", Grant { role: Role::Writer, scopes: Granted::Only([scope("web")].into()) });

@@ -312,7 +312,7 @@ fn a_team_is_run_by_its_admins() {
         |device: &str| RevokeRequest { caller: caller(), in_team: None, device: device.into(), reason: "lost".into() };
     assert_eq!(refused(b.engine.revoke_from_team(&revoke("ada-laptop"))), ErrorCode::Forbidden);
     let web = Scope::new("acme", "web").unwrap();
-    let adopt = AdoptRequest { caller: caller(), in_team: Some("acme".into()), scope: Some(web.clone()) };
+    let adopt = AdoptRequest { caller: caller(), in_team: Some("acme".into()), scope: web.clone() };
     assert_eq!(refused(b.engine.adopt_into_team(&adopt)), ErrorCode::Forbidden);
     a.engine.adopt_into_team(&adopt).unwrap();
     // Names, roles, and what may not happen.

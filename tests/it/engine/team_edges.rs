@@ -75,7 +75,7 @@ fn a_project_without_claims_is_shared_with_the_identity_of_the_folder() {
         scopes: vec![web.clone()],
     };
     let team = a.engine.create_team(&create).unwrap();
-    let adopt = AdoptRequest { caller: of("git@b"), in_team: None, scope: Some(Scope::new("acme", "api").unwrap()) };
+    let adopt = AdoptRequest { caller: of("git@b"), in_team: None, scope: Scope::new("acme", "api").unwrap() };
     let shared = a.engine.adopt_into_team(&adopt).unwrap().summary;
     assert_eq!(shared, "acme shares acme/api");
     assert_eq!(a.engine.adopt_into_team(&adopt).unwrap().summary, "acme already shares acme/api");
