@@ -18,7 +18,7 @@ use crate::domain::{
 const STRUCTURAL: Stages = Stages { structural: true, aligned: false };
 
 /// The version of the comparison.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// The maximum number of indexed terms of a statement.
 const MAX_TERMS: usize = 64;
@@ -130,7 +130,7 @@ mod tests {
              weights = {aligned = 1.7521, found = 3.1416, intercept = -4.4613, structural_contradiction = 1.7381}",
         )
         .unwrap();
-        assert_eq!((VERSION, &weights::built_in().rules), (4, &rules));
+        assert_eq!((VERSION, &weights::built_in().rules), (5, &rules));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use clause::Clause;
 use lexical_item::Item;
 
 /// The name and version of the rule-based normaliser; stored with its norms.
-pub const RULES_VERSION: &str = "rules-en/3";
+pub const RULES_VERSION: &str = "rules-en/4";
 
 /// A normalised statement.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -68,6 +68,13 @@ pub(crate) fn left_out(items: &[Item], clauses: &[Clause]) -> Vec<bool> {
     out
 }
 
+/// Adds a name unless the list has it: a name that a statement repeats is still the only one.
+fn add<T: PartialEq>(names: &mut Vec<T>, name: T) {
+    if !names.contains(&name) {
+        names.push(name);
+    }
+}
+
 /// Returns the scope that a statement names, without the places that it excepts.
 pub(crate) fn stated_scope(items: &[Item], clauses: &[Clause]) -> StatedScope {
     let mut scope = StatedScope::default();
@@ -108,29 +115,29 @@ pub(crate) fn stated_scope(items: &[Item], clauses: &[Clause]) -> StatedScope {
                 "local" => false,
                 _ => matches!(before, "in" | "on" | "for" | "the"),
             } || housed;
-            if plain && next != "team" && !scope.envs.contains(&env) {
-                scope.envs.push(env);
+            if plain && next != "team" {
+                add(&mut scope.envs, env);
             }
         } else if matches!(item.lower.as_str(), "test" | "demo" | "training")
             && matches!(word(at + 1), "environment" | "environments" | "cluster" | "stage")
         {
-            scope.envs.push(if item.lower == "test" { "test" } else { "demo" });
+            add(&mut scope.envs, if item.lower == "test" { "test" } else { "demo" });
         }
         if matches!(item.lower.as_str(), "team" | "squad" | "department") && at > 0 && items[at - 1].is_content() {
-            scope.roles.push(format!("{} team", items[at - 1].key));
+            add(&mut scope.roles, format!("{} team", items[at - 1].key));
         } else if matches!(word(at + 1), "team" | "squad") {
             continue;
         } else if let Some(role) = role(&item.lower) {
             if before == "for" || clauses.iter().any(|clause| clause.subject.contains(&at) && !clause.only) {
-                scope.roles.push(role.to_owned());
+                add(&mut scope.roles, role.to_owned());
             } else if matches!(before, "by" | "to") || is_subject(at) {
-                scope.actors.push(role.to_owned());
+                add(&mut scope.actors, role.to_owned());
             }
         }
         if matches!(item.lower.as_str(), "tenant" | "customer" | "client")
             && items.get(at + 1).is_some_and(|i| i.is_content() && (i.capital || i.code))
         {
-            scope.tenants.push(items[at + 1].key.clone());
+            add(&mut scope.tenants, items[at + 1].key.clone());
         }
     }
     scope
@@ -140,7 +147,10 @@ pub(crate) fn stated_scope(items: &[Item], clauses: &[Clause]) -> StatedScope {
 mod tests {
     use rstest::rstest;
 
-    use crate::guard::normalise::parse;
+    use crate::{
+        domain::claim::Qualifiers,
+        guard::{Guard, normalise::parse},
+    };
 
     #[rstest]
     #[case::inside("Tests run in CI.", &["ci"])]
@@ -174,6 +184,27 @@ mod tests {
     ) {
         let scope = parse(statement).stated_scope;
         assert_eq!((scope.roles.as_slice(), scope.actors.as_slice()), (&owned(roles)[..], &owned(actors)[..]));
+    }
+
+    #[rstest]
+    #[case::role("Passwords for contractors expire monthly; keys for contractors expire weekly.", [0, 1, 0])]
+    #[case::roles("Passwords for contractors expire monthly; keys for admins expire weekly.", [0, 2, 0])]
+    #[case::team("The billing team reviews weekly; the billing team deploys daily.", [0, 1, 0])]
+    #[case::tenant("Limits for tenant Acme are strict; quotas for tenant Acme are generous.", [0, 0, 1])]
+    #[case::environment("The test cluster is reset daily; the test cluster has no mail.", [1, 0, 0])]
+    fn a_name_counts_once(#[case] statement: &str, #[case] counts: [usize; 3]) {
+        let scope = parse(statement).stated_scope;
+        assert_eq!([scope.envs.len(), scope.roles.len(), scope.tenants.len()], counts, "{statement}: {scope:?}");
+    }
+
+    #[test]
+    fn a_role_that_is_named_twice_is_the_scope_of_the_norms() {
+        let statement = "Passwords for contractors expire monthly; keys for contractors expire weekly.";
+        let norms = Guard::default().normalise(statement, &Qualifiers::default()).norms;
+        assert!(
+            !norms.is_empty() && norms.iter().all(|norm| norm.scope.team.as_deref() == Some("contractor")),
+            "{norms:?}"
+        );
     }
 
     fn owned(words: &[&str]) -> Vec<String> {

@@ -47,7 +47,7 @@ fn inline_the_refined_norm_goes_into_the_event_with_its_normalisers_name() {
     let warning = second.warnings.iter().find_map(|warning| warning.conflict.as_ref()).expect("a warning");
     assert_eq!((warning.rule.as_str(), warning.evidence.confidence), ("value_conflict", Confidence::Med));
     for version in [&warning.evidence.normaliser, &warning.evidence.their_normaliser] {
-        assert!(version.starts_with("rules-en/3+llm/") && version.contains("fake-llm"), "{version}");
+        assert!(version.starts_with("rules-en/4+llm/") && version.contains("fake-llm"), "{version}");
     }
     assert_eq!(fixture.open_cards(), 0, "what only a model reads opens no card that syncs");
     assert_eq!(fixture.engine.counts().unwrap().guard.refined, 2);

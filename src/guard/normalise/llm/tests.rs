@@ -65,9 +65,9 @@ fn the_grammar_has_every_state_of_the_lexicon_and_no_other() {
 #[test]
 fn a_version_names_rules_prompt_model_and_file() {
     let name = version("qwen", "cc324af070c2ecbf");
-    assert!(name.starts_with("rules-en/3+llm/") && name.ends_with(":qwen@cc324af0"), "{name}");
+    assert!(name.starts_with("rules-en/4+llm/") && name.ends_with(":qwen@cc324af0"), "{name}");
     assert!(is_current(&name) && is_current(RULES_VERSION));
-    assert!(!is_current("rules-en/33") && !is_current("rules-en/2+llm") && !is_current("none"));
+    assert!(!is_current("rules-en/44") && !is_current("rules-en/2+llm") && !is_current("none"));
     assert!(version("own", "").ends_with(":own@"));
 }
 
