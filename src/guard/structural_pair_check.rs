@@ -1,5 +1,7 @@
 //! The comparison of norms from which conflict cards are derived, and the terms that the store indexes.
 
+use std::collections::BTreeSet;
+
 use super::{
     NormedClaim, PairScores, ParsedClaim, Stages, judge,
     normalise::{
@@ -18,7 +20,7 @@ use crate::domain::{
 const STRUCTURAL: Stages = Stages { structural: true, aligned: false };
 
 /// The version of the comparison.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// The maximum number of indexed terms of a statement.
 const MAX_TERMS: usize = 64;
@@ -71,17 +73,11 @@ pub(crate) fn index_terms(norms: &[Norm], statement: &str) -> IndexTerms {
     subjects.sort_unstable();
     subjects.dedup();
     let items = normalise::lex(statement);
-    let mut terms: Vec<String> = items
-        .iter()
-        .filter(|item| item.kind == ItemKind::Content)
-        .flat_map(|item| {
-            let set = item.alternative.map(|(set, _)| format!("#{}", super::lexicon::lexicon().set_name(set)));
-            std::iter::once(item.key.clone()).chain(set)
-        })
-        .take(MAX_TERMS)
-        .collect();
-    terms.sort_unstable();
-    terms.dedup();
+    let terms = items.iter().filter(|item| item.kind == ItemKind::Content).flat_map(|item| {
+        let set = item.alternative.map(|(set, _)| format!("#{}", super::lexicon::lexicon().set_name(set)));
+        std::iter::once(item.key.clone()).chain(set)
+    });
+    let terms = first_distinct(terms, MAX_TERMS);
     let phrases = phrases(&items);
     // Norms are compared within one subject and attribute: see `structural::compare`.
     let mut pairs: Vec<String> = norms
@@ -106,15 +102,23 @@ fn phrases(items: &[Item]) -> Vec<String> {
         })
         .collect();
     let near = |at: usize| names.iter().skip(at + 1).take(PHRASE_REACH).map(move |other| (at, other));
-    let mut phrases: Vec<String> = (0..names.len())
+    let phrases = (0..names.len())
         .flat_map(near)
         .filter(|(at, other)| names[*at] != **other)
-        .map(|(at, other)| format!("{} {}", names[at].as_str().min(other), names[at].as_str().max(other)))
-        .take(MAX_PHRASES)
-        .collect();
-    phrases.sort_unstable();
-    phrases.dedup();
-    phrases
+        .map(|(at, other)| format!("{} {}", names[at].as_str().min(other), names[at].as_str().max(other)));
+    first_distinct(phrases, MAX_PHRASES)
+}
+
+/// Returns the first `most` different texts, sorted.
+fn first_distinct(texts: impl Iterator<Item = String>, most: usize) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    for text in texts {
+        if found.len() == most {
+            break;
+        }
+        found.insert(text);
+    }
+    found.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -130,7 +134,7 @@ mod tests {
              weights = {aligned = 1.7521, found = 3.1416, intercept = -4.4613, structural_contradiction = 1.7381}",
         )
         .unwrap();
-        assert_eq!((VERSION, &weights::built_in().rules), (5, &rules));
+        assert_eq!((VERSION, &weights::built_in().rules), (6, &rules));
     }
 
     #[test]
@@ -143,5 +147,17 @@ mod tests {
         assert!(turned.iter().filter(|phrase| blue.contains(phrase)).count() >= 2, "{turned:?}");
         assert!(phrases(&"word number ".repeat(1000)).len() <= super::MAX_PHRASES);
         assert!(phrases("").is_empty());
+    }
+
+    #[test]
+    fn repeated_words_take_no_place_of_later_ones() {
+        let statement =
+            format!("{}and the queue uses Kafka for orders.", "The archive api is an archive api, ".repeat(30));
+        let found = index_terms(&[], &statement);
+        assert!(found.terms.contains(&"kafka".to_owned()), "{:?}", found.terms);
+        assert!(found.phrases.iter().any(|phrase| phrase.contains("#queue")), "{:?}", found.phrases);
+        let many: Vec<String> = (0..200).map(|n| format!("thing{n}")).collect();
+        let found = index_terms(&[], &many.join(" "));
+        assert_eq!((found.terms.len(), found.phrases.len()), (super::MAX_TERMS, super::MAX_PHRASES));
     }
 }
