@@ -36,6 +36,19 @@ pub(crate) enum WordRelation {
     Contrast,
 }
 
+impl WordRelation {
+    /// Returns the order in which words are paired: a word with several related words is paired by the lowest rank.
+    fn rank(self) -> u8 {
+        match self {
+            Self::Same => 0,
+            Self::Opposite => 1,
+            Self::Contrast => 2,
+            Self::Alternative(_) => 3,
+            Self::Amount => 4,
+        }
+    }
+}
+
 /// Returns whether `part` is the first component of the path or module `whole`, as `testing` is of `testing/quick`.
 fn is_part(whole: &str, part: &str) -> bool {
     part.len() >= 4 && whole.strip_prefix(part).is_some_and(|rest| rest.starts_with('/'))
@@ -309,68 +322,68 @@ pub(crate) fn measures_the_same(ours: &Parsed, x: usize, theirs: &Parsed, y: usi
     same(-1) || same(1)
 }
 
+/// Returns the related words of two clauses as indexes into the two lists, the strongest relations first.
+fn related_words(
+    (ours, a, left): (&Parsed, &Clause, &[usize]),
+    (theirs, b, right): (&Parsed, &Clause, &[usize]),
+) -> Vec<(usize, usize, WordRelation)> {
+    let amounts = |items: &[Item], all: &[usize]| all.iter().filter(|at| items[**at].quantity.is_some()).count();
+    let several = amounts(&ours.items, left) > 1 || amounts(&theirs.items, right) > 1;
+    let related = |x: usize, y: usize| {
+        let apart = || name_different_things(ours, a, x, theirs, b, y).then_some(WordRelation::Contrast);
+        match relation(&ours.items[x], &theirs.items[y]).or_else(apart)? {
+            WordRelation::Amount if several && !measures_the_same(ours, x, theirs, y) => None,
+            WordRelation::Amount if names_in(&ours.items, a, x) || names_in(&theirs.items, b, y) => {
+                Some(WordRelation::Contrast)
+            }
+            // Opposites in subjects ("small files …", "large files …") identify different things and are no contradiction.
+            WordRelation::Opposite if a.subject.contains(&x) && b.subject.contains(&y) => Some(WordRelation::Contrast),
+            relation => Some(relation),
+        }
+    };
+    let mut found = Vec::new();
+    for (i, &x) in left.iter().enumerate() {
+        found.extend(right.iter().enumerate().filter_map(|(j, &y)| Some((i, j, related(x, y)?))));
+    }
+    found.sort_by_key(|(.., relation)| relation.rank());
+    found
+}
+
 /// Aligns the words of two clauses.
 pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> Alignment {
-    let mut left: Vec<usize> = a.all().take(MAX_WORDS).collect();
-    let mut right: Vec<usize> = b.all().take(MAX_WORDS).collect();
-    left.sort_unstable();
-    left.dedup();
-    right.sort_unstable();
-    right.dedup();
+    let words = |clause: &Clause| {
+        let mut words: Vec<usize> = clause.all().take(MAX_WORDS).collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    };
+    let (left, right) = (words(a), words(b));
+    let related = related_words((ours, a, &left), (theirs, b, &right));
+    let (same, differing) = related.split_at(related.partition_point(|(.., relation)| *relation == WordRelation::Same));
     let mut out = Alignment::default();
     let (mut left_done, mut right_done) = (vec![false; left.len()], vec![false; right.len()]);
-    let figures = |items: &[Item], all: &[usize]| all.iter().filter(|at| items[**at].quantity.is_some()).count();
-    let several = figures(&ours.items, &left) > 1 || figures(&theirs.items, &right) > 1;
-    for wanted in 0..5 {
-        if wanted == 1 {
-            // If the other clause repeats a word, each occurrence is a counterpart.
-            for (j, &y) in right.iter().enumerate() {
-                if !right_done[j]
-                    && let Some(&x) =
-                        left.iter().find(|&&x| relation(&ours.items[x], &theirs.items[y]) == Some(WordRelation::Same))
-                {
-                    right_done[j] = true;
-                    out.pairs.push(Pair { ours: x, theirs: y, relation: WordRelation::Same });
-                }
+    let mut first_same = vec![None; right.len()];
+    for &(i, j, relation) in same {
+        first_same[j].get_or_insert(i);
+        if !left_done[i] {
+            if !right_done[j] {
+                out.shared += f32::midpoint(weight(&ours.items[left[i]]), weight(&theirs.items[right[j]]));
             }
+            (left_done[i], right_done[j]) = (true, true);
+            out.pairs.push(Pair { ours: left[i], theirs: right[j], relation });
         }
-        for (i, &x) in left.iter().enumerate() {
-            if left_done[i] {
-                continue;
-            }
-            let found = right.iter().enumerate().find_map(|(j, &y)| {
-                if right_done[j] && wanted != 0 {
-                    return None;
-                }
-                let apart = || name_different_things(ours, a, x, theirs, b, y).then_some(WordRelation::Contrast);
-                let mut relation = relation(&ours.items[x], &theirs.items[y]).or_else(apart)?;
-                if relation == WordRelation::Amount && several && !measures_the_same(ours, x, theirs, y) {
-                    return None;
-                }
-                if relation == WordRelation::Amount && (names_in(&ours.items, a, x) || names_in(&theirs.items, b, y)) {
-                    relation = WordRelation::Contrast;
-                }
-                // Opposites in subjects ("small files …", "large files …") identify different things and are no contradiction.
-                if relation == WordRelation::Opposite && a.subject.contains(&x) && b.subject.contains(&y) {
-                    relation = WordRelation::Contrast;
-                }
-                let rank = match relation {
-                    WordRelation::Same => 0,
-                    WordRelation::Opposite => 1,
-                    WordRelation::Contrast => 2,
-                    WordRelation::Alternative(_) => 3,
-                    WordRelation::Amount => 4,
-                };
-                (rank == wanted).then_some((j, y, relation))
-            });
-            if let Some((j, y, relation)) = found {
-                if relation == WordRelation::Same && !right_done[j] {
-                    out.shared += f32::midpoint(weight(&ours.items[x]), weight(&theirs.items[y]));
-                }
-                left_done[i] = true;
-                right_done[j] = true;
-                out.pairs.push(Pair { ours: x, theirs: y, relation });
-            }
+    }
+    // If the other clause repeats a word, each occurrence is a counterpart.
+    for (j, i) in first_same.into_iter().enumerate() {
+        if let Some(i) = i.filter(|_| !right_done[j]) {
+            right_done[j] = true;
+            out.pairs.push(Pair { ours: left[i], theirs: right[j], relation: WordRelation::Same });
+        }
+    }
+    for &(i, j, relation) in differing {
+        if !left_done[i] && !right_done[j] {
+            (left_done[i], right_done[j]) = (true, true);
+            out.pairs.push(Pair { ours: left[i], theirs: right[j], relation });
         }
     }
     let rest = |items: &[Item], all: &[usize], done: &[bool]| {
@@ -445,7 +458,7 @@ pub(crate) fn oppose(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_CLAUSES, MAX_WORDS, align, are_distinct_instances, labelled};
+    use super::{MAX_CLAUSES, MAX_WORDS, WordRelation, align, are_distinct_instances, labelled};
     use crate::guard::normalise::parse;
 
     #[test]
@@ -456,6 +469,19 @@ mod tests {
         assert!(!alignment.pairs.is_empty() && alignment.pairs.len() <= 2 * MAX_WORDS);
         // Each word weighs at most a little over one.
         assert!(alignment.our_rest <= 400.0, "{}", alignment.our_rest);
+    }
+
+    #[test]
+    fn a_repeated_word_has_a_counterpart_each_time_but_counts_once() {
+        let aligned = |theirs: &str| {
+            let (ours, theirs) = (parse("Use Redis for the tickets"), parse(theirs));
+            let alignment = align(&ours, &ours.clauses[0], &theirs, &theirs.clauses[0]);
+            let same = alignment.of(|relation| relation == WordRelation::Same).count();
+            (same, alignment.pairs.len() - same, alignment.shared, alignment.their_rest)
+        };
+        let (same, other, shared, rest) = aligned("Use Memcached for the tickets");
+        assert_eq!((same, other, rest), (2, 1, 0.0));
+        assert_eq!(aligned("Use Memcached for the tickets of the tickets"), (3, 1, shared, 0.0));
     }
 
     #[test]
