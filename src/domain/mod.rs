@@ -4,6 +4,7 @@
 //! replayed.
 
 pub mod ago;
+pub mod asset;
 pub mod chunk;
 pub mod claim;
 pub mod clock;

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::domain::text::sanitize;
+use crate::domain::{asset::expect_valid, text::sanitize};
 
 /// One question about a pair, with its examples.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeepQuestion {
     /// The system prompt.
@@ -28,13 +28,15 @@ struct Example {
     answer: String,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct File {
     question: Vec<DeepQuestion>,
 }
 
 static QUESTIONS: LazyLock<Vec<DeepQuestion>> = LazyLock::new(|| {
-    toml::from_str::<File>(include_str!("../../assets/prompts/judge.toml")).unwrap_or_default().question
+    let file: File =
+        expect_valid("prompts/judge.toml", toml::from_str(include_str!("../../assets/prompts/judge.toml")));
+    file.question
 });
 
 /// Returns the built-in questions.

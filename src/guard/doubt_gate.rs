@@ -17,7 +17,7 @@ use super::{
     nli::PairScores,
     weights::{JudgeProvenance, log_odds, probability},
 };
-use crate::domain::{ClaimKind, DoubtBand, Norm, guard_report::Relation};
+use crate::domain::{ClaimKind, DoubtBand, Norm, asset::expect_valid, guard_report::Relation};
 
 /// The maximum number of doubts of one write.
 pub const MAX_DOUBTS: usize = 5;
@@ -116,7 +116,7 @@ fn score(weights: &BTreeMap<String, f32>, features: &GateFeatures) -> f32 {
 }
 
 static WEIGHTS: LazyLock<GateWeights> =
-    LazyLock::new(|| toml::from_str(include_str!("../../assets/gate.toml")).unwrap_or_default());
+    LazyLock::new(|| expect_valid("gate.toml", toml::from_str(include_str!("../../assets/gate.toml"))));
 
 /// Returns the built-in weights.
 pub fn built_in() -> &'static GateWeights {

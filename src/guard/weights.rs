@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use serde::{Deserialize, Serialize};
 
 use super::features::{FEATURE_NAMES, Features};
+use crate::domain::asset::expect_valid;
 
 /// The weights of the judge: two logistic regressions over the features of a pair, one with a cross-encoder's scores and one without.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -125,7 +126,7 @@ pub struct JudgeProvenance {
 }
 
 static WEIGHTS: LazyLock<JudgeWeights> =
-    LazyLock::new(|| toml::from_str(include_str!("../../assets/judge.toml")).unwrap_or_default());
+    LazyLock::new(|| expect_valid("judge.toml", toml::from_str(include_str!("../../assets/judge.toml"))));
 
 /// Returns the built-in weights.
 pub fn built_in() -> &'static JudgeWeights {

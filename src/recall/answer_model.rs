@@ -11,6 +11,7 @@ use super::{
     query_likelihood::FitProvenance,
     rerank::{Score, UNKNOWN_COSINE},
 };
+use crate::domain::asset::expect_valid;
 
 /// The lead over the next best claim from which a larger one adds nothing.
 const MAX_LEAD: f64 = 0.3;
@@ -138,8 +139,9 @@ pub fn logistic(odds: f64) -> f64 {
     1.0 / (1.0 + (-odds).exp())
 }
 
-static BUILT_IN: LazyLock<AnswerModel> =
-    LazyLock::new(|| toml::from_str(include_str!("../../assets/recall/answer_model.toml")).unwrap_or_default());
+static BUILT_IN: LazyLock<AnswerModel> = LazyLock::new(|| {
+    expect_valid("recall/answer_model.toml", toml::from_str(include_str!("../../assets/recall/answer_model.toml")))
+});
 
 /// Returns the built-in model.
 pub fn built_in() -> &'static AnswerModel {

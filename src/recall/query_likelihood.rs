@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 
 use super::numbers::MAX_CHARS;
-use crate::domain::text::cut_line;
+use crate::domain::{asset::expect_valid, text::cut_line};
 
 /// The prompt and weights in `assets/recall/query_likelihood.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -88,8 +88,12 @@ pub struct FitProvenance {
     pub questions: String,
 }
 
-static BUILT_IN: LazyLock<QueryLikelihood> =
-    LazyLock::new(|| toml::from_str(include_str!("../../assets/recall/query_likelihood.toml")).unwrap_or_default());
+static BUILT_IN: LazyLock<QueryLikelihood> = LazyLock::new(|| {
+    expect_valid(
+        "recall/query_likelihood.toml",
+        toml::from_str(include_str!("../../assets/recall/query_likelihood.toml")),
+    )
+});
 
 /// Returns the built-in prompt and weights.
 pub fn built_in() -> &'static QueryLikelihood {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::{EmbeddedModel, ModelRole};
 use digest::Sha256;
 
-use crate::files;
+use crate::{domain::asset::expect_valid, files};
 pub use model_choice::{ChosenBy, ServingModel};
 pub use model_store::{InstalledModel, ModelStore, ModelStoreError};
 
@@ -132,8 +132,7 @@ impl Catalogue {
     /// Returns the built-in catalogue, parsed once.
     pub fn builtin() -> &'static Self {
         static BUILTIN: OnceLock<Catalogue> = OnceLock::new();
-        // A unit test ensures that it can be parsed.
-        BUILTIN.get_or_init(|| Self::parse(TEXT).unwrap_or_default())
+        BUILTIN.get_or_init(|| expect_valid("models.toml", Self::parse(TEXT)))
     }
 
     /// Returns the built-in catalogue, extended by an organisation's own, which is a file in the same format.

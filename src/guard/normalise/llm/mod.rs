@@ -11,7 +11,10 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::RULES_VERSION;
-use crate::domain::norm::{Norm, SubjectKind};
+use crate::domain::{
+    asset::expect_valid,
+    norm::{Norm, SubjectKind},
+};
 
 pub(in crate::guard) use merge::merge_reading;
 pub use reading::{Reading, ReadingError};
@@ -29,7 +32,7 @@ pub const MAX_TOKENS: usize = 120;
 const MAX_ASKED: usize = 600;
 
 /// The prompt for the norm of a statement, with examples.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NormPrompt {
     /// The system prompt.
@@ -45,7 +48,8 @@ struct Example {
     norm: String,
 }
 
-static NORM_PROMPT: LazyLock<NormPrompt> = LazyLock::new(|| toml::from_str(PROMPT).unwrap_or_default());
+static NORM_PROMPT: LazyLock<NormPrompt> =
+    LazyLock::new(|| expect_valid("prompts/normalise.toml", toml::from_str(PROMPT)));
 
 /// The edition of the built-in prompt and grammar.
 static EDITION: LazyLock<String> = LazyLock::new(|| edition(&NORM_PROMPT, GRAMMAR));
