@@ -60,6 +60,9 @@ pub struct Diagnose {
     pub needs_review: usize,
     /// Counts of writes by the guard's result since the daemon started.
     pub guard: GuardCounts,
+    /// Whether the judge's weights were fitted for another cross-encoder than the one in use: it then warns and refuses nothing.
+    #[serde(default)]
+    pub nli_unfitted: bool,
     /// Scopes that have a refusal threshold of their own.
     #[serde(default)]
     pub thresholds: Vec<ScopeThreshold>,
@@ -215,13 +218,15 @@ pub struct GuardCounts {
     pub skipped: u64,
 }
 
+/// What people are told if [`Diagnose::nli_unfitted`].
+pub const NLI_UNFITTED: &str = "the cross-encoder only warns and never refuses, because no weights were fitted for it";
+
 /// A scope whose refusal threshold was adjusted because of people's dismissals and confirmations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScopeThreshold {
     /// The scope.
     pub scope: Scope,
-    /// The probability from which a write is refused there. A value above 1 means that inference refuses nothing, because the weights
-    /// do not fit the cross-encoder in use.
+    /// The probability from which a write is refused there.
     pub block: f32,
     /// The threshold in other scopes.
     pub usual: f32,

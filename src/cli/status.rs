@@ -5,7 +5,7 @@ use super::{
     show::{text::count, time::lasting},
 };
 use crate::{
-    api::{Diagnose, ScopeView, SizeByKind, SizeQuery},
+    api::{Diagnose, NLI_UNFITTED, ScopeView, SizeByKind, SizeQuery},
     domain::text::escape,
 };
 
@@ -67,16 +67,16 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             guard.clean, guard.warn, guard.block, guard.exception, guard.ungated
         ),
     );
+    if diagnose.nli_unfitted {
+        ui.field("threshold", NLI_UNFITTED);
+    }
     for moved in &diagnose.thresholds {
-        let name = escape(&moved.scope.to_string());
-        let text = if moved.block > 1.0 {
-            format!("{name}: the cross-encoder only warns and never refuses, because no weights were fitted for it")
-        } else {
-            format!(
-                "{name}: the cross-encoder refuses from {:.2} instead of {:.2}, adjusted to how cards were settled",
-                moved.block, moved.usual
-            )
-        };
+        let text = format!(
+            "{}: the cross-encoder refuses from {:.2} instead of {:.2}, adjusted to how cards were settled",
+            escape(&moved.scope.to_string()),
+            moved.block,
+            moved.usual
+        );
         ui.field("threshold", &text);
     }
     for raised in &diagnose.ask_thresholds {

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     api::ApiError,
     domain::{ClaimId, Status, Tier},
-    guard::{JudgeContext, deep},
+    guard::{CrossEncoder, JudgeContext, deep},
     infer::{Call, InferError, ModelRole, Models, Prompt},
     store::ClaimRow,
 };
@@ -224,8 +224,7 @@ impl Engine {
             today: &today,
             scores: &scores,
             rulings: &rulings,
-            infers: results.infers() && self.nli_is_fitted(),
-            threshold_shift: self.lowest_threshold_shift(),
+            cross_encoder: if results.infers() { self.cross_encoder() } else { CrossEncoder::Absent },
             ask_shift: 0.0,
         };
         let Ok(report) = self.judge_in((&self.readers.lend(), &row.scope), &ours, &against, under)? else {

@@ -332,9 +332,9 @@ impl Engine {
             return Ok(None);
         };
         let scores = [PairScores { inference: Some(inference), deep: Some(deep), ..PairScores::default() }];
-        let threshold_shift = self.threshold_shift(&self.readers.lend(), scope)?;
+        let cross_encoder = self.cross_encoder_in(&self.readers.lend(), scope)?;
         let today = guard_calls::day((self.config.clock)());
-        let under = JudgeContext { today: &today, scores: &scores, threshold_shift, ..JudgeContext::default() };
+        let under = JudgeContext { today: &today, scores: &scores, cross_encoder, ..JudgeContext::default() };
         let Some(ruling) = guard_calls::weigh_stored(&self.guard, &ours, &theirs, under) else { return Ok(None) };
         Ok(Some(WeighedPair {
             contradicts: ruling.tier == Tier::Block,

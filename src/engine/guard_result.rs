@@ -16,7 +16,7 @@ use crate::{
         guard_report::{Confidence, Evidence, Relation, RuleId, Stage},
         norm::IndexTerms,
     },
-    guard::{Guard, JudgeContext, MAX_BY_WORDS, MAX_CANDIDATES, NormedClaim},
+    guard::{CrossEncoder, Guard, JudgeContext, MAX_BY_WORDS, MAX_CANDIDATES, NormedClaim},
     store::{ClaimRow, NearbyQuery, Reader},
 };
 
@@ -289,8 +289,7 @@ impl ActContext<'_> {
             today: &self.today,
             scores: &scores,
             rulings: &rulings,
-            infers: results.infers() && self.engine.nli_is_fitted(),
-            threshold_shift: self.engine.lowest_threshold_shift(),
+            cross_encoder: if results.infers() { self.engine.cross_encoder() } else { CrossEncoder::Absent },
             ask_shift: 0.0,
         };
         let report = match self.engine.judge_in((self.reader(), incoming.scope), &ours, &against, under)? {

@@ -79,7 +79,7 @@ use crate::{
         WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::{ClaimId, DeviceId, EventId},
-    guard::{Guard, StructuralPairCheck},
+    guard::{CrossEncoder, Guard, StructuralPairCheck},
     infer::{ModelRole, Models, NoModels},
     recall::answer_model::AnswerFeatures,
     store::{AgentTally, EventTally, Store, StoreError, StoreOptions, VectorModel},
@@ -108,6 +108,7 @@ pub struct EngineCounts {
     pub guard: GuardCounts,
     /// The name of the cross-encoder, or `not available`.
     pub nli: String,
+    pub nli_unfitted: bool,
     /// Scopes in which the probability from which inference refuses a write differs from the default.
     pub thresholds: Vec<ScopeThreshold>,
     /// Scopes in which writers are asked about likelier contradictions only.
@@ -293,8 +294,7 @@ impl Engine {
         Ok(acts::after_write(self, &request.caller, acts::judge(self, request)?))
     }
 
-    /// Stores one held write whose writer did not answer in time, with a card for a person. Returns whether there was
-    /// one.
+    /// Stores a held write whose writer did not answer in time, with a card; returns whether there was one.
     pub fn store_unanswered(&self) -> Result<bool, ApiError> {
         acts::store_unanswered(self)
     }
@@ -471,6 +471,7 @@ impl Engine {
                 skipped: read(&self.counters.skipped),
             },
             nli: self.model_name(ModelRole::Nli),
+            nli_unfitted: self.cross_encoder() == CrossEncoder::Unfitted,
             thresholds: self.thresholds(&reader)?,
             ask_thresholds: self.ask_thresholds(&reader)?,
             timings: self.timers.timings(),

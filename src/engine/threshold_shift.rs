@@ -7,7 +7,7 @@ use super::{Engine, guard_calls};
 use crate::{
     api::{ApiError, AskThreshold, ScopeThreshold, Warning},
     domain::{DoubtBand, Finding, GuardReport, Scope, guard_report::RuleId, judgement},
-    guard::{COUNTED_ANSWERS, DoubtfulPair, JudgeContext, ParsedClaim, ask_shift},
+    guard::{COUNTED_ANSWERS, CrossEncoder, DoubtfulPair, JudgeContext, ParsedClaim, ask_shift},
     infer::ModelRole,
     store::{CardRow, Reader},
 };
@@ -27,29 +27,30 @@ const STEP: f32 = 0.01;
 /// The limits of the shift: two more confirmations than dismissals, or five more dismissals.
 const SHIFT_LIMITS: (f32, f32) = (-0.02, 0.05);
 
-/// The shift with a cross-encoder for which the judge's weights were not fitted: inference then warns, but never
-/// refuses.
-const UNFITTED_SHIFT: f32 = 1.0;
-
 impl Engine {
-    /// Returns the shift of the block threshold of inference in a scope.
-    pub(super) fn threshold_shift(&self, reader: &Reader, scope: &Scope) -> Result<f32, ApiError> {
-        if !self.nli_is_fitted() {
-            return Ok(self.lowest_threshold_shift());
-        }
-        Ok(shift(&reader.cards_settled_by_persons(scope, MAX_SEARCHED_CARDS, MAX_COUNTED_CARDS)?))
+    /// Returns the cross-encoder with the shift of a scope.
+    pub(super) fn cross_encoder_in(&self, reader: &Reader, scope: &Scope) -> Result<CrossEncoder, ApiError> {
+        Ok(match self.cross_encoder() {
+            CrossEncoder::Fitted { .. } => {
+                let settled = reader.cards_settled_by_persons(scope, MAX_SEARCHED_CARDS, MAX_COUNTED_CARDS)?;
+                CrossEncoder::Fitted { shift: shift(&settled) }
+            }
+            other => other,
+        })
     }
 
-    /// Returns the lowest possible [`Engine::threshold_shift`] of any scope.
-    pub(super) fn lowest_threshold_shift(&self) -> f32 {
-        match () {
-            () if self.models.info().role(ModelRole::Nli).is_none() => 0.0,
-            () if !self.nli_is_fitted() => UNFITTED_SHIFT,
-            () => SHIFT_LIMITS.0,
+    /// Returns the cross-encoder with the lowest shift that a scope can have.
+    pub(super) fn cross_encoder(&self) -> CrossEncoder {
+        match self.models.info().role(ModelRole::Nli) {
+            None => CrossEncoder::Absent,
+            Some(nli) if nli.sha256 == self.guard.weights().provenance.nli => {
+                CrossEncoder::Fitted { shift: SHIFT_LIMITS.0 }
+            }
+            Some(_) => CrossEncoder::Unfitted,
         }
     }
 
-    /// Judges a claim of a scope. `under` must have the lowest threshold; only if inference finds something with it,
+    /// Judges a claim of a scope. `under` must have the lowest shift; only if inference finds something with it,
     /// the settled cards are read and the claim is judged again with the scope's own threshold.
     pub(super) fn judge_in(
         &self,
@@ -60,8 +61,8 @@ impl Engine {
     ) -> Result<Result<GuardReport, Box<Warning>>, ApiError> {
         match guard_calls::judge(&self.guard, incoming, against, under) {
             Ok(report) if report.findings.iter().any(is_inferred) => {
-                let threshold_shift = self.threshold_shift(reader, scope)?;
-                Ok(guard_calls::judge(&self.guard, incoming, against, JudgeContext { threshold_shift, ..under }))
+                let cross_encoder = self.cross_encoder_in(reader, scope)?;
+                Ok(guard_calls::judge(&self.guard, incoming, against, JudgeContext { cross_encoder, ..under }))
             }
             judged => Ok(judged),
         }
@@ -69,7 +70,7 @@ impl Engine {
 
     /// Whether there is a cross-encoder and the weights were fitted for it.
     pub(super) fn nli_is_fitted(&self) -> bool {
-        self.models.info().role(ModelRole::Nli).is_some_and(|nli| nli.sha256 == self.guard.weights().provenance.nli)
+        matches!(self.cross_encoder(), CrossEncoder::Fitted { .. })
     }
 }
 
@@ -78,9 +79,13 @@ impl Engine {
     pub(super) fn thresholds(&self, reader: &Reader) -> Result<Vec<ScopeThreshold>, ApiError> {
         let usual = self.guard.weights().thresholds.block;
         let mut moved = Vec::new();
+        if !self.nli_is_fitted() {
+            return Ok(moved);
+        }
         for row in reader.scopes((self.config.clock)())? {
-            let shift = self.threshold_shift(reader, &row.scope)?;
-            if shift != 0.0 {
+            if let CrossEncoder::Fitted { shift } = self.cross_encoder_in(reader, &row.scope)?
+                && shift != 0.0
+            {
                 moved.push(ScopeThreshold { scope: row.scope, block: usual + shift, usual });
             }
         }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Guard, JudgeContext, features, has_expired,
     judge::{ParsedClaim, Ruling},
-    nli::PairScores,
+    nli::{CrossEncoder, PairScores},
     weights::{JudgeProvenance, log_odds, probability},
 };
 use crate::domain::{ClaimKind, DoubtBand, Norm, asset::expect_valid, guard_report::Relation};
@@ -179,13 +179,13 @@ impl Guard {
         against: &[Arc<ParsedClaim>],
         under: JudgeContext<'_>,
     ) -> Vec<DoubtfulPair> {
-        // A shift of 1 or more means that the weights were fitted for another cross-encoder.
-        let fitted = under.threshold_shift < 1.0;
+        let fitted = under.cross_encoder != CrossEncoder::Unfitted;
+        let infers = matches!(under.cross_encoder, CrossEncoder::Fitted { .. });
         let scored = self.possible(incoming, against, under).filter_map(|(at, ruling)| {
             let scores = under.scores(at);
             let inferred = fitted && scores.any_inference().is_some();
             // A pair that was not selected for the cross-encoder is no doubt, unless the rules find it, which needs no model.
-            if fitted && under.infers && !inferred && !ruling.norms_contradict && !ruling.rejects_use {
+            if infers && !inferred && !ruling.norms_contradict && !ruling.rejects_use {
                 return None;
             }
             let features = gate_features(at, &ruling, incoming, &against[at], &scores);
@@ -344,13 +344,14 @@ mod tests {
     #[case("Deploy with Nomad rather than Kubernetes.", "Workers are deployed with Kubernetes.")]
     fn the_end_of_something_in_use_is_asked_about(#[case] ours: &str, #[case] theirs: &str) {
         // By the words, with a cross-encoder that was not asked, and in a scope where questions were in vain.
-        for (infers, ask_shift) in [(false, 0.0), (true, 0.0), (true, 1.5)] {
-            let under = JudgeContext { infers, ask_shift, ..JudgeContext::default() };
+        let fitted = CrossEncoder::Fitted { shift: 0.0 };
+        for (cross_encoder, ask_shift) in [(CrossEncoder::Absent, 0.0), (fitted, 0.0), (fitted, 1.5)] {
+            let under = JudgeContext { cross_encoder, ask_shift, ..JudgeContext::default() };
             let doubts = Guard::default().doubts(&parsed(ours), &[parsed(theirs)], under);
             assert_eq!(
                 doubts.iter().map(|pair| pair.band).collect::<Vec<_>>(),
                 [DoubtBand::Ask],
-                "{infers} {ask_shift}"
+                "{cross_encoder:?} {ask_shift}"
             );
         }
     }

@@ -5,7 +5,7 @@ use super::{
     align::{self, Opposition},
     amounts, correction, explain, features,
     lexicon::lexicon,
-    nli::PairScores,
+    nli::{CrossEncoder, PairScores},
     normalise::{self, Parsed},
     rejected_option,
     structural::{self, Comparison},
@@ -363,16 +363,14 @@ fn tier(probability: f32, block: f32, warn: f32) -> Tier {
     }
 }
 
-/// Combines all evidence about a pair into one probability and sets the tier. `shift` is added to the threshold from which a pair with a
-/// cross-encoder's score is blocked. A shift of 1 or more means that the weights were fitted for another cross-encoder: then its score may
-/// only add a warning, and removes none of the rules' warnings.
+/// Combines all evidence about a pair into one probability and sets the tier.
 pub(crate) fn weigh(
     ruling: &mut Ruling,
     ours: &ParsedClaim,
     theirs: &ParsedClaim,
     scores: &PairScores,
     weights: &JudgeWeights,
-    shift: f32,
+    cross_encoder: CrossEncoder,
 ) {
     if ruling.compatible {
         if ruling.hint {
@@ -396,13 +394,8 @@ pub(crate) fn weigh(
             ruling.evidence.features.insert(format!("{what}_backward"), backward);
         }
         let with = weights.score(&features);
-        if shift >= 1.0 {
-            if ruling.tier == Tier::Clean && with >= weights.thresholds.warn {
-                // A contradiction is likely, but by a model that was not measured.
-                probability = probability.max(limits.1);
-                (ruling.tier, inferred) = (Tier::Warn, Some(RuleId::Inferred));
-            }
-        } else {
+        let shift = cross_encoder.block_shift();
+        if let Some(shift) = shift {
             probability = with;
             // A person can check the words that the rules name, so they block at a lower probability than inference alone, and always warn.
             limits = if ruling.strength >= CONTRADICTION_STRENGTH {
@@ -413,13 +406,17 @@ pub(crate) fn weigh(
             ruling.tier = tier(probability, limits.0, limits.1);
             ruling.hint &= ruling.evidence.relation != Relation::Contradiction || inference.mean() >= 0.0;
             inferred = Some(RuleId::Inferred);
+        } else if ruling.tier == Tier::Clean && with >= weights.thresholds.warn {
+            // A contradiction is likely, but by a model that was not measured.
+            probability = probability.max(limits.1);
+            (ruling.tier, inferred) = (Tier::Warn, Some(RuleId::Inferred));
         }
         let log_odds = weights.log_odds(&features);
         if let Some(deep) = scores.deep.filter(|_| ruling.tier < Tier::Block) {
             // The language model only adds findings; it removes no warning.
             let with = weights.deep_score(log_odds, deep);
             ruling.evidence.features.insert("deep".into(), deep);
-            let block = weights.deep.block + shift;
+            let block = shift.map_or(f32::INFINITY, |shift| weights.deep.block + shift);
             if with >= weights.deep.warn.min(block) {
                 (probability, limits) = (with, (block, weights.deep.warn));
                 (ruling.tier, inferred) = (tier(with, block, weights.deep.warn), Some(RuleId::InferredDeeply));

@@ -29,7 +29,7 @@ pub mod weights;
 pub use ask_shift::{COUNTED_ANSWERS, ask_shift};
 pub use doubt_gate::{DoubtfulPair, GateWeights};
 pub use judge::{ParsedClaim, Ruling, Stages};
-pub use nli::{Inference, PairScores};
+pub use nli::{CrossEncoder, Inference, PairScores};
 pub use normalise::{Normalised, Normaliser, RuleNormaliser};
 pub use shared_phrase::without_shared_places;
 pub use shortlist::{MAX_BY_MEANING, MAX_BY_WORDS, MAX_CANDIDATES, shortlist};
@@ -102,10 +102,8 @@ pub struct JudgeContext<'a> {
     pub scores: &'a [PairScores],
     /// The results of [`Guard::rulings`] for each pair, in the same order. If one is missing, the rules are applied again.
     pub rulings: &'a [Ruling],
-    /// Whether a cross-encoder is available. If it is, a pair without scores was not worth asking about.
-    pub infers: bool,
-    /// A number added to the score from which inference blocks. It depends on how people settled earlier findings in this scope.
-    pub threshold_shift: f32,
+    /// The cross-encoder that scored the pairs.
+    pub cross_encoder: CrossEncoder,
     /// A number, at least 0, added to the log-odds of the probability from which the writer is asked: see [`ask_shift()`].
     pub ask_shift: f32,
 }
@@ -192,7 +190,7 @@ impl Guard {
             let scores = under.scores(at);
             report.inferred += usize::from(scores.inference.is_some());
             let mut ruling = self.ruling(incoming, existing, under, at).into_owned();
-            judge::weigh(&mut ruling, incoming, existing, &scores, &self.weights, under.threshold_shift);
+            judge::weigh(&mut ruling, incoming, existing, &scores, &self.weights, under.cross_encoder);
             // A contradiction with a fact only warns.
             if !(ours.kind.is_guarded() && theirs.kind.is_guarded()) {
                 ruling.tier = ruling.tier.min(Tier::Warn);
@@ -260,7 +258,7 @@ impl Guard {
         self.best(incoming, against, under, self.weights.deep.most, |theirs, scores, ruling| {
             scores.inference?;
             let mut ruling = ruling.clone();
-            judge::weigh(&mut ruling, incoming, theirs, &scores, &self.weights, under.threshold_shift);
+            judge::weigh(&mut ruling, incoming, theirs, &scores, &self.weights, under.cross_encoder);
             let asked = ruling.tier < Tier::Block && !ruling.compatible && !ruling.norms_contradict;
             (asked && ruling.score >= self.weights.deep.gate).then_some(ruling.score)
         })
@@ -293,19 +291,19 @@ impl Guard {
 
     /// Returns the ruling on one pair, whatever its tier; for measurements.
     pub fn compare(&self, incoming: &ParsedClaim, stored: &ParsedClaim, scores: &PairScores) -> Ruling {
-        self.weigh(incoming, stored, scores, 0.0)
+        self.weigh(incoming, stored, scores, CrossEncoder::Absent)
     }
 
     /// Returns the ruling on two stored claims, as [`Guard::compare`] does, but with the day and the scope's threshold. Returns `None` if one of
     /// them has expired.
     pub fn weigh_stored(&self, newer: &ParsedClaim, older: &ParsedClaim, under: JudgeContext<'_>) -> Option<Ruling> {
         let expired = [newer, older].into_iter().any(|claim| has_expired(claim.claim(), under.today));
-        (!expired).then(|| self.weigh(newer, older, &under.scores(0), under.threshold_shift))
+        (!expired).then(|| self.weigh(newer, older, &under.scores(0), under.cross_encoder))
     }
 
-    fn weigh(&self, incoming: &ParsedClaim, stored: &ParsedClaim, scores: &PairScores, shift: f32) -> Ruling {
+    fn weigh(&self, incoming: &ParsedClaim, stored: &ParsedClaim, scores: &PairScores, by: CrossEncoder) -> Ruling {
         let mut ruling = self.apply_rules(incoming, stored);
-        judge::weigh(&mut ruling, incoming, stored, scores, &self.weights, shift);
+        judge::weigh(&mut ruling, incoming, stored, scores, &self.weights, by);
         ruling
     }
 

@@ -82,6 +82,33 @@ impl Inference {
     }
 }
 
+/// The cross-encoder of a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum CrossEncoder {
+    /// There is none, or it did not answer.
+    #[default]
+    Absent,
+    /// The judge's weights were fitted for another one. Its scores may add a warning, but they neither refuse a write nor remove a
+    /// warning of the rules.
+    Unfitted,
+    /// The weights were fitted for it. A pair without scores was not worth asking about.
+    Fitted {
+        /// A number added to the probability from which inference blocks. It depends on how people settled earlier findings in this scope.
+        shift: f32,
+    },
+}
+
+impl CrossEncoder {
+    /// Returns the number added to the probability from which inference blocks; `None` if it never blocks.
+    pub(super) fn block_shift(self) -> Option<f32> {
+        match self {
+            Self::Absent => Some(0.0),
+            Self::Unfitted => None,
+            Self::Fitted { shift } => Some(shift),
+        }
+    }
+}
+
 /// The models' scores of a pair; each is `None` if its model was not asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PairScores {

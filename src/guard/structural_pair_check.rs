@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    NormedClaim, PairScores, ParsedClaim, Stages, judge,
+    CrossEncoder, NormedClaim, PairScores, ParsedClaim, Stages, judge,
     normalise::{
         self,
         lexical_item::{Item, ItemKind},
@@ -54,7 +54,7 @@ impl PairCheck for StructuralPairCheck {
         }
         let (a, b) = (ParsedClaim::new(a), ParsedClaim::new(b));
         let mut ruling = judge::apply_rules(&a, &b, STRUCTURAL);
-        judge::weigh(&mut ruling, &a, &b, &PairScores::default(), weights::built_in(), 0.0);
+        judge::weigh(&mut ruling, &a, &b, &PairScores::default(), weights::built_in(), CrossEncoder::Absent);
         (ruling.norms_contradict && ruling.tier == Tier::Block).then_some(ruling.evidence)
     }
 

@@ -277,7 +277,11 @@ fn a_refusal_follows_from_the_probability_alone() {
 #[test]
 fn with_weights_of_another_cross_encoder_inference_warns_and_refuses_nothing() {
     let with = |first: &str, second: &str, contradiction: f32| {
-        let under = JudgeContext { scores: &[inferred(contradiction)], threshold_shift: 1.0, ..under("2026-01-01") };
+        let under = JudgeContext {
+            scores: &[inferred(contradiction)],
+            cross_encoder: CrossEncoder::Unfitted,
+            ..under("2026-01-01")
+        };
         judge(&guard_by_inference(), &new_claim(second), &[new_claim(first)], under).tier
     };
     let (early, late) =
@@ -393,8 +397,9 @@ fn a_scope_that_dismissed_findings_needs_more_to_block() {
         new_claim("Reviews happen before anything is merged."),
         new_claim("Merging comes first, somebody looks at it later."),
     );
-    let with = |threshold_shift: f32| {
-        let under = JudgeContext { scores: &[inferred(2.0)], threshold_shift, ..under("2026-01-01") };
+    let with = |shift: f32| {
+        let cross_encoder = CrossEncoder::Fitted { shift };
+        let under = JudgeContext { scores: &[inferred(2.0)], cross_encoder, ..under("2026-01-01") };
         judge(&guard_by_inference(), &second, std::slice::from_ref(&first), under).tier
     };
     assert_eq!((with(0.0), with(0.09)), (Tier::Block, Tier::Warn));

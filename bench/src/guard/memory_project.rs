@@ -11,7 +11,7 @@ use ergo::{
     domain::{ClaimKind, DoubtBand, Tier, claim::Qualifiers, norm::IndexTerms},
     engine::infer_pairs,
     guard::{
-        self, Guard, JudgeContext, MAX_BY_MEANING, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim,
+        self, CrossEncoder, Guard, JudgeContext, MAX_BY_MEANING, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim,
         doubt_gate::GateFeatures,
     },
     infer::{Call, ModelRole, Models},
@@ -156,8 +156,14 @@ impl MemoryProject {
         let scores: Vec<PairScores> = scored.iter().map(|(_, scores)| *scores).collect();
         let rulings = self.guard.rulings(&ours.claim, &against);
         let infers = self.models.as_ref().is_some_and(|models| models.info().role(ModelRole::Nli).is_some());
-        let ask_shift = self.ask_shift;
-        let under = JudgeContext { scores: &scores, rulings: &rulings, infers, ask_shift, ..JudgeContext::default() };
+        let cross_encoder = if infers { CrossEncoder::Fitted { shift: 0.0 } } else { CrossEncoder::Absent };
+        let under = JudgeContext {
+            scores: &scores,
+            rulings: &rulings,
+            cross_encoder,
+            ask_shift: self.ask_shift,
+            ..JudgeContext::default()
+        };
         let doubts = self.guard.doubts(&ours.claim, &against, under);
         let features = self.guard.gate_features(&ours.claim, &against, under);
         let gated = |(at, (number, scores)): (usize, &(usize, PairScores))| GatedClaim {

@@ -47,6 +47,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>, _: No
         open_cards: counts.open_cards,
         needs_review: counts.needs_review,
         guard: counts.guard,
+        nli_unfitted: counts.nli_unfitted,
         thresholds: counts.thresholds,
         ask_thresholds: counts.ask_thresholds,
         requests: shared.requests.load(Ordering::Relaxed),

@@ -14,7 +14,9 @@ use crate::{
         Engine, act_context::WriteScope, guard_calls, guard_result::normed_claim, refine, request_hash::request_hash,
         validate,
     },
-    guard::{Guard, JudgeContext, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim, Ruling, normalise::llm},
+    guard::{
+        CrossEncoder, Guard, JudgeContext, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim, Ruling, normalise::llm,
+    },
     infer::Call,
     store::{ClaimFilter, ClaimRow, NearbyLists, NearbyQuery, Reader},
 };
@@ -45,7 +47,7 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
         let reader = engine.readers.lend();
         let write_scope = WriteScope::of(&reader, &request.caller)?;
         let scope = write_scope.scope.clone();
-        let shift = engine.threshold_shift(&reader, &write_scope.scope)?;
+        let cross_encoder = engine.cross_encoder_in(&reader, &write_scope.scope)?;
         let questions = reader.story_marks(&scope)?.iter().filter(|mark| mark.open).count();
         let outcome = AuditOutcome { questions, ..AuditOutcome::default() };
         let llm_normaliser = engine.second_reader();
@@ -54,7 +56,7 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
             engine,
             scope: write_scope.scope,
             today: &today,
-            shift,
+            cross_encoder,
             llm_normaliser,
             outcome,
             doubts: Vec::new(),
@@ -99,7 +101,7 @@ struct AuditRun<'a> {
     engine: &'a Engine,
     scope: Scope,
     today: &'a str,
-    shift: f32,
+    cross_encoder: CrossEncoder,
     /// The name of the normaliser that combines the rules with a language model.
     llm_normaliser: Option<String>,
     outcome: AuditOutcome,
@@ -134,9 +136,9 @@ struct ClaimComparison {
 }
 
 impl ClaimComparison {
-    fn context<'a>(&'a self, today: &'a str, threshold_shift: f32) -> JudgeContext<'a> {
+    fn context<'a>(&'a self, today: &'a str, cross_encoder: CrossEncoder) -> JudgeContext<'a> {
         let (scores, rulings) = (&self.scores, &self.rulings);
-        JudgeContext { today, scores, rulings, threshold_shift, ..JudgeContext::default() }
+        JudgeContext { today, scores, rulings, cross_encoder, ..JudgeContext::default() }
     }
 }
 
@@ -218,7 +220,7 @@ impl AuditRun<'_> {
         let mut wanted: Vec<(usize, usize)> = Vec::new();
         let mut for_gate: Vec<(usize, usize)> = Vec::new();
         for (at, comparison) in comparisons.iter().enumerate() {
-            let under = comparison.context(self.today, 0.0);
+            let under = comparison.context(self.today, CrossEncoder::Absent);
             let selected =
                 guard_calls::select_for_inference(&self.engine.guard, &comparison.ours, &comparison.against, under);
             if self.engine.nli_is_fitted() {
@@ -261,7 +263,7 @@ impl AuditRun<'_> {
 
     fn judge(&mut self, comparison: ClaimComparison, pairs: &mut BTreeMap<CardId, FoundPair>) -> Result<(), ApiError> {
         self.outcome.compared += comparison.against.len();
-        let under = comparison.context(self.today, self.shift);
+        let under = comparison.context(self.today, self.cross_encoder);
         let Ok(report) = guard_calls::judge(&self.engine.guard, &comparison.ours, &comparison.against, under) else {
             return Ok(());
         };
@@ -272,7 +274,7 @@ impl AuditRun<'_> {
                 &self.engine.guard,
                 &comparison.ours,
                 &comparison.against,
-                JudgeContext { infers, ..comparison.context(self.today, self.shift) },
+                comparison.context(self.today, if infers { self.cross_encoder } else { CrossEncoder::Absent }),
             );
             let found = |id: ClaimId| report.findings.iter().any(|one| one.claim == id && one.tier == Tier::Block);
             let doubts = doubts.iter().map(|pair| (&comparison.rows[pair.at], pair.band));

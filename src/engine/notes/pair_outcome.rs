@@ -19,7 +19,7 @@ use crate::{
         guard_result::{judged_finding, normed_claim},
         wording::quote,
     },
-    guard::{Inference, JudgeContext, NormedClaim, PairScores, ParsedClaim, Ruling},
+    guard::{CrossEncoder, Inference, JudgeContext, NormedClaim, PairScores, ParsedClaim, Ruling},
     notes::{
         sameness::{self, Entailment, differs_in_part, is_same, may_be_same},
         stated_part::{OneSidedPart, one_sided_part},
@@ -46,18 +46,18 @@ pub(super) struct ComparedPair {
     pub(super) outcome: PairOutcome,
 }
 
-/// The threshold shifts of the scopes, computed when needed.
+/// The cross-encoder with the threshold shift of each scope, computed when needed.
 #[derive(Default)]
-pub(super) struct ThresholdShifts(HashMap<Scope, f32>);
+pub(super) struct ThresholdShifts(HashMap<Scope, CrossEncoder>);
 
 impl ThresholdShifts {
-    fn of(&mut self, engine: &Engine, scope: &Scope) -> Result<f32, ApiError> {
+    fn of(&mut self, engine: &Engine, scope: &Scope) -> Result<CrossEncoder, ApiError> {
         if let Some(known) = self.0.get(scope) {
             return Ok(*known);
         }
-        let shift = engine.threshold_shift(&engine.readers.lend(), scope)?;
-        self.0.insert(scope.clone(), shift);
-        Ok(shift)
+        let cross_encoder = engine.cross_encoder_in(&engine.readers.lend(), scope)?;
+        self.0.insert(scope.clone(), cross_encoder);
+        Ok(cross_encoder)
     }
 }
 
@@ -69,8 +69,7 @@ struct GuardedPair<'a> {
     theirs: [Arc<ParsedClaim>; 1],
     scores: [PairScores; 1],
     today: String,
-    shift: f32,
-    infers: bool,
+    cross_encoder: CrossEncoder,
 }
 
 impl Engine {
@@ -99,8 +98,8 @@ impl Engine {
             (pair.other, pair.one)
         };
         let (newer, older) = (&book.rows[newer], &book.rows[older]);
-        let shift = shifts.of(self, &newer.scope)?;
-        if let Some(guarded) = self.guarded_pair(newer, older, (pair.cosine, inference), book.now, shift)
+        let cross_encoder = shifts.of(self, &newer.scope)?;
+        if let Some(guarded) = self.guarded_pair(newer, older, (pair.cosine, inference), book.now, cross_encoder)
             && let Some(finding) = self.exclusion(&guarded)
         {
             let (ours, theirs) = (newer.clone(), older.clone());
@@ -124,7 +123,7 @@ impl Engine {
         older: &'a ClaimRow,
         (cosine, inference): (f32, Option<Inference>),
         now: u64,
-        shift: f32,
+        cross_encoder: CrossEncoder,
     ) -> Option<GuardedPair<'a>> {
         let parse = |row| guard_calls::parse(normed_claim(row)).ok();
         Some(GuardedPair {
@@ -134,8 +133,7 @@ impl Engine {
             theirs: [parse(older)?],
             scores: [scores(cosine, inference)],
             today: guard_calls::day(now),
-            shift,
-            infers: inference.is_some() && self.nli_is_fitted(),
+            cross_encoder,
         })
     }
 
@@ -147,8 +145,7 @@ impl Engine {
             today: &pair.today,
             scores: &pair.scores,
             rulings: &rulings,
-            infers: pair.infers,
-            threshold_shift: pair.shift,
+            cross_encoder: pair.cross_encoder,
             ask_shift: 0.0,
         };
         let report = guard_calls::judge(&self.guard, &pair.ours, &pair.theirs, under).unwrap_or_default();
@@ -240,8 +237,11 @@ impl Engine {
             let under = JudgeContext {
                 today: &today,
                 scores: &scores,
-                infers: near.iter().any(|one| one.inference.is_some()) && self.nli_is_fitted(),
-                threshold_shift: shifts.of(self, &row.scope)?,
+                cross_encoder: if near.iter().any(|one| one.inference.is_some()) {
+                    shifts.of(self, &row.scope)?
+                } else {
+                    CrossEncoder::Absent
+                },
                 ..JudgeContext::default()
             };
             for doubt in guard_calls::doubts(&self.guard, &ours, &against, under) {

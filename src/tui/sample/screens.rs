@@ -220,6 +220,7 @@ pub(crate) fn diagnose() -> Diagnose {
             story_dropped: 0,
             skipped: 2,
         },
+        nli_unfitted: false,
         thresholds: vec![],
         ask_thresholds: vec![],
         requests: 88_213,

@@ -13,7 +13,7 @@ use super::{
     progress,
 };
 use crate::{
-    api::{Diagnose, ModelStatus},
+    api::{Diagnose, ModelStatus, NLI_UNFITTED},
     tui::{hits::Pane, text, times},
 };
 
@@ -162,6 +162,9 @@ fn guard(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
             spans.push(span(text::pad(label, 15), theme.dim));
         }
         out.push(Line::from(spans));
+    }
+    if diagnose.nli_unfitted {
+        out.extend(text::wrap(NLI_UNFITTED, width, theme.dim));
     }
     for threshold in &diagnose.thresholds {
         let words = format!(

@@ -480,4 +480,6 @@ fn a_cross_encoder_that_the_judge_does_not_know_only_warns() {
     fixture.remember(EARLY, "cheap to change");
     let warnings = stored(fixture.try_remember(LATE, "one look is enough")).warnings;
     assert_eq!(warnings.iter().map(|w| w.code.as_str()).collect::<Vec<_>>(), ["softer_conflict"]);
+    let counts = fixture.engine.counts().unwrap();
+    assert!(counts.nli_unfitted && counts.thresholds.is_empty(), "{:?}", counts.thresholds);
 }
