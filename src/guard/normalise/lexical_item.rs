@@ -212,6 +212,11 @@ fn is_not_only(tokens: &[Token], at: usize) -> bool {
     (word(at) == "not" || word(at).ends_with("n't")) && matches!(word(at + 1), "only" | "just" | "merely")
 }
 
+/// Returns whether a token is a word with content.
+fn is_content_word(token: &Token) -> bool {
+    token.kind == TokenKind::Word && !lexicon().is_stop(&token.lower)
+}
+
 /// Returns whether a phrase that can be a cue is one in this context.
 fn cue_holds(cue: Cue, tokens: &[Token], at: usize, length: usize) -> bool {
     let next = tokens.get(at + length);
@@ -241,17 +246,13 @@ fn cue_holds(cue: Cue, tokens: &[Token], at: usize, length: usize) -> bool {
         }
         // "required fields": an adjective before its noun.
         Cue::Must if length == 1 && matches!(tokens[at].lower.as_str(), "required" | "mandatory") => {
-            !next.is_some_and(|t| {
-                t.kind != TokenKind::Punct(t.lower.chars().next().unwrap_or(','))
-                    && t.kind == TokenKind::Word
-                    && !lexicon().is_stop(&t.lower)
-            })
+            !next.is_some_and(is_content_word)
         }
         Cue::May | Cue::MayNot | Cue::Prohibit
             if length == 1
                 && matches!(tokens[at].lower.as_str(), "optional" | "deprecated" | "unnecessary" | "forbidden") =>
         {
-            !next.is_some_and(|t| t.kind == TokenKind::Word && !lexicon().is_stop(&t.lower))
+            !next.is_some_and(is_content_word)
         }
         Cue::Because if tokens[at].lower == "to" => is_purpose(tokens, at),
         _ => true,

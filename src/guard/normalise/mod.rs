@@ -43,7 +43,7 @@ pub trait Normaliser: Send + Sync {
     fn normalise(&self, statement: &str, qualifiers: &Qualifiers) -> Normalised;
 }
 
-/// The rule-based normaliser for English: deterministic, and linear in the length of the statement.
+/// The rule-based normaliser for English: deterministic, and bounded, because it reads at most [`token::MAX_READ`] bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RuleNormaliser;
 
