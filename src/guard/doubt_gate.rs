@@ -244,8 +244,8 @@ pub(crate) fn gate_features(
     let (overlap, containment) = features::shared(&ours.parsed, &theirs.parsed);
     let flag = |is: bool| f32::from(u8::from(is));
     let shares = |text: fn(&Norm) -> Option<&str>| {
-        let own = ours.norms.iter().filter_map(text).filter(|text| !text.is_empty());
-        own.into_iter().any(|own| theirs.norms.iter().any(|norm| text(norm) == Some(own)))
+        let own = ours.norms().iter().filter_map(text).filter(|text| !text.is_empty());
+        own.into_iter().any(|own| theirs.norms().iter().any(|norm| text(norm) == Some(own)))
     };
     let (contradiction, entailment) = scores.any_inference().map_or((0.0, 0.0), |inference| {
         let mean = |[forward, backward]: [f32; 2]| features::squash(f32::midpoint(forward, backward));

@@ -158,7 +158,7 @@ pub(crate) fn extract(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim,
     let aligned = aligned(ruling);
     let of = |id: RuleId| if !structural && rule == id { aligned.max(0.1) } else { 0.0 };
     let subject =
-        ours.norms.iter().any(|x| !x.subject.is_empty() && theirs.norms.iter().any(|y| x.subject == y.subject));
+        ours.norms().iter().any(|x| !x.subject.is_empty() && theirs.norms().iter().any(|y| x.subject == y.subject));
     let conditional = |p: &Parsed| p.clauses.iter().any(|c| c.conditional || !c.exceptions.is_empty());
     let permits = |p: &Parsed| p.clauses.iter().any(|c| matches!(c.modality, Modality::May | Modality::MayNot));
     let polarity = flag(negative(a) != negative(b));

@@ -66,15 +66,12 @@ pub struct Ruling {
 #[derive(Clone, Debug)]
 pub struct ParsedClaim {
     claim: NormedClaim,
-    /// The claim's norms.
-    pub(crate) norms: Vec<Norm>,
     pub(crate) parsed: Parsed,
 }
 
 impl ParsedClaim {
     /// Parses a claim; a rejection of "use X" says "do not use X".
     pub fn new(claim: NormedClaim) -> Self {
-        let norms = claim.norms.clone();
         let mut parsed = normalise::parse(&claim.statement);
         if claim.kind == ClaimKind::Rejection && !forbids(&parsed) {
             parsed.clauses.retain(|clause| !clause.rejects_option());
@@ -85,7 +82,7 @@ impl ParsedClaim {
             }
         }
         // The writer's qualifiers apply too.
-        if let Some(norm) = norms.first() {
+        if let Some(norm) = claim.norms.first() {
             if let Some(env) = norm.scope.env.as_deref().and_then(|env| lexicon().environment(env)) {
                 parsed.stated_scope.envs = vec![env];
             }
@@ -96,12 +93,17 @@ impl ParsedClaim {
                 parsed.stated_scope.tenants = vec![tenant.clone()];
             }
         }
-        Self { claim, norms, parsed }
+        Self { claim, parsed }
     }
 
     /// Returns the claim that was parsed.
     pub fn claim(&self) -> &NormedClaim {
         &self.claim
+    }
+
+    /// Returns its norms.
+    pub(crate) fn norms(&self) -> &[Norm] {
+        &self.claim.norms
     }
 }
 
@@ -184,13 +186,13 @@ pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stag
         return compatible(ours, theirs, RuleId::ToldApart, "They are about two things of one kind.");
     }
     if stages.structural
-        && let Some((mut comparison, i, j)) = strongest(&ours.norms, &theirs.norms)
+        && let Some((mut comparison, i, j)) = strongest(ours.norms(), theirs.norms())
     {
-        if comparison.relation == Relation::Consistent && !say_the_same(&ours.norms, &theirs.norms) {
+        if comparison.relation == Relation::Consistent && !say_the_same(ours.norms(), theirs.norms()) {
             // That one sentence is the same does not mean that the others agree.
             comparison.confidence = comparison.confidence.min(Confidence::Med);
         }
-        let (norm, their_norm) = (&ours.norms[i], &theirs.norms[j]);
+        let (norm, their_norm) = (&ours.norms()[i], &theirs.norms()[j]);
         let held = comparison.relation == Relation::Contradiction
             && !labels_differ
             && is_grounded(norm, &ours.parsed)
@@ -224,16 +226,16 @@ pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stag
             return ruling;
         }
     }
-    let disjoint = ours.norms.iter().any(|a| {
-        theirs.norms.iter().any(|b| structural::disjoint_scope(&a.scope, &b.scope) || structural::disjoint_time(a, b))
+    let disjoint = ours.norms().iter().any(|a| {
+        theirs.norms().iter().any(|b| structural::disjoint_scope(&a.scope, &b.scope) || structural::disjoint_time(a, b))
     });
     if stages.aligned
         && !disjoint
         && let Some(found) = align::oppose(&ours.parsed, &theirs.parsed)
         && found.score > ruling.strength
     {
-        let norm = ours.norms.get(found.clauses.0).or(ours.norms.first()).cloned().unwrap_or_default();
-        let their_norm = theirs.norms.get(found.clauses.1).or(theirs.norms.first()).cloned().unwrap_or_default();
+        let norm = ours.norms().get(found.clauses.0).or(ours.norms().first()).cloned().unwrap_or_default();
+        let their_norm = theirs.norms().get(found.clauses.1).or(theirs.norms().first()).cloned().unwrap_or_default();
         if !ruling.norms_contradict {
             (ruling.strength, ruling.hint) = (found.score, false);
         }
@@ -268,7 +270,7 @@ pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stag
 
 /// Returns the ruling that two statements are compatible for this reason. No model is asked about them.
 pub(crate) fn compatible(ours: &ParsedClaim, theirs: &ParsedClaim, rule: RuleId, sentence: &str) -> Ruling {
-    let norm = |prepared: &ParsedClaim| prepared.norms.first().cloned().unwrap_or_default();
+    let norm = |prepared: &ParsedClaim| prepared.norms().first().cloned().unwrap_or_default();
     let evidence = Evidence {
         stage: Stage::Structural,
         rule,
