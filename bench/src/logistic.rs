@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ergo::domain::numeric::logistic;
+
 #[derive(Clone, Debug)]
 pub(super) struct FitExample {
     pub(super) figures: Vec<f32>,
@@ -25,8 +27,8 @@ pub(super) fn fit(examples: &[FitExample], ridge: f64) -> Vec<f64> {
         for example in examples {
             let x: Vec<f64> = std::iter::once(1.0).chain(example.figures.iter().map(|f| f64::from(*f))).collect();
             let odds: f64 = weights.iter().zip(&x).map(|(w, x)| w * x).sum();
-            let p = 1.0 / (1.0 + (-odds).exp());
-            let error = (p - f64::from(u8::from(example.yes))) * example.weight;
+            let p = logistic(odds);
+            let error = (p - f64::from(example.yes)) * example.weight;
             let curve = (p * (1.0 - p)).max(1e-9) * example.weight;
             for i in (0..size).filter(|i| x[*i] != 0.0) {
                 gradient[i] += error * x[i];

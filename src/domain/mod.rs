@@ -19,6 +19,7 @@ pub mod judgement;
 pub mod layout;
 pub mod marked_section;
 pub mod norm;
+pub mod numeric;
 pub mod pair_prompt;
 pub mod replica;
 pub mod roster;

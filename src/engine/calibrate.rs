@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     api::{ApiError, BridgeView, CalibrateRequest, Calibrated, Change, ErrorCode, UnrelatedBaselineView},
-    domain::Scope,
+    domain::{Scope, numeric},
     infer::{Call, InferError, ModelRole},
     recall::{
         Vocabulary,
@@ -60,7 +60,7 @@ impl Engine {
         let words = calibrate::words(&claims, Vocabulary::built_in_words());
         let (bridges, note) = match self.embed_vocabulary(&words) {
             Ok((plain, terms)) => {
-                let cosine = |from: usize, to: usize| Some(dot(plain.get(from)?, terms.get(to)?));
+                let cosine = |from: usize, to: usize| Some(numeric::cosine(plain.get(from)?, terms.get(to)?));
                 let mut bridges = calibrate::bridges(&words, cosine);
                 let (confirmed, note) = self.confirmed_bridges(calibrate::hints(&words, cosine), &claims);
                 bridges.extend(confirmed);
@@ -183,9 +183,4 @@ fn claims(reader: &Reader, scope: &Scope) -> Result<Vec<ClaimText>, ApiError> {
     let claims =
         rows.into_iter().map(|row| ClaimText { statement: row.statement, reason: row.reason.unwrap_or_default() });
     Ok(claims.collect())
-}
-
-/// Returns the cosine of two vectors of length 1.
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

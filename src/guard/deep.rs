@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::domain::{asset::expect_valid, text::sanitize};
+use crate::domain::{asset::expect_valid, numeric::log_sum_exp, text::sanitize};
 
 /// One question about a pair, with its examples.
 #[derive(Clone, Debug, Deserialize)]
@@ -67,10 +67,8 @@ impl DeepQuestion {
     /// Returns the log-odds of a contradiction, given the log-probabilities of the answers.
     pub fn log_odds(&self, answers: &[f32]) -> f32 {
         let Some((contradiction, others)) = answers.split_first() else { return 0.0 };
-        let high = others.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let rest = high + others.iter().map(|other| (other - high).exp()).sum::<f32>().ln();
-        let odds = contradiction - rest;
-        if odds.is_nan() { 0.0 } else { odds.clamp(-20.0, 20.0) }
+        let rest = log_sum_exp(others);
+        if contradiction.is_nan() || !rest.is_finite() { 0.0 } else { (contradiction - rest).clamp(-20.0, 20.0) }
     }
 }
 

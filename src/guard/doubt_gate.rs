@@ -15,9 +15,9 @@ use super::{
     Guard, JudgeContext, features, has_expired,
     judge::{ParsedClaim, Ruling},
     nli::{CrossEncoder, PairScores},
-    weights::{JudgeProvenance, log_odds, probability},
+    weights::{JudgeProvenance, log_odds},
 };
-use crate::domain::{ClaimKind, DoubtBand, Norm, asset::expect_valid, guard_report::Relation};
+use crate::domain::{ClaimKind, DoubtBand, Norm, asset::expect_valid, guard_report::Relation, numeric::logistic_f32};
 
 /// The maximum number of doubts of one write.
 pub const MAX_DOUBTS: usize = 5;
@@ -106,13 +106,13 @@ impl GateRegression {
 
     /// Returns the probability from which the writer is asked, raised by `shift` in log-odds.
     fn raised_ask(&self, shift: f32) -> f32 {
-        if shift > 0.0 && self.ask < 1.0 { probability((self.ask / (1.0 - self.ask)).ln() + shift) } else { self.ask }
+        if shift > 0.0 && self.ask < 1.0 { logistic_f32((self.ask / (1.0 - self.ask)).ln() + shift) } else { self.ask }
     }
 }
 
 /// Returns the probability of a regression; 0 without weights.
 fn score(weights: &BTreeMap<String, f32>, features: &GateFeatures) -> f32 {
-    if weights.is_empty() { 0.0 } else { probability(log_odds(weights, &GATE_FEATURES, features)) }
+    if weights.is_empty() { 0.0 } else { logistic_f32(log_odds(weights, &GATE_FEATURES, features)) }
 }
 
 static WEIGHTS: LazyLock<GateWeights> =
@@ -242,7 +242,6 @@ pub(crate) fn gate_features(
     scores: &PairScores,
 ) -> GateFeatures {
     let (overlap, containment) = features::shared(&ours.parsed, &theirs.parsed);
-    let flag = |is: bool| f32::from(u8::from(is));
     let shares = |text: fn(&Norm) -> Option<&str>| {
         let own = ours.norms().iter().filter_map(text).filter(|text| !text.is_empty());
         own.into_iter().any(|own| theirs.norms().iter().any(|norm| text(norm) == Some(own)))
@@ -256,10 +255,10 @@ pub(crate) fn gate_features(
         scores.cosine.unwrap_or(overlap.sqrt()),
         overlap,
         containment,
-        flag(shares(|norm| Some(norm.subject.as_str()))),
-        flag(shares(|norm| norm.object.as_deref())),
+        f32::from(shares(|norm| Some(norm.subject.as_str()))),
+        f32::from(shares(|norm| norm.object.as_deref())),
         ruling.strength,
-        flag(features::negative(&ours.parsed) != features::negative(&theirs.parsed)),
+        f32::from(features::negative(&ours.parsed) != features::negative(&theirs.parsed)),
         contradiction,
         entailment,
         // A contradiction and an entailment both mean that the pair is about the same thing.

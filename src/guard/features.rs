@@ -70,10 +70,6 @@ pub(super) fn squash(margin: f32) -> f32 {
     (margin * LOGIT_SCALE).clamp(-1.5, 1.5)
 }
 
-fn flag(is: bool) -> f32 {
-    f32::from(u8::from(is))
-}
-
 /// Returns the weight of the shared words, as a share of both statements and as a share of the shorter one.
 pub(crate) fn shared(ours: &Parsed, theirs: &Parsed) -> (f32, f32) {
     let of = |parsed: &Parsed| -> BTreeMap<u64, f32> {
@@ -134,14 +130,14 @@ fn aligned(ruling: &Ruling) -> f32 {
 
 /// Returns whether the rules found something, as a feature.
 fn found(ruling: &Ruling) -> f32 {
-    flag(ruling.norms_contradict || aligned(ruling) >= MIN_STRENGTH)
+    f32::from(ruling.norms_contradict || aligned(ruling) >= MIN_STRENGTH)
 }
 
 /// Returns the features of a pair that are used without a cross-encoder ([`RULE_FEATURES`]). The others are 0, because comparing all words
 /// of two claims takes most of the time.
 pub(crate) fn by_rules(ruling: &Ruling) -> Features {
     FEATURE_NAMES.map(|name| match name {
-        "structural_contradiction" => flag(ruling.norms_contradict),
+        "structural_contradiction" => f32::from(ruling.norms_contradict),
         "aligned" => aligned(ruling),
         "found" => found(ruling),
         _ => 0.0,
@@ -161,7 +157,7 @@ pub(crate) fn extract(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim,
         ours.norms().iter().any(|x| !x.subject.is_empty() && theirs.norms().iter().any(|y| x.subject == y.subject));
     let conditional = |p: &Parsed| p.clauses.iter().any(|c| c.conditional || !c.exceptions.is_empty());
     let permits = |p: &Parsed| p.clauses.iter().any(|c| matches!(c.modality, Modality::May | Modality::MayNot));
-    let polarity = flag(negative(a) != negative(b));
+    let polarity = f32::from(negative(a) != negative(b));
     let words = (a.items.len() + b.items.len()) as f32;
     let cosine = scores.cosine.unwrap_or(overlap.sqrt());
     let (mean, low, entailment) = scores.inference.map_or((0.0, 0.0, 0.0), |inference| {
@@ -172,10 +168,10 @@ pub(crate) fn extract(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim,
     // The distance of the two from sharing a topic.
     let far = (1.0 - containment / MIN_TOPIC_OVERLAP).max(0.0);
     [
-        flag(ruling.norms_contradict),
-        flag(structural && evidence.relation == Relation::Consistent && evidence.confidence == Confidence::High),
-        flag(subject),
-        flag(a.stated_scope.is_one_sided(&b.stated_scope) || a.window.is_open() != b.window.is_open()),
+        f32::from(ruling.norms_contradict),
+        f32::from(structural && evidence.relation == Relation::Consistent && evidence.confidence == Confidence::High),
+        f32::from(subject),
+        f32::from(a.stated_scope.is_one_sided(&b.stated_scope) || a.window.is_open() != b.window.is_open()),
         of(RuleId::OpposingModality),
         of(RuleId::OpposedWords),
         of(RuleId::ExclusiveAlternative),
@@ -184,12 +180,12 @@ pub(crate) fn extract(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim,
         of(RuleId::ChangeInWords),
         aligned,
         polarity,
-        flag(numbers_differ(a, b)),
+        f32::from(numbers_differ(a, b)),
         overlap,
         containment,
         different_names(a, b),
-        flag(conditional(a) != conditional(b)),
-        flag(permits(a) != permits(b)),
+        f32::from(conditional(a) != conditional(b)),
+        f32::from(permits(a) != permits(b)),
         (words.max(1.0).ln() / 5.0).min(1.5),
         cosine,
         mean,

@@ -1,5 +1,7 @@
 //! The scores of models for a pair of statements. The engine asks the models before it takes any lock.
 
+use crate::domain::numeric::{log_sum_exp, logistic_f32};
+
 /// A cross-encoder's raw logits of entailment, neutral and contradiction for a pair, in both orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Inference {
@@ -17,27 +19,21 @@ pub struct Inference {
 /// are asked about.
 const SECOND_ORDER_FROM: f32 = -3.0;
 
-/// Returns `ln(eᵃ + eᵇ)` without overflow.
-fn log_sum(a: f32, b: f32) -> f32 {
-    let high = a.max(b);
-    if high.is_finite() { high + ((a - high).exp() + (b - high).exp()).ln() } else { high }
-}
-
 /// Returns the log-odds of one class against the two others together.
 fn margin(logits: [f32; 3], class: usize) -> f32 {
-    let margin = logits[class] - log_sum(logits[(class + 1) % 3], logits[(class + 2) % 3]);
+    let margin = logits[class] - log_sum_exp(&[logits[(class + 1) % 3], logits[(class + 2) % 3]]);
     if margin.is_nan() { 0.0 } else { margin.clamp(-20.0, 20.0) }
 }
 
 /// Returns the probability of a logit; 0 if it is NaN.
-fn sigmoid(logit: f32) -> f32 {
-    if logit.is_nan() { 0.0 } else { 1.0 / (1.0 + (-logit).exp()) }
+fn known_probability(logit: f32) -> f32 {
+    if logit.is_nan() { 0.0 } else { logistic_f32(logit) }
 }
 
 impl Inference {
     /// Combines the results of both orders: the logits of the classes, and the gate's logit of each order.
     pub fn of(forward: [f32; 3], backward: [f32; 3], gate: [Option<f32>; 2]) -> Self {
-        let gate = match gate.map(|logit| logit.map(sigmoid)) {
+        let gate = match gate.map(|logit| logit.map(known_probability)) {
             [Some(forward), Some(backward)] => Some(f32::midpoint(forward, backward)),
             _ => None,
         };

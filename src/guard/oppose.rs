@@ -408,7 +408,7 @@ fn opposites(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: 
     } else {
         score
     };
-    Some(from_pairs(RuleId::OpposedWords, score, alignment, &turned, &[("head", f32::from(u8::from(head)))]))
+    Some(from_pairs(RuleId::OpposedWords, score, alignment, &turned, &[("head", f32::from(head))]))
 }
 
 /// Finds that both clauses choose different members of a set of exclusive alternatives.
@@ -454,7 +454,7 @@ fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignmen
         * ramp(alignment.overlap(), 0.1, 0.4)
         * if head { 1.0 } else { 0.8 }
         * narrowing(ours, a, theirs, b, alignment);
-    Some(from_pairs(RuleId::ExclusiveAlternative, score, alignment, &chosen, &[("head", f32::from(u8::from(head)))]))
+    Some(from_pairs(RuleId::ExclusiveAlternative, score, alignment, &chosen, &[("head", f32::from(head))]))
 }
 
 /// Finds that the clauses give different amounts of the same thing.
@@ -488,6 +488,6 @@ fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &A
         score,
         alignment,
         &differing,
-        &[("head", f32::from(u8::from(head))), ("anchored", f32::from(u8::from(anchored)))],
+        &[("head", f32::from(head)), ("anchored", f32::from(anchored))],
     ))
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use serde::{Deserialize, Serialize};
 
 use super::features::{FEATURE_NAMES, Features};
-use crate::domain::asset::expect_valid;
+use crate::domain::{asset::expect_valid, numeric::logistic_f32};
 
 /// The weights of the judge: two logistic regressions over the features of a pair, one with a cross-encoder's scores and one without.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -139,11 +139,6 @@ pub(super) fn log_odds(weights: &BTreeMap<String, f32>, names: &[&str], features
     of("intercept") + names.iter().zip(features).map(|(name, feature)| of(name) * feature).sum::<f32>()
 }
 
-/// Returns the probability of these log-odds.
-pub(super) fn probability(log_odds: f32) -> f32 {
-    1.0 / (1.0 + (-log_odds).exp())
-}
-
 impl RuleWeights {
     /// Returns the log-odds of a contradiction.
     pub fn log_odds(&self, features: &Features) -> f32 {
@@ -152,7 +147,7 @@ impl RuleWeights {
 
     /// Returns the probability of a contradiction.
     pub(crate) fn score(&self, features: &Features) -> f32 {
-        if self.weights.is_empty() { 0.0 } else { probability(self.log_odds(features)) }
+        if self.weights.is_empty() { 0.0 } else { logistic_f32(self.log_odds(features)) }
     }
 }
 
@@ -164,12 +159,12 @@ impl JudgeWeights {
 
     /// Returns the probability of a contradiction, given the log-odds of the judge and of the language model.
     pub(crate) fn deep_score(&self, log_odds: f32, model_log_odds: f32) -> f32 {
-        probability(self.deep.intercept + self.deep.judge * log_odds + self.deep.model * model_log_odds)
+        logistic_f32(self.deep.intercept + self.deep.judge * log_odds + self.deep.model * model_log_odds)
     }
 
     /// Returns the probability of a contradiction, with a cross-encoder's scores.
     pub(crate) fn score(&self, features: &Features) -> f32 {
-        probability(self.log_odds(features))
+        logistic_f32(self.log_odds(features))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::domain::numeric::cosine;
+
 /// The default minimum cosine of neighbours. From it on, claims are about one subject, in different words.
 pub const LEAST: f32 = 0.6;
 
@@ -62,23 +64,6 @@ fn describe(vectors: &[&[f32]], mut members: Vec<usize>) -> Cluster {
     members.sort_by(|a, b| nearness(b).total_cmp(&nearness(a)).then(a.cmp(b)));
     let coherence = members.iter().map(nearness).sum::<f32>() / members.len().max(1) as f32;
     Cluster { members, coherence }
-}
-
-/// Returns the cosine of two vectors of length 1; 0 if they have different dimensions.
-pub fn cosine(a: &[f32], b: &[f32]) -> f32 {
-    if a.len() != b.len() {
-        return 0.0;
-    }
-    // Eight independent sums, so that the compiler can vectorise the loop.
-    let mut sums = [0.0_f32; 8];
-    let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| x * y).sum();
-    for (a, b) in a.zip(b) {
-        for (sum, (x, y)) in sums.iter_mut().zip(a.iter().zip(b)) {
-            *sum += x * y;
-        }
-    }
-    sums.iter().sum::<f32>() + rest
 }
 
 #[cfg(test)]

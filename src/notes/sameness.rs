@@ -7,6 +7,7 @@ use crate::domain::{
     ConflictKind,
     guard_report::{Evidence, Relation, RuleId},
     norm::{Modality, Norm, NormScope, SubjectKind},
+    numeric::log_sum_exp,
 };
 
 /// The thresholds from which two claims count as the same.
@@ -64,11 +65,7 @@ pub struct Entailment {
 impl Entailment {
     /// Computes the probabilities from the logits of entailment, neutral and contradiction in both orders.
     pub fn of(forward: [f32; 3], backward: [f32; 3]) -> Self {
-        let share = |logits: [f32; 3]| {
-            let most = logits.iter().copied().fold(f32::MIN, f32::max);
-            let [yes, neutral, no] = logits.map(|logit| (logit - most).exp());
-            yes / (yes + neutral + no)
-        };
+        let share = |logits: [f32; 3]| (logits[0] - log_sum_exp(&logits)).exp();
         Self { forward: share(forward), backward: share(backward) }
     }
 

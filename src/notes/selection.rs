@@ -21,7 +21,7 @@ pub struct NoteCandidate {
 impl NoteCandidate {
     /// Returns its weighted score, 0 to 1.
     pub fn score(&self) -> f64 {
-        let parts = [self.meaning.clamp(0.0, 1.0), self.rank.clamp(0.0, 1.0), f64::from(u8::from(self.in_domain))];
+        let parts = [self.meaning.clamp(0.0, 1.0), self.rank.clamp(0.0, 1.0), f64::from(self.in_domain)];
         WEIGHTS.iter().zip(parts).map(|(weight, part)| weight * part).sum()
     }
 }

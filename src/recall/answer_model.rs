@@ -11,7 +11,7 @@ use super::{
     query_likelihood::FitProvenance,
     rerank::{Score, UNKNOWN_COSINE},
 };
-use crate::domain::asset::expect_valid;
+use crate::domain::{asset::expect_valid, numeric::logistic};
 
 /// The lead over the next best claim from which a larger one adds nothing.
 const MAX_LEAD: f64 = 0.3;
@@ -132,11 +132,6 @@ impl AnswerModel {
     pub fn weights(&self, by_meaning: bool) -> &AnswerWeights {
         if by_meaning { &self.by_meaning } else { &self.by_words }
     }
-}
-
-/// Returns the probability of these log-odds.
-pub fn logistic(odds: f64) -> f64 {
-    1.0 / (1.0 + (-odds).exp())
 }
 
 static BUILT_IN: LazyLock<AnswerModel> = LazyLock::new(|| {

@@ -17,6 +17,7 @@ use super::{
     memory_project::MemoryProject,
 };
 use ergo::{
+    domain::numeric::logistic_f32,
     guard::{
         Guard, JudgeWeights,
         features::{FEATURE_NAMES, RULE_FEATURES},
@@ -322,8 +323,7 @@ pub(super) fn file_names(files: &[PathBuf]) -> String {
 
 /// Returns a probability, rounded as in the file of weights.
 pub(super) fn probability(log_odds: f32) -> f32 {
-    let score = 1.0 / (1.0 + (-log_odds).exp());
-    (score * 1e5).round() / 1e5
+    (logistic_f32(log_odds) * 1e5).round() / 1e5
 }
 
 /// Returns the log-odds above which `per_1000` of 1,000 writes lie. `descending` are the log-odds of the writes.

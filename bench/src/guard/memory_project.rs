@@ -8,7 +8,7 @@ use std::{
 
 use super::path::{GuardPath, Opposed, WriteAnswer};
 use ergo::{
-    domain::{ClaimKind, DoubtBand, Tier, claim::Qualifiers, norm::IndexTerms},
+    domain::{ClaimKind, DoubtBand, Tier, claim::Qualifiers, norm::IndexTerms, numeric::logistic_f32},
     engine::infer_pairs,
     guard::{
         self, CrossEncoder, Guard, JudgeContext, MAX_BY_MEANING, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim,
@@ -219,7 +219,7 @@ impl MemoryProject {
             .filter_map(|(number, scores)| {
                 if self.alone {
                     let margin = scores.inference?.mean();
-                    let score = 1.0 / (1.0 + (-margin).exp());
+                    let score = logistic_f32(margin);
                     let tier = if score >= 0.5 { Tier::Block } else { Tier::Clean };
                     return Some(Opposed { number, tier, score, why: format!("inferred: {margin:.2}") });
                 }

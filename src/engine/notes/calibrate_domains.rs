@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::{
     api::{ApiError, DomainThreshold, NotesCalibrated},
-    domain::PairVerdict,
+    domain::{PairVerdict, numeric::cosine},
     engine::{Engine, notes::views},
-    notes::{cluster::cosine, labels, rank},
+    notes::{labels, rank},
 };
 
 pub(super) fn calibrate(engine: &Engine, org: &str) -> Result<NotesCalibrated, ApiError> {

@@ -6,8 +6,8 @@ use std::{
 };
 
 use crate::{
-    domain::{ClaimId, EventId},
-    notes::{NotedClaim, cluster::cosine},
+    domain::{ClaimId, EventId, numeric::cosine},
+    notes::NotedClaim,
 };
 
 /// The number of other claims with which each claim is compared.

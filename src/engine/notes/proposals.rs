@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::{
     api::{ApiError, limits},
-    domain::{CardId, ClaimId, ConflictKind, EventId, Qualifiers, Scope, judgement::words_hash},
+    domain::{CardId, ClaimId, ConflictKind, EventId, Qualifiers, Scope, judgement::words_hash, numeric::cosine},
     engine::{Engine, find, guard_calls::day},
-    notes::{Lifecycle, cluster::cosine, note_format::NoteLine, sameness::conflict_kind},
+    notes::{Lifecycle, note_format::NoteLine, sameness::conflict_kind},
     store::ClaimRow,
 };
 

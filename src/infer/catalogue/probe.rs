@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::infer::{Call, InferError, ModelRole, Models, Prompt};
+use crate::{
+    domain::numeric::{cosine, log_sum_exp},
+    infer::{Call, InferError, ModelRole, Models, Prompt},
+};
 
 /// The timeout of one question, loading included: a slow disk, a large model, a busy machine.
 const DEADLINE: Duration = Duration::from_mins(3);
@@ -86,7 +89,6 @@ fn embedder(models: &dyn Models) -> Result<ProbeResult, String> {
     if vectors.iter().flatten().any(|number| !number.is_finite()) {
         return Err("its vectors contain invalid numbers".to_owned());
     }
-    let cosine = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
     let (near, far) = (cosine(one, same), cosine(one, other));
     if near <= far {
         return Err(format!(
@@ -111,10 +113,7 @@ fn margins(models: &dyn Models, pairs: &[(&str, &str)]) -> Result<Vec<f32>, Stri
     if logits.iter().any(|of| !of.logits.iter().chain(&of.gate).all(|logit| logit.is_finite())) {
         return Err("its answers contain invalid numbers".to_owned());
     }
-    let margin = |[entailment, neutral, contradiction]: [f32; 3]| {
-        let most = entailment.max(neutral);
-        contradiction - most - ((entailment - most).exp() + (neutral - most).exp()).ln()
-    };
+    let margin = |[entailment, neutral, contradiction]: [f32; 3]| contradiction - log_sum_exp(&[entailment, neutral]);
     Ok(logits.chunks(2).map(|orders| orders.iter().map(|of| margin(of.logits)).sum()).collect())
 }
 

@@ -18,7 +18,10 @@ use super::{
     prefix_cache::PrefixCache,
     prompt_lookup,
 };
-use crate::infer::{Prompt, Speaker, wire::ModelFacts};
+use crate::{
+    domain::numeric::log_sum_exp,
+    infer::{Prompt, Speaker, wire::ModelFacts},
+};
 
 /// The size of the KV cache in tokens, for all prompts together: four prefixes of about 500 tokens and one statement. A
 /// 1.5B model takes 28 KiB per token.
@@ -437,22 +440,4 @@ fn likeliest(logits: &[f32], grammar: &mut LlamaSampler) -> Option<LlamaToken> {
     };
     let (best, next) = first.split_at_mut(1.min(top));
     allowed(best).or_else(|| allowed(next)).or_else(|| allowed(rest))
-}
-
-fn log_sum_exp(logits: &[f32]) -> f32 {
-    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    most + logits.iter().map(|logit| (logit - most).exp()).sum::<f32>().ln()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::log_sum_exp;
-
-    #[test]
-    fn probabilities_sum_to_one() {
-        let logits = [100.0_f32, 101.0, 99.0];
-        let scale = log_sum_exp(&logits);
-        let sum: f32 = logits.iter().map(|logit| (logit - scale).exp()).sum();
-        assert!((sum - 1.0).abs() < 1e-4, "{sum}");
-    }
 }

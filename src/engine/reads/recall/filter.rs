@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::{FoundClaim, RecallFindings};
 use crate::{
-    domain::Status,
+    domain::{Status, numeric::logistic},
     engine::{
         Engine,
         llm_choice::{self, Fallback},
@@ -120,7 +120,7 @@ fn reorder_locally(engine: &Engine, question: &str, findings: &mut RecallFinding
     let ordered = order.iter().filter_map(|(place, _)| weighed.get_mut(*place)?.take());
     findings.found.splice(..0, ordered);
     for (place, found) in findings.found.iter_mut().enumerate() {
-        let probability = answer_model::logistic(odds);
+        let probability = logistic(odds);
         found.probability = if place == 0 { probability } else { found.probability.min(probability) };
         found.answers = found.probability >= KNOWN_FROM;
     }
