@@ -3,13 +3,14 @@
 use super::{
     NormedClaim,
     align::{self, Opposition},
-    amounts, correction, explain, features,
+    amounts, correction, explain,
+    features::{self, Features},
     lexicon::lexicon,
-    nli::{CrossEncoder, PairScores},
+    nli::{CrossEncoder, Inference, PairScores},
     normalise::{self, Parsed},
     rejected_option,
     structural::{self, Comparison},
-    weights::{InferenceGate, JudgeWeights},
+    weights::{DeepWeights, InferenceGate, JudgeWeights, Thresholds},
 };
 use crate::domain::{
     claim::ClaimKind,
@@ -365,6 +366,50 @@ fn tier(probability: f32, block: f32, warn: f32) -> Tier {
     }
 }
 
+/// A probability with the thresholds that apply to it.
+struct WeighedScore {
+    probability: f32,
+    /// The probability from which the pair blocks.
+    block: f32,
+    /// The probability from which it warns.
+    warn: f32,
+    tier: Tier,
+    /// The rule of the model that decided; `None` if the rules decided.
+    model: Option<RuleId>,
+}
+
+impl WeighedScore {
+    fn new(probability: f32, (block, warn): (f32, f32), model: Option<RuleId>) -> Self {
+        Self { probability, block, warn, tier: tier(probability, block, warn), model }
+    }
+
+    /// Takes the probability with a cross-encoder's score into account. `strength` is that of the rules' opposition, and `shift` is
+    /// [`CrossEncoder::block_shift`].
+    fn with_inference(self, probability: f32, strength: f32, limits: &Thresholds, shift: Option<f32>) -> Self {
+        let model = Some(RuleId::Inferred);
+        match shift {
+            // A person can check the words that the rules name, so they block at a lower probability than inference alone, and always warn.
+            Some(_) if strength >= CONTRADICTION_STRENGTH => Self::new(probability, (limits.named, 0.0), model),
+            Some(shift) => Self::new(probability, ((limits.block + shift).clamp(0.01, 0.9999), limits.warn), model),
+            // A contradiction is likely, but by a model that was not measured.
+            None if self.tier == Tier::Clean && probability >= limits.warn => {
+                Self { probability: self.probability.max(self.warn), tier: Tier::Warn, model, ..self }
+            }
+            None => self,
+        }
+    }
+
+    /// Takes the probability with a language model's answer into account, which only adds findings and removes no warning.
+    fn with_deep_stage(self, probability: f32, limits: &DeepWeights, shift: Option<f32>) -> Self {
+        let block = shift.map_or(f32::INFINITY, |shift| limits.block + shift);
+        if probability >= limits.warn.min(block) {
+            Self::new(probability, (block, limits.warn), Some(RuleId::InferredDeeply))
+        } else {
+            self
+        }
+    }
+}
+
 /// Combines all evidence about a pair into one probability and sets the tier.
 pub(crate) fn weigh(
     ruling: &mut Ruling,
@@ -380,71 +425,57 @@ pub(crate) fn weigh(
         }
         return;
     }
-    let alone = features::by_rules(ruling);
-    let (mut probability, mut limits) = (weights.rules.score(&alone), (weights.rules.block, weights.rules.warn));
-    ruling.tier = tier(probability, limits.0, limits.1);
-    let mut inferred = None;
+    let rules = &weights.rules;
+    let mut weighed = WeighedScore::new(rules.score(&features::by_rules(ruling)), (rules.block, rules.warn), None);
     if let Some(inference) = scores.inference.filter(|_| !weights.weights.is_empty() && !ruling.norms_contradict) {
         let features = features::extract(ruling, ours, theirs, scores);
-        for (name, feature) in features::FEATURE_NAMES.iter().zip(features).filter(|(_, feature)| *feature != 0.0) {
-            ruling.evidence.features.insert((*name).to_owned(), feature);
-        }
-        for (what, [forward, backward]) in
-            [("contradiction", inference.contradiction()), ("entailment", inference.entailment())]
-        {
-            ruling.evidence.features.insert(format!("{what}_forward"), forward);
-            ruling.evidence.features.insert(format!("{what}_backward"), backward);
-        }
-        let with = weights.score(&features);
+        record_features(&mut ruling.evidence, &features, &inference);
         let shift = cross_encoder.block_shift();
-        if let Some(shift) = shift {
-            probability = with;
-            // A person can check the words that the rules name, so they block at a lower probability than inference alone, and always warn.
-            limits = if ruling.strength >= CONTRADICTION_STRENGTH {
-                (weights.thresholds.named, 0.0)
-            } else {
-                ((weights.thresholds.block + shift).clamp(0.01, 0.9999), weights.thresholds.warn)
-            };
-            ruling.tier = tier(probability, limits.0, limits.1);
+        weighed = weighed.with_inference(weights.score(&features), ruling.strength, &weights.thresholds, shift);
+        if shift.is_some() {
             ruling.hint &= ruling.evidence.relation != Relation::Contradiction || inference.mean() >= 0.0;
-            inferred = Some(RuleId::Inferred);
-        } else if ruling.tier == Tier::Clean && with >= weights.thresholds.warn {
-            // A contradiction is likely, but by a model that was not measured.
-            probability = probability.max(limits.1);
-            (ruling.tier, inferred) = (Tier::Warn, Some(RuleId::Inferred));
         }
-        let log_odds = weights.log_odds(&features);
-        if let Some(deep) = scores.deep.filter(|_| ruling.tier < Tier::Block) {
-            // The language model only adds findings; it removes no warning.
-            let with = weights.deep_score(log_odds, deep);
+        if let Some(deep) = scores.deep.filter(|_| weighed.tier < Tier::Block) {
             ruling.evidence.features.insert("deep".into(), deep);
-            let block = shift.map_or(f32::INFINITY, |shift| weights.deep.block + shift);
-            if with >= weights.deep.warn.min(block) {
-                (probability, limits) = (with, (block, weights.deep.warn));
-                (ruling.tier, inferred) = (tier(with, block, weights.deep.warn), Some(RuleId::InferredDeeply));
-            }
+            let probability = weights.deep_score(weights.log_odds(&features), deep);
+            weighed = weighed.with_deep_stage(probability, &weights.deep, shift);
         }
     }
-    ruling.score = probability;
-    let likely = ruling.tier > Tier::Clean;
-    if ruling.hint && !likely {
+    (ruling.score, ruling.tier) = (weighed.probability, weighed.tier);
+    if ruling.hint && ruling.tier == Tier::Clean {
         ruling.tier = Tier::Warn;
     }
-    let evidence = &mut ruling.evidence;
-    evidence.features.insert("probability".into(), probability);
-    evidence.features.insert("limit".into(), limits.0.min(1.0));
-    if !likely || ruling.norms_contradict {
-        return;
+    ruling.evidence.features.insert("probability".into(), weighed.probability);
+    ruling.evidence.features.insert("limit".into(), weighed.block.min(1.0));
+    if weighed.tier > Tier::Clean && !ruling.norms_contradict {
+        complete_evidence(&mut ruling.evidence, &weighed, ours, theirs);
     }
-    let sure = ruling.tier == Tier::Block;
+}
+
+/// Adds the features of a pair to its evidence, and the log-odds of each order.
+fn record_features(evidence: &mut Evidence, features: &Features, inference: &Inference) {
+    for (name, feature) in features::FEATURE_NAMES.iter().zip(features).filter(|(_, feature)| **feature != 0.0) {
+        evidence.features.insert((*name).to_owned(), *feature);
+    }
+    for (what, [forward, backward]) in
+        [("contradiction", inference.contradiction()), ("entailment", inference.entailment())]
+    {
+        evidence.features.insert(format!("{what}_forward"), forward);
+        evidence.features.insert(format!("{what}_backward"), backward);
+    }
+}
+
+/// Says how certain a likely contradiction is, and, if a model found it and the rules name no words, which words differ.
+fn complete_evidence(evidence: &mut Evidence, weighed: &WeighedScore, ours: &ParsedClaim, theirs: &ParsedClaim) {
+    let sure = weighed.tier == Tier::Block;
     evidence.relation = if sure { Relation::Contradiction } else { Relation::Uncertain };
     evidence.confidence = if sure { Confidence::High } else { Confidence::Med };
-    if let Some(rule) = inferred.filter(|rule| evidence.stage != Stage::Judge || *rule == RuleId::InferredDeeply) {
+    if let Some(rule) = weighed.model.filter(|rule| evidence.stage != Stage::Judge || *rule == RuleId::InferredDeeply) {
         let (words, their_words) = explain::differing_words(&ours.parsed, &theirs.parsed);
         evidence.stage = Stage::Nli;
         evidence.rule = rule;
         evidence.field = String::new();
-        evidence.sentence = explain::inferred(&words, &their_words, Some(probability));
+        evidence.sentence = explain::inferred(&words, &their_words, Some(weighed.probability));
         (evidence.words, evidence.their_words) = (words, their_words);
     }
 }
