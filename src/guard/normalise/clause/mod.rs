@@ -124,142 +124,185 @@ fn restricts(items: &[Item], segment: &Segment, forbids: bool) -> bool {
 /// Returns the clauses of a statement.
 pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
     let segments = segments(items);
-    let content =
-        |segment: &Segment| -> Vec<usize> { (segment.from..segment.to).filter(|i| items[*i].is_content()).collect() };
-    let lacks = |segment: &Segment| segment.from.checked_sub(1).and_then(|at| items[at].cue()) == Some(Cue::Without);
-    let mut out: Vec<Clause> = Vec::new();
-    let mut last_main: Option<(usize, usize)> = None;
+    let mut reader = ClauseReader { items, segments: &segments, clauses: Vec::new(), main: None };
     let mut left = items.len() * MAX_INDEXES_PER_ITEM;
     for (index, segment) in segments.iter().enumerate() {
-        match segment.role {
-            SegmentRole::Main => {
-                let mut clause = main_clause(items, segment.from, segment.to);
-                if clause.core.is_empty() && clause.subject.is_empty() {
-                    continue;
-                }
-                for other in segments.iter().filter(|s| s.sentence == segment.sentence) {
-                    if matches!(other.role, SegmentRole::Condition | SegmentRole::Setting) {
-                        clause.extend_context(content(other).into_iter());
-                        if other.role == SegmentRole::Condition {
-                            clause.conditions.extend(content(other));
-                            clause.conditional = true;
-                        }
-                    }
-                }
-                // "Except in tests, use X": before the clause or after it.
-                let before = segments[..index].iter().rev().take_while(|s| s.sentence == segment.sentence);
-                let after = segments[index + 1..].iter();
-                for other in before
-                    .take_while(|s| s.role != SegmentRole::Main)
-                    .chain(after.take_while(|s| s.role != SegmentRole::Main))
-                {
-                    if other.role == SegmentRole::Exception {
-                        clause.exceptions.extend(content(other));
-                    }
-                    // "Without a ticket, do not open a PR."
-                    if other.role == SegmentRole::Contrast && other.to < segment.from && lacks(other) {
-                        clause.extend_context(content(other).into_iter());
-                        clause.lacking.extend(phrase_head(items, other.from, other.to));
-                        clause.conditional = true;
-                    }
-                }
-                // "and cannot be pushed to": the subject is in the previous clause; "(never committed)": everything is.
-                if let Some((previous, sentence)) = last_main
-                    && sentence == segment.sentence
-                    && clause.subject.is_empty()
-                {
-                    let before = &out[previous];
-                    let elliptic = clause.core.len() == 1
-                        || clause.core.len() == 2 && !clause.core.first().is_some_and(|at| is_verb(&items[*at]));
-                    let bare = before.subject.is_empty() && before.stance.is_empty() && before.verb.is_none();
-                    if bare && before.context.is_empty() && begins_with_stance(items, segment.from, segment.to) {
-                        // "Maps, …, are forbidden."
-                        clause.core.extend(before.core.iter().copied());
-                    } else if !before.subject.is_empty()
-                        && !clause.stance.is_empty()
-                        && begins_with_stance(items, segment.from, segment.to)
-                    {
-                        clause.subject.clone_from(&before.subject);
-                        clause.head = before.head;
-                        clause.imperative = false;
-                        if elliptic && clause.negative && before.core.iter().all(|at| !is_participle(&items[*at])) {
-                            clause.context.extend(before.core.iter().copied());
-                        }
-                    } else if elliptic {
-                        clause.extend_context(before.all());
-                    }
-                }
-                // "…, are forbidden": the subject is unknown.
-                if clause.subject.is_empty()
-                    && clause.core.iter().all(|at| clause.stance.first().is_some_and(|stance| stance < at))
-                    && clause.stance.first().is_some_and(|at| {
-                        let impersonal =
-                            at.checked_sub(1).is_some_and(|i| matches!(items[i].lower.as_str(), "it" | "there"));
-                        !impersonal && matches!(items[*at].lower.as_str(), "is" | "are" | "has" | "have")
-                    })
-                {
-                    continue;
-                }
-                // "…, not X" rejects X, as "rather than X" does.
-                if clause.negative
-                    && !clause.context.is_empty()
-                    && clause.core.iter().all(|at| !is_verb(&items[*at]) && !is_participle(&items[*at]))
-                {
-                    clause.contrast = true;
-                }
-                if clause.negative && !clause.context.is_empty() {
-                    clause.chosen =
-                        last_main.filter(|(_, sentence)| *sentence == segment.sentence).map(|(main, _)| main);
-                }
-                let followers = segments[index + 1..].iter().take_while(|s| s.role != SegmentRole::Main);
-                for other in followers.filter(|other| other.role == SegmentRole::Reason) {
-                    if restricts(items, other, clause.negative) {
-                        clause.extend_context(content(other).into_iter());
-                    }
-                }
-                let Some(rest) = left.checked_sub(clause.size()) else { return out };
-                left = rest;
-                last_main = Some((out.len(), segment.sentence));
-                out.push(clause);
-            }
-            SegmentRole::Contrast => {
-                let core = content(segment);
-                let Some((chosen, _)) = last_main.filter(|(_, sentence)| *sentence == segment.sentence) else {
-                    continue;
-                };
-                if core.is_empty() || out[chosen].negative {
-                    // "Do not merge without review": a restriction of what is forbidden.
-                    let restricted = &mut out[chosen];
-                    let absent = phrase_head(items, segment.from, segment.to).filter(|_| lacks(segment));
-                    restricted.lacking.extend(absent);
-                    restricted.core.extend(core);
-                    restricted.conditional = true;
-                    continue;
-                }
-                let main = &out[chosen];
-                let clause = Clause {
-                    modality: if main.modality == Modality::Should { Modality::ShouldNot } else { Modality::MustNot },
-                    negative: true,
-                    stance: segment.from.checked_sub(1).into_iter().collect(),
-                    head: core.last().copied(),
-                    context: main.subject.iter().chain(&main.core).copied().collect(),
-                    core,
-                    contrast: true,
-                    chosen: Some(chosen),
-                    ..Clause::default()
-                };
-                let Some(rest) = left.checked_sub(clause.size()) else { return out };
-                left = rest;
-                out.push(clause);
-            }
+        let read = match segment.role {
+            SegmentRole::Main => reader.read_main(index, segment),
+            SegmentRole::Contrast => reader.read_contrast(segment),
             SegmentRole::Condition
             | SegmentRole::Reason
             | SegmentRole::Exception
             | SegmentRole::Setting
-            | SegmentRole::Aside => {}
+            | SegmentRole::Aside => None,
+        };
+        let Some(clause) = read else { continue };
+        let Some(rest) = left.checked_sub(clause.size()) else { break };
+        left = rest;
+        if segment.role == SegmentRole::Main {
+            reader.main = Some((reader.clauses.len(), segment.sentence));
+        }
+        reader.clauses.push(clause);
+    }
+    reader.clauses
+}
+
+/// Reads the segments of a statement as clauses.
+struct ClauseReader<'a> {
+    items: &'a [Item],
+    segments: &'a [Segment],
+    /// The clauses so far.
+    clauses: Vec<Clause>,
+    /// The index of the last main clause, and its sentence.
+    main: Option<(usize, usize)>,
+}
+
+impl ClauseReader<'_> {
+    fn content(&self, segment: &Segment) -> Vec<usize> {
+        (segment.from..segment.to).filter(|at| self.items[*at].is_content()).collect()
+    }
+
+    /// Returns whether "without" precedes a segment.
+    fn lacks(&self, segment: &Segment) -> bool {
+        segment.from.checked_sub(1).and_then(|at| self.items[at].cue()) == Some(Cue::Without)
+    }
+
+    /// Returns the index of the last main clause if it is in the same sentence.
+    fn main_before(&self, segment: &Segment) -> Option<usize> {
+        self.main.filter(|(_, sentence)| *sentence == segment.sentence).map(|(main, _)| main)
+    }
+
+    /// Reads a main segment; `None` if it states nothing.
+    fn read_main(&self, index: usize, segment: &Segment) -> Option<Clause> {
+        let mut clause = main_clause(self.items, segment.from, segment.to);
+        if clause.core.is_empty() && clause.subject.is_empty() {
+            return None;
+        }
+        self.add_conditions(&mut clause, segment);
+        self.add_exceptions(&mut clause, index, segment);
+        self.complete(&mut clause, segment);
+        if self.is_predicate_alone(&clause) {
+            return None;
+        }
+        self.mark_contrast(&mut clause, segment);
+        self.add_restrictions(&mut clause, index);
+        Some(clause)
+    }
+
+    /// Adds the conditions and settings of the sentence.
+    fn add_conditions(&self, clause: &mut Clause, segment: &Segment) {
+        for other in self.segments.iter().filter(|other| other.sentence == segment.sentence) {
+            if matches!(other.role, SegmentRole::Condition | SegmentRole::Setting) {
+                clause.extend_context(self.content(other).into_iter());
+                if other.role == SegmentRole::Condition {
+                    clause.conditions.extend(self.content(other));
+                    clause.conditional = true;
+                }
+            }
         }
     }
-    out
+
+    /// Adds the exceptions before the clause and after it: "Except in tests, use X."
+    fn add_exceptions(&self, clause: &mut Clause, index: usize, segment: &Segment) {
+        let before = self.segments[..index].iter().rev().take_while(|other| other.sentence == segment.sentence);
+        let after = self.segments[index + 1..].iter();
+        for other in before
+            .take_while(|other| other.role != SegmentRole::Main)
+            .chain(after.take_while(|other| other.role != SegmentRole::Main))
+        {
+            if other.role == SegmentRole::Exception {
+                clause.exceptions.extend(self.content(other));
+            }
+            // "Without a ticket, do not open a PR."
+            if other.role == SegmentRole::Contrast && other.to < segment.from && self.lacks(other) {
+                clause.extend_context(self.content(other).into_iter());
+                clause.lacking.extend(phrase_head(self.items, other.from, other.to));
+                clause.conditional = true;
+            }
+        }
+    }
+
+    /// Completes a clause without a subject by the previous one of its sentence. In "and cannot be pushed to" the subject is missing, in
+    /// "(never committed)" everything but the verb.
+    fn complete(&self, clause: &mut Clause, segment: &Segment) {
+        let items = self.items;
+        let Some(previous) = self.main_before(segment).filter(|_| clause.subject.is_empty()) else { return };
+        let before = &self.clauses[previous];
+        let begins_with_stance = begins_with_stance(items, segment.from, segment.to);
+        let elliptic = clause.core.len() == 1
+            || clause.core.len() == 2 && !clause.core.first().is_some_and(|at| is_verb(&items[*at]));
+        let bare = before.subject.is_empty() && before.stance.is_empty() && before.verb.is_none();
+        if bare && before.context.is_empty() && begins_with_stance {
+            // "Maps, …, are forbidden."
+            clause.core.extend(before.core.iter().copied());
+        } else if !before.subject.is_empty() && !clause.stance.is_empty() && begins_with_stance {
+            clause.subject.clone_from(&before.subject);
+            clause.head = before.head;
+            clause.imperative = false;
+            if elliptic && clause.negative && before.core.iter().all(|at| !is_participle(&items[*at])) {
+                clause.context.extend(before.core.iter().copied());
+            }
+        } else if elliptic {
+            clause.extend_context(before.all());
+        }
+    }
+
+    /// Returns whether only a predicate remains, whose subject is unknown: "…, are forbidden".
+    fn is_predicate_alone(&self, clause: &Clause) -> bool {
+        let Some(stance) = clause.stance.first().filter(|_| clause.subject.is_empty()) else { return false };
+        let word = |at: usize| self.items[at].lower.as_str();
+        let impersonal = stance.checked_sub(1).is_some_and(|before| matches!(word(before), "it" | "there"));
+        clause.core.iter().all(|at| stance < at)
+            && !impersonal
+            && matches!(word(*stance), "is" | "are" | "has" | "have")
+    }
+
+    /// Marks a clause that rejects an option: "…, not X" does, as "rather than X".
+    fn mark_contrast(&self, clause: &mut Clause, segment: &Segment) {
+        if !clause.negative || clause.context.is_empty() {
+            return;
+        }
+        clause.contrast |= clause.core.iter().all(|at| !is_verb(&self.items[*at]) && !is_participle(&self.items[*at]));
+        clause.chosen = self.main_before(segment);
+    }
+
+    /// Adds the segments after the clause that have the form of a reason but restrict it.
+    fn add_restrictions(&self, clause: &mut Clause, index: usize) {
+        let followers = self.segments[index + 1..].iter().take_while(|other| other.role != SegmentRole::Main);
+        for other in followers.filter(|other| other.role == SegmentRole::Reason) {
+            if restricts(self.items, other, clause.negative) {
+                clause.extend_context(self.content(other).into_iter());
+            }
+        }
+    }
+
+    /// Reads a contrast, such as "rather than X" or "without X". Returns a clause that rejects what it names, or `None` if it is a part of
+    /// the main clause or there is none.
+    fn read_contrast(&mut self, segment: &Segment) -> Option<Clause> {
+        let core = self.content(segment);
+        let chosen = self.main_before(segment)?;
+        if core.is_empty() || self.clauses[chosen].negative {
+            // "Do not merge without review": a restriction of what is forbidden.
+            let absent = phrase_head(self.items, segment.from, segment.to).filter(|_| self.lacks(segment));
+            let restricted = &mut self.clauses[chosen];
+            restricted.lacking.extend(absent);
+            restricted.core.extend(core);
+            restricted.conditional = true;
+            return None;
+        }
+        let main = &self.clauses[chosen];
+        Some(Clause {
+            modality: if main.modality == Modality::Should { Modality::ShouldNot } else { Modality::MustNot },
+            negative: true,
+            stance: segment.from.checked_sub(1).into_iter().collect(),
+            head: core.last().copied(),
+            context: main.subject.iter().chain(&main.core).copied().collect(),
+            core,
+            contrast: true,
+            chosen: Some(chosen),
+            ..Clause::default()
+        })
+    }
 }
 
 #[cfg(test)]
