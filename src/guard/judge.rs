@@ -182,50 +182,13 @@ fn say_the_same(ours: &[Norm], theirs: &[Norm]) -> bool {
 pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stages) -> Ruling {
     let labels_differ =
         !ours.parsed.label.is_empty() && !theirs.parsed.label.is_empty() && ours.parsed.label != theirs.parsed.label;
-    let mut ruling = Ruling::default();
     if align::are_distinct_instances(&ours.parsed, &theirs.parsed) {
         return compatible(ours, theirs, RuleId::ToldApart, "They are about two things of one kind.");
     }
-    if stages.structural
-        && let Some((mut comparison, i, j)) = strongest(ours.norms(), theirs.norms())
-    {
-        if comparison.relation == Relation::Consistent && !say_the_same(ours.norms(), theirs.norms()) {
-            // That one sentence is the same does not mean that the others agree.
-            comparison.confidence = comparison.confidence.min(Confidence::Med);
-        }
-        let (norm, their_norm) = (&ours.norms()[i], &theirs.norms()[j]);
-        let held = comparison.relation == Relation::Contradiction
-            && !labels_differ
-            && is_grounded(norm, &ours.parsed)
-            && is_grounded(their_norm, &theirs.parsed);
-        ruling.evidence = Evidence {
-            stage: if norm.subject_kind == SubjectKind::Missing || their_norm.subject_kind == SubjectKind::Missing {
-                Stage::Normalise
-            } else {
-                Stage::Structural
-            },
-            rule: comparison.rule,
-            relation: comparison.relation,
-            confidence: comparison.confidence,
-            sentence: explain::structural(comparison, norm, their_norm),
-            field: comparison.field.into(),
-            words: norm.words.clone(),
-            their_words: their_norm.words.clone(),
-            norm: norm.clone(),
-            their_norm: their_norm.clone(),
-            ..Evidence::default()
-        };
-        if held && comparison.confidence == Confidence::High {
-            (ruling.strength, ruling.norms_contradict) = (NORM_STRENGTH, true);
-        }
-        ruling.hint = !ruling.norms_contradict && (held || comparison.rule == RuleId::NarrowerScope && !labels_differ);
-        if ruling.hint {
-            ruling.strength = DOUBT_STRENGTH;
-        }
-        if comparison.relation == Relation::Incomparable {
-            ruling.compatible = true;
-            return ruling;
-        }
+    let compared = stages.structural.then(|| compare_norms(ours, theirs, labels_differ));
+    let mut ruling = compared.flatten().unwrap_or_default();
+    if ruling.compatible {
+        return ruling;
     }
     let disjoint = ours.norms().iter().any(|a| {
         theirs.norms().iter().any(|b| structural::disjoint_scope(&a.scope, &b.scope) || structural::disjoint_time(a, b))
@@ -267,6 +230,43 @@ pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stag
         && !disjoint
         && rejected_option::rejects_what_is_used(&ours.parsed, &theirs.parsed);
     ruling
+}
+
+/// Returns the ruling by the norms alone; `None` if a claim has none. It is compatible if the norms cannot be compared.
+fn compare_norms(ours: &ParsedClaim, theirs: &ParsedClaim, labels_differ: bool) -> Option<Ruling> {
+    let (mut comparison, i, j) = strongest(ours.norms(), theirs.norms())?;
+    if comparison.relation == Relation::Consistent && !say_the_same(ours.norms(), theirs.norms()) {
+        // That one sentence is the same does not mean that the others agree.
+        comparison.confidence = comparison.confidence.min(Confidence::Med);
+    }
+    let (norm, their_norm) = (&ours.norms()[i], &theirs.norms()[j]);
+    let held = comparison.relation == Relation::Contradiction
+        && !labels_differ
+        && is_grounded(norm, &ours.parsed)
+        && is_grounded(their_norm, &theirs.parsed);
+    let missing = [norm, their_norm].into_iter().any(|norm| norm.subject_kind == SubjectKind::Missing);
+    let evidence = Evidence {
+        stage: if missing { Stage::Normalise } else { Stage::Structural },
+        rule: comparison.rule,
+        relation: comparison.relation,
+        confidence: comparison.confidence,
+        sentence: explain::structural(comparison, norm, their_norm),
+        field: comparison.field.into(),
+        words: norm.words.clone(),
+        their_words: their_norm.words.clone(),
+        norm: norm.clone(),
+        their_norm: their_norm.clone(),
+        ..Evidence::default()
+    };
+    let norms_contradict = held && comparison.confidence == Confidence::High;
+    let hint = !norms_contradict && (held || comparison.rule == RuleId::NarrowerScope && !labels_differ);
+    let strength = match (norms_contradict, hint) {
+        (true, _) => NORM_STRENGTH,
+        (_, true) => DOUBT_STRENGTH,
+        _ => 0.0,
+    };
+    let compatible = comparison.relation == Relation::Incomparable;
+    Some(Ruling { evidence, strength, norms_contradict, hint, compatible, ..Ruling::default() })
 }
 
 /// Returns the ruling that two statements are compatible for this reason. No model is asked about them.
