@@ -6,7 +6,7 @@ use ergo::domain::numeric::logistic;
 
 #[derive(Clone, Debug)]
 pub(super) struct FitExample {
-    pub(super) figures: Vec<f32>,
+    pub(super) features: Vec<f32>,
     /// The label.
     pub(super) yes: bool,
     pub(super) weight: f64,
@@ -15,17 +15,17 @@ pub(super) struct FitExample {
 /// The most steps of Newton's method, which converges in about ten.
 const MAX_STEPS: usize = 40;
 
-/// Returns the intercept, then a weight for each figure. `ridge` is the penalty of a squared weight, relative to the total
+/// Returns the intercept, then a weight for each feature. `ridge` is the penalty of a squared weight, relative to the total
 /// weight of the examples.
 pub(super) fn fit(examples: &[FitExample], ridge: f64) -> Vec<f64> {
-    let size = examples.first().map_or(0, |example| example.figures.len()) + 1;
+    let size = examples.first().map_or(0, |example| example.features.len()) + 1;
     let mut weights = vec![0.0; size];
     let total: f64 = examples.iter().map(|example| example.weight).sum();
     for _ in 0..MAX_STEPS {
         let mut gradient = vec![0.0; size];
         let mut hessian = vec![vec![0.0; size]; size];
         for example in examples {
-            let x: Vec<f64> = std::iter::once(1.0).chain(example.figures.iter().map(|f| f64::from(*f))).collect();
+            let x: Vec<f64> = std::iter::once(1.0).chain(example.features.iter().map(|f| f64::from(*f))).collect();
             let odds: f64 = weights.iter().zip(&x).map(|(w, x)| w * x).sum();
             let p = logistic(odds);
             let error = (p - f64::from(example.yes)) * example.weight;
@@ -57,7 +57,7 @@ pub(super) fn fit(examples: &[FitExample], ridge: f64) -> Vec<f64> {
     weights
 }
 
-/// Fits weights of the features in `chosen`. Each example has the figures of all features, in the order of `names`,
+/// Fits weights of the features in `chosen`. Each example has the values of all features, in the order of `names`,
 /// and a label. Returns the rounded weights by their names, and that of `intercept`.
 pub(super) fn fit_named<'e>(
     examples: impl Iterator<Item = (&'e [f32], bool)>,
@@ -66,9 +66,9 @@ pub(super) fn fit_named<'e>(
     ridge: f64,
 ) -> BTreeMap<String, f32> {
     let columns: Vec<usize> = (0..names.len()).filter(|column| chosen.contains(&names[*column])).collect();
-    let example = |(figures, yes): (&[f32], bool)| {
-        let figures = columns.iter().map(|column| figures[*column]).collect();
-        FitExample { figures, yes, weight: 1.0 }
+    let example = |(values, yes): (&[f32], bool)| {
+        let features = columns.iter().map(|column| values[*column]).collect();
+        FitExample { features, yes, weight: 1.0 }
     };
     let examples: Vec<FitExample> = examples.map(example).collect();
     let names = std::iter::once("intercept").chain(columns.iter().map(|column| names[*column]));
@@ -114,7 +114,7 @@ mod tests {
     fn the_known_weights_of_a_simple_table_are_found() {
         // With x = 1, three of four examples are positive; with x = 0, one of four: the log-odds are ±ln 3.
         let examples: Vec<FitExample> = [(1.0, true, 3.0), (1.0, false, 1.0), (0.0, true, 1.0), (0.0, false, 3.0)]
-            .map(|(x, yes, weight)| FitExample { figures: vec![x], yes, weight })
+            .map(|(x, yes, weight)| FitExample { features: vec![x], yes, weight })
             .into();
         let weights = fit(&examples, 0.0);
         let ln3 = 3.0_f64.ln();
@@ -127,11 +127,11 @@ mod tests {
         let examples: [([f32; 3], bool); 4] =
             [([9.0, 1.0, 5.0], true), ([9.0, 1.0, 0.0], false), ([2.0, 0.0, 5.0], false), ([1.0, 1.0, 3.0], true)];
         let columns = |of: &[usize]| -> Vec<FitExample> {
-            let figures = |all: &[f32; 3]| of.iter().map(|column| all[*column]).collect();
-            examples.iter().map(|(all, yes)| FitExample { figures: figures(all), yes: *yes, weight: 1.0 }).collect()
+            let chosen = |all: &[f32; 3]| of.iter().map(|column| all[*column]).collect();
+            examples.iter().map(|(all, yes)| FitExample { features: chosen(all), yes: *yes, weight: 1.0 }).collect()
         };
         let expected: Vec<f32> = fit(&columns(&[0, 2]), 0.1).into_iter().map(rounded).collect();
-        let all = examples.iter().map(|(figures, yes)| (figures.as_slice(), *yes));
+        let all = examples.iter().map(|(features, yes)| (features.as_slice(), *yes));
         let weights = fit_named(all, &["a", "b", "c"], &["c", "a"], 0.1);
         let named = [("intercept", expected[0]), ("a", expected[1]), ("c", expected[2])];
         assert_eq!(weights, BTreeMap::from(named.map(|(name, weight)| (name.to_owned(), weight))));
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn what_can_be_told_apart_wholly_still_has_an_end() {
         let examples: Vec<FitExample> =
-            (0..20).map(|i| FitExample { figures: vec![i as f32 / 20.0, 0.0], yes: i >= 10, weight: 1.0 }).collect();
+            (0..20).map(|i| FitExample { features: vec![i as f32 / 20.0, 0.0], yes: i >= 10, weight: 1.0 }).collect();
         let weights = fit(&examples, 1e-3);
         assert!(weights.iter().all(|w| w.is_finite()) && weights[1] > 1.0 && weights[2].abs() < 1e-9);
     }

@@ -351,7 +351,7 @@ impl Engine {
 
     /// Returns the features of the best claim that a question finds, and the ids of the first three; `None` if it finds
     /// none. For measurements.
-    pub fn recall_figures(
+    pub fn recall_features(
         &self,
         request: &RecallRequest,
         ways: RecallMeans,

@@ -1,4 +1,4 @@
-//! The probability that a claim answers a question: a logistic regression over figures that recall has computed already.
+//! The probability that a claim answers a question: a logistic regression over features that recall has computed already.
 //!
 //! Fitted by `ergo-bench recall --fit-known` on questions that share few words with their answers, and on unanswerable ones that share words
 //! with the scope. Measurements are in bench/recall-quality.md.

@@ -45,7 +45,7 @@ pub struct FloorEvidence<'a> {
 /// Returns the margin of a match above the floor; negative if it is below.
 pub fn margin(evidence: &FloorEvidence<'_>) -> f64 {
     let &FloorEvidence { score, cosine, by_meaning, unknown, lead, raise } = evidence;
-    let matched = UNKNOWN_WORDS_PENALTY.mul_add(-unknown, score.match_);
+    let matched = UNKNOWN_WORDS_PENALTY.mul_add(-unknown, score.relevance);
     if !by_meaning {
         return matched - FLOOR_BY_WORDS;
     }
@@ -58,8 +58,8 @@ pub fn margin(evidence: &FloorEvidence<'_>) -> f64 {
 mod tests {
     use super::*;
 
-    fn answers(match_: f64, cosine: Option<f32>, unknown: f64, lead: Option<f64>) -> bool {
-        let score = Score { match_, ..Score::default() };
+    fn answers(relevance: f64, cosine: Option<f32>, unknown: f64, lead: Option<f64>) -> bool {
+        let score = Score { relevance, ..Score::default() };
         margin(&FloorEvidence { score: &score, cosine, by_meaning: cosine.is_some(), unknown, lead, raise: 0.0 }) >= 0.0
     }
 
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_baseline_raises_the_floor_by_meaning_and_not_by_words() {
-        let score = Score { match_: 0.45, ..Score::default() };
+        let score = Score { relevance: 0.45, ..Score::default() };
         let evidence =
             FloorEvidence { score: &score, cosine: Some(0.62), by_meaning: true, unknown: 0.0, lead: None, raise: 0.0 };
         let raised = FloorEvidence { raise: 0.1, ..evidence };
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_claim_without_a_vector_has_the_same_floor() {
-        let score = Score { match_: 0.3, ..Score::default() };
+        let score = Score { relevance: 0.3, ..Score::default() };
         let evidence =
             FloorEvidence { score: &score, cosine: None, by_meaning: true, unknown: 0.0, lead: Some(0.0), raise: 0.0 };
         assert!(margin(&evidence) < 0.0);

@@ -76,7 +76,7 @@ pub struct Score {
     /// The total, by which claims are ordered.
     pub total: f64,
     /// The part from meaning and words, which is compared with the floor.
-    pub match_: f64,
+    pub relevance: f64,
     /// The share of the question that the claim contains, weighted by inverse document frequency, 0 to 1.
     pub cover: f64,
     /// The weighted share of the question that consists of names missing in the claim, 0 to 1.
@@ -156,8 +156,8 @@ impl<'a> QuestionWeights<'a> {
         let cover = share(sum);
         let density = self.density(&statement);
         let meaning = if by_meaning { claim.meaning() } else { 0.0 };
-        let match_ = WORDS_WEIGHT.mul_add(cover, meaning) + DENSITY_WEIGHT * density;
-        Score { total: match_ + prior(claim, now), match_, cover, names_lacked: share(lacked), found }
+        let relevance = WORDS_WEIGHT.mul_add(cover, meaning) + DENSITY_WEIGHT * density;
+        Score { total: relevance + prior(claim, now), relevance, cover, names_lacked: share(lacked), found }
     }
 
     /// Returns the share of a statement's words that are in the question, 0 to 1. Of two claims with the same common words, the shorter one

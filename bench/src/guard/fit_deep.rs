@@ -70,7 +70,7 @@ pub(super) fn fit(
     }
     let examples: Vec<FitExample> = asked
         .iter()
-        .map(|pair| FitExample { figures: vec![pair.judge, pair.model], yes: pair.contradiction, weight: 1.0 })
+        .map(|pair| FitExample { features: vec![pair.judge, pair.model], yes: pair.contradiction, weight: 1.0 })
         .collect();
     let [intercept, judge, model] = logistic::fit(&examples, RIDGE)[..] else {
         return Err(GuardBenchError::Model("no pair comes to the language model".into()));

@@ -153,7 +153,7 @@ impl WeighedQuestion {
         self.right.get(self.best_place(weights)) == Some(&true)
     }
 
-    /// Returns the figures of [`AnswerOdds`]: the weighing's `above`, and how much the best candidate raises the
+    /// Returns the features of [`AnswerOdds`]: the weighing's `above`, and how much the best candidate raises the
     /// log-likelihood of the question.
     fn gain(&self, weights: &LikelihoodWeights) -> Option<(f64, f64)> {
         let weighing = self.weighing.as_ref()?;
@@ -167,7 +167,7 @@ impl WeighedQuestion {
 
     fn example(&self, weights: &LikelihoodWeights) -> Option<FitExample> {
         let (above, gain) = self.gain(weights)?;
-        Some(FitExample { figures: vec![above as f32, gain as f32], yes: self.is_right(weights), weight: 1.0 })
+        Some(FitExample { features: vec![above as f32, gain as f32], yes: self.is_right(weights), weight: 1.0 })
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) enum QuestionUse {
     HeldOut,
 }
 
-/// A question with the figures of its results.
+/// A question with the features of its results.
 #[derive(Clone, Debug)]
 pub(super) struct AskedQuestion {
     pub(super) part: QuestionUse,
@@ -71,7 +71,7 @@ pub(super) struct AskedQuestion {
     /// Whether one of the first three results answers it.
     pub(super) shown: bool,
     /// `None` if nothing was found.
-    pub(super) figures: Option<AnswerFeatures>,
+    pub(super) features: Option<AnswerFeatures>,
 }
 
 /// The questions, asked in two ways: with the question's vector, and by words alone.
@@ -99,12 +99,12 @@ impl AskedQuestions {
             let expected: Vec<ClaimId> = query.expected.iter().filter_map(|name| ids.get(name).copied()).collect();
             let case = |meaning| -> Result<AskedQuestion, ApiError> {
                 let found =
-                    engine.recall_figures(&request(query), RecallMeans { meaning, ..RecallMeans::default() })?;
+                    engine.recall_features(&request(query), RecallMeans { meaning, ..RecallMeans::default() })?;
                 let first = found.iter().filter_map(|(_, ids)| ids.first()).any(|id| expected.contains(id));
                 let shown = found.iter().flat_map(|(_, ids)| ids).any(|id| expected.contains(id));
-                let figures = found.map(|(figures, _)| figures);
+                let features = found.map(|(features, _)| features);
                 let sort = query.sort.clone();
-                Ok(AskedQuestion { part, sort, answerable: !expected.is_empty(), first, shown, figures })
+                Ok(AskedQuestion { part, sort, answerable: !expected.is_empty(), first, shown, features })
             };
             self.by_meaning.push(case(true)?);
             self.by_words.push(case(false)?);
@@ -162,18 +162,18 @@ fn fit(cases: &[AskedQuestion]) -> AnswerWeights {
     let examples: Vec<FitExample> = fitted
         .iter()
         .filter_map(|case| {
-            let figures = case.figures?.array().map(|figure| figure as f32).to_vec();
-            Some(FitExample { figures, yes: case.shown, weight: 1.0 })
+            let features = case.features?.array().map(|feature| feature as f32).to_vec();
+            Some(FitExample { features, yes: case.shown, weight: 1.0 })
         })
         .collect();
     let fit = logistic::fit(&examples, RIDGE);
-    let mut figures = [0.0; 8];
-    for (figure, weight) in figures.iter_mut().zip(fit.iter().skip(1)) {
-        *figure = round(*weight);
+    let mut features = [0.0; 8];
+    for (feature, weight) in features.iter_mut().zip(fit.iter().skip(1)) {
+        *feature = round(*weight);
     }
     let intercept = round(fit.first().copied().unwrap_or_default());
     let mut weights =
-        AnswerWeights { intercept, features: AnswerFeatures::from_array(figures), ..AnswerWeights::default() };
+        AnswerWeights { intercept, features: AnswerFeatures::from_array(features), ..AnswerWeights::default() };
     weights.known_from = threshold(&fitted, &weights);
     let mut of_shown: Vec<f64> =
         fitted.iter().filter(|case| case.shown).map(|case| probability(case, &weights)).collect();
@@ -206,7 +206,7 @@ fn of<'a>(cases: &[&'a AskedQuestion], part: QuestionUse) -> Vec<&'a AskedQuesti
 }
 
 fn probability(case: &AskedQuestion, weights: &AnswerWeights) -> f64 {
-    case.figures.map_or(0.0, |figures| weights.probability(&figures))
+    case.features.map_or(0.0, |features| weights.probability(&features))
 }
 
 /// Returns the share of the questions whose verdict rightly says whether one of the first three results answers.
@@ -219,7 +219,7 @@ fn point(cases: &[&AskedQuestion], weights: &AnswerWeights, from: f64) -> Thresh
     let answer = |case: &&AskedQuestion| ScoredAnswer {
         answerable: case.answerable,
         first: case.first,
-        probability: case.figures.map(|figures| weights.probability(&figures) as f32),
+        probability: case.features.map(|features| weights.probability(&features) as f32),
     };
     ThresholdPoint::of(&cases.iter().map(answer).collect::<Vec<_>>(), from)
 }
@@ -266,8 +266,8 @@ fn comment(name: &str, cases: &[AskedQuestion], weights: &AnswerWeights) -> Stri
     text
 }
 
-fn round(figure: f64) -> f64 {
-    (figure * 1e4).round() / 1e4
+fn round(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
 }
 
 #[cfg(test)]
@@ -275,14 +275,14 @@ mod tests {
     use super::*;
 
     fn case(part: QuestionUse, shown: bool, cosine: f64) -> AskedQuestion {
-        let figures = AnswerFeatures {
+        let features = AnswerFeatures {
             cosine,
             with_reason: cosine,
             cover: cosine,
             unknown: 1.0 - cosine,
             ..AnswerFeatures::default()
         };
-        AskedQuestion { part, sort: String::new(), answerable: shown, first: shown, shown, figures: Some(figures) }
+        AskedQuestion { part, sort: String::new(), answerable: shown, first: shown, shown, features: Some(features) }
     }
 
     #[test]
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn nothing_found_is_never_known() {
         let weights = AnswerWeights { known_from: 0.5, ..AnswerWeights::default() };
-        let none = AskedQuestion { figures: None, ..case(QuestionUse::Usual, false, 0.5) };
+        let none = AskedQuestion { features: None, ..case(QuestionUse::Usual, false, 0.5) };
         assert!((right(&[&none], &weights, 0.5) - 1.0).abs() < 1e-9);
         assert!(probability(&none, &weights).abs() < 1e-9);
     }
