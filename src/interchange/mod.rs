@@ -23,6 +23,11 @@ pub fn no_longer_in(path: &str) -> String {
     format!("No longer in {path}.")
 }
 
+/// Returns the reason for reinstating a claim whose line is in its file again.
+pub fn again_in(path: &str) -> String {
+    format!("Again in {path}.")
+}
+
 /// Text of an imported file that became no claim.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct SkippedText {

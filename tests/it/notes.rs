@@ -4,6 +4,7 @@ use std::{fs, time::Duration};
 
 use crate::support::{TestHome, git, until_within};
 
+mod moved_lines;
 mod settled_lines;
 
 const RULES: &str =

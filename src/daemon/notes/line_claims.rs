@@ -1,19 +1,18 @@
 //! The claims of a file's lines: what people have decided about them since the file was last read, their end, and their
 //! return.
 
-use std::{path::Path, slice};
+use std::path::{Path, PathBuf};
 
 use super::{
-    NotesKeeper,
-    file_reader::NoteRule,
-    lock,
-    watch_list::{WatchedFile, WatchedRule},
+    NotesKeeper, lock,
+    unread_lines::UnreadLines,
+    watch_list::{WatchList, WatchedFile, WatchedRule},
 };
 use crate::{
     api::{ActRequest, ApiError, Caller, ClaimView, ErrorCode, NotesRun, WriteOutcome},
-    domain::{ClaimId, Status},
+    domain::ClaimId,
     engine::RefusedRule,
-    interchange::no_longer_in,
+    interchange::{again_in, no_longer_in, rules::left_with_line},
 };
 
 /// Gives each rule that the guard refused the claim which settling its card stored. Without a settlement, or if it was
@@ -59,17 +58,28 @@ pub(super) fn claims_of(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<Vec<
     Ok(own.filter(|_| is_active).into_iter().collect())
 }
 
-/// Whether another file of the project has a matching line.
-pub(super) fn another_has(
+/// Whether another file of the project has, or had before it was deleted, a matching line.
+pub(super) fn another_had(
     keeper: &NotesKeeper,
     path: &Path,
     file: &WatchedFile,
     matches: impl Fn(&WatchedRule) -> bool,
 ) -> bool {
-    lock(&keeper.list)
-        .files
-        .iter()
-        .any(|(other, theirs)| other != path && theirs.scope == file.scope && theirs.rules.iter().any(&matches))
+    others(&lock(&keeper.list), path, file).any(|(_, theirs)| theirs.rules.iter().any(&matches))
+}
+
+/// Whether another existing file of the project has a matching line.
+fn another_has(keeper: &NotesKeeper, path: &Path, file: &WatchedFile, matches: impl Fn(&WatchedRule) -> bool) -> bool {
+    others(&lock(&keeper.list), path, file).any(|(other, theirs)| theirs.rules.iter().any(&matches) && other.exists())
+}
+
+/// Returns the other followed files of a file's project.
+pub(super) fn others<'a>(
+    list: &'a WatchList,
+    path: &'a Path,
+    file: &'a WatchedFile,
+) -> impl Iterator<Item = (&'a PathBuf, &'a WatchedFile)> {
+    list.files.iter().filter(move |(other, theirs)| *other != path && theirs.scope == file.scope)
 }
 
 /// Retracts claims that end with a line, except those that another file of the project has, too.
@@ -106,25 +116,50 @@ pub(super) fn close_card(
     rule: &WatchedRule,
 ) -> Result<(), ApiError> {
     let Some(card) = rule.card.filter(|_| rule.claim.is_none()) else { return Ok(()) };
-    let is_there = file.rules.iter().any(|now| now.says_same(rule.kind, &rule.statement));
-    if is_there || another_has(keeper, path, file, |rule| rule.card == Some(card)) {
+    if another_has(keeper, path, file, |rule| rule.card == Some(card)) {
         return Ok(());
     }
-    let reason = no_longer_in(&file.shown);
-    keeper.engine.withdraw_refused_rule(here, &card, &file.shown, &reason)
+    // The refused write may name the file that had the line before.
+    let mut files: Vec<String> =
+        others(&lock(&keeper.list), path, file).map(|(_, theirs)| theirs.shown.clone()).collect();
+    files.push(file.shown.clone());
+    keeper.engine.withdraw_refused_rule(here, &card, &files, &no_longer_in(&file.shown))
 }
 
-/// Returns the removed line that a new one repeats, and makes its claim active again if it was retracted with the line.
-/// Returns `None` if there was no such line, or if its claim cannot be reinstated, so that the rule must be stored anew.
+/// Closes the open cards of the refused lines of a deleted file. The claims of its other lines stay, because the file
+/// may be back with another branch of the repository.
+pub(super) fn close_cards_of_deleted(
+    keeper: &NotesKeeper,
+    caller: &Caller,
+    (path, file): (&Path, &mut WatchedFile),
+    unread: &mut UnreadLines,
+) -> Result<(), ApiError> {
+    let Some(scope) = &file.scope else { return Ok(()) };
+    let here = Caller {
+        org_id: scope.org_id.clone(),
+        project: scope.project.clone(),
+        op_id: None,
+        identity: None,
+        ..caller.clone()
+    };
+    read_settlements(keeper, &mut file.rules)?;
+    for rule in &file.rules {
+        if rule.card.is_some() && !unread.have(keeper, caller, (path, &*file), rule)? {
+            close_card(keeper, &here, (path, &*file), rule)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the claim of an earlier line active again, if it was closed with the line, now that a file has the line again.
+/// Returns `None` if the claim cannot be reinstated, so that the rule must be stored anew.
 pub(super) fn bring_back(
     keeper: &NotesKeeper,
     here: &Caller,
-    file: &mut WatchedFile,
-    rule: &NoteRule,
+    file: &WatchedFile,
+    line: WatchedRule,
     run: &mut NotesRun,
 ) -> Result<Option<WatchedRule>, ApiError> {
-    let Some(mut line) = file.take_gone(rule.kind, &rule.statement) else { return Ok(None) };
-    read_settlements(keeper, slice::from_mut(&mut line))?;
     let Some(id) = line.claim else { return Ok(Some(line)) };
     let claim = match keeper.engine.claim(&id.to_hex()) {
         Err(error) if error.code == ErrorCode::NotFound => return Ok(None),
@@ -133,7 +168,7 @@ pub(super) fn bring_back(
     if !went_with_line(keeper, file, &claim) {
         return Ok(Some(line));
     }
-    let reason = format!("Again in {}.", file.shown);
+    let reason = again_in(&file.shown);
     let request = ActRequest { caller: here.clone(), target: id.to_hex(), reason, ..ActRequest::default() };
     match keeper.engine.reinstate_by_rules(&request) {
         Ok(WriteOutcome::Done(_)) => {
@@ -146,12 +181,9 @@ pub(super) fn bring_back(
     }
 }
 
-/// Whether a claim was retracted because its line was removed, from this file or another one of the project.
-fn went_with_line(keeper: &NotesKeeper, file: &WatchedFile, claim: &ClaimView) -> bool {
-    let Some(reason) = claim.closing_reason.as_deref().filter(|_| claim.status == Status::Retracted) else {
-        return false;
-    };
+/// Whether a claim was closed because its line was removed or changed, in this file or another one of the project.
+pub(super) fn went_with_line(keeper: &NotesKeeper, file: &WatchedFile, claim: &ClaimView) -> bool {
     let list = lock(&keeper.list);
-    let others = list.files.values().filter(|other| other.scope == file.scope);
-    others.chain([file]).any(|file| no_longer_in(&file.shown) == reason)
+    let files = list.files.values().filter(|other| other.scope == file.scope);
+    files.chain([file]).any(|file| left_with_line(claim, &file.shown))
 }

@@ -6,12 +6,14 @@
 
 mod compare;
 mod discover;
+mod earlier_lines;
 mod file_reader;
 mod line_claims;
 mod own_claims;
 mod read_changes;
 mod records;
 mod section_writer;
+mod unread_lines;
 mod watch_list;
 mod watcher;
 

@@ -3,14 +3,16 @@
 
 use std::{
     collections::{BTreeSet, HashSet},
+    io,
     path::{Path, PathBuf},
     time::Instant,
 };
 
 use super::{
-    NotesKeeper, concerns_rule, discover, file_reader, line_claims, lock,
+    NotesKeeper, concerns_rule, discover, earlier_lines, file_reader, line_claims, lock,
     own_claims::{self, OwnClaims},
     records::{self, RecordLinks},
+    unread_lines::UnreadLines,
     watch_list::{LastComparison, WatchedFile, WatchedFragment, WatchedRule},
 };
 use crate::{
@@ -103,11 +105,12 @@ fn read_files(
     }
     let mut orgs: BTreeSet<String> = BTreeSet::new();
     let ordered = records::in_order(&lock(&keeper.list), paths);
+    let mut unread = UnreadLines::default();
     for (path, links) in &ordered {
         run.files += 1;
         let Some(before) = lock(&keeper.list).files.get(path).cloned() else { continue };
         let mut file = before.clone();
-        if let Err(error) = scan_file(keeper, caller, path, links.as_ref(), &mut file, run) {
+        if let Err(error) = scan_file(keeper, caller, (path, &mut file), links.as_ref(), &mut unread, run) {
             run.problems.push(format!("{}: {}", path.display(), error.message));
             // Keep the earlier state, so that the next scan repeats the whole file. Claims that are already stored are
             // then found by their words.
@@ -187,13 +190,19 @@ fn discover_new(keeper: &NotesKeeper, within: Option<&Path>) -> bool {
 fn scan_file(
     keeper: &NotesKeeper,
     caller: &Caller,
-    path: &Path,
+    (path, file): (&Path, &mut WatchedFile),
     links: Option<&RecordLinks>,
-    file: &mut WatchedFile,
+    unread: &mut UnreadLines,
     run: &mut NotesRun,
 ) -> Result<(), ApiError> {
-    let unreadable = |error: std::io::Error| ApiError::new(ErrorCode::BadRequest, format!("cannot be read: {error}"));
-    let stat = file_reader::stat(path).map_err(unreadable)?;
+    let unreadable = |error: io::Error| ApiError::new(ErrorCode::BadRequest, format!("cannot be read: {error}"));
+    let stat = match file_reader::stat(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            line_claims::close_cards_of_deleted(keeper, caller, (path, file), unread)?;
+            return Err(unreadable(error));
+        }
+        stat => stat.map_err(unreadable)?,
+    };
     file.problem = None;
     let must_read = line_claims::read_settlements(keeper, &mut file.rules)? || links.is_some();
     OwnClaims::replace_undone(keeper, file)?;
@@ -226,7 +235,11 @@ fn scan_file(
     let line = |statement: &str, line: usize| RuleLine { statement: statement.to_owned(), line };
     let earlier: Vec<RuleLine> = file.rules.iter().map(|rule| line(&rule.statement, rule.line)).collect();
     let current: Vec<RuleLine> = now.rules.iter().map(|rule| line(&rule.statement, rule.line)).collect();
-    let difference = compare(&earlier, &current);
+    let mut difference = compare(&earlier, &current);
+    file.scope = Some(scope.clone());
+    if now.record.is_none() {
+        earlier_lines::separate_returned(keeper, path, file, &now.rules, &mut difference)?;
+    }
     let mut old = std::mem::take(&mut file.rules);
     for claim in old.iter_mut().filter_map(|rule| rule.claim.as_mut()) {
         *claim = keeper.engine.narrowed_form(claim)?;
@@ -255,13 +268,17 @@ fn scan_file(
     for rule in &mut old {
         rule.was_stored = rule.was_stored && !own.has(rule.claim);
     }
-    file.scope = Some(scope);
     // Handle removed lines first, so that a new line does not contradict the claim of a removed one.
     for rule in difference.gone.iter().filter_map(|at| old.get(*at)) {
-        let mut ended = line_claims::claims_of(keeper, rule)?;
-        ended.retain(|claim| !said.contains(claim));
-        line_claims::retract(keeper, &here, (path, &*file), &ended, &no_longer_in(&file.shown), run)?;
-        if now.record.is_none() {
+        if now.record.is_some() || !unread.have(keeper, caller, (path, &*file), rule)? {
+            let mut ended = line_claims::claims_of(keeper, rule)?;
+            ended.retain(|claim| !said.contains(claim));
+            line_claims::retract(keeper, &here, (path, &*file), &ended, &no_longer_in(&file.shown), run)?;
+        }
+    }
+    if now.record.is_none() {
+        let is_there = |rule: &WatchedRule| now.rules.iter().any(|now| rule.says_same(now.kind, &now.statement));
+        for rule in old.iter().filter(|rule| !is_there(rule)) {
             file.keep_gone(rule);
         }
     }
@@ -293,10 +310,13 @@ fn scan_file(
             card: None,
         };
         let is_changed = matches!(change, LineChange::Changed(_));
-        let returned = match change {
-            LineChange::New if now.record.is_none() => line_claims::bring_back(keeper, &here, file, rule, run)?,
+        let mut returned = match change {
+            LineChange::New if now.record.is_none() => earlier_lines::earlier_line(keeper, path, file, rule)?,
             _ => None,
         };
+        if let Some(line) = returned.take() {
+            returned = line_claims::bring_back(keeper, &here, file, line, run)?;
+        }
         let before = match change {
             LineChange::Same(at) | LineChange::Moved(at) | LineChange::Changed(at) => old.get(*at),
             LineChange::New => returned.as_ref(),
@@ -341,11 +361,14 @@ fn scan_file(
         let owns_claim = |rule: &WatchedRule| rule.claim == claim && !rule.was_stored;
         kept.was_stored = kept.was_stored
             && !old.iter().chain(&file.rules).any(owns_claim)
-            && !line_claims::another_has(keeper, path, file, owns_claim);
-        file.rules.push(kept);
+            && !line_claims::another_had(keeper, path, file, owns_claim);
+        file.add_rule(kept);
     }
     for rule in &old {
-        line_claims::close_card(keeper, &here, (path, &*file), rule)?;
+        let is_there = file.rules.iter().any(|now| now.says_same(rule.kind, &rule.statement));
+        if rule.card.is_some() && !is_there && !unread.have(keeper, caller, (path, &*file), rule)? {
+            line_claims::close_card(keeper, &here, (path, &*file), rule)?;
+        }
     }
     file.fragments = now
         .fragments

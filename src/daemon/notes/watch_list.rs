@@ -25,7 +25,7 @@ const MAX_LIST: u64 = 64 * 1024 * 1024;
 /// The number of runs that are kept.
 const KEPT_RUNS: usize = 50;
 
-/// The number of removed lines of a file that are kept.
+/// The number of removed and changed lines of a file that are kept.
 const KEPT_GONE: usize = 500;
 
 /// A rule of a file, as it was last read.
@@ -85,7 +85,8 @@ pub(super) struct WatchedFile {
     /// The version of the reader that read the file (see [`READER`]).
     pub(super) reader: u32,
     pub(super) rules: Vec<WatchedRule>,
-    /// The lines of a rule file that were removed, the latest last: with another branch of a repository they may return.
+    /// The lines of a rule file that were removed or changed, the latest last: with another branch of a repository they
+    /// may return.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) gone: Vec<WatchedRule>,
     pub(super) fragments: Vec<WatchedFragment>,
@@ -105,7 +106,7 @@ impl WatchedFile {
         self.scanned_at.is_some() && self.reader == READER
     }
 
-    /// Keeps a removed line, in place of an earlier one with the same words.
+    /// Keeps a removed or changed line, in place of an earlier one with the same words.
     pub(super) fn keep_gone(&mut self, rule: &WatchedRule) {
         self.gone.retain(|gone| !gone.says_same(rule.kind, &rule.statement));
         self.gone.push(rule.clone());
@@ -113,10 +114,10 @@ impl WatchedFile {
         self.gone.drain(..old);
     }
 
-    /// Takes the removed line with these words from those that are kept.
-    pub(super) fn take_gone(&mut self, kind: ClaimKind, statement: &str) -> Option<WatchedRule> {
-        let at = self.gone.iter().position(|gone| gone.says_same(kind, statement))?;
-        Some(self.gone.remove(at))
+    /// Adds a line that the file has now. It is then no longer among those that were removed.
+    pub(super) fn add_rule(&mut self, rule: WatchedRule) {
+        self.gone.retain(|gone| !gone.says_same(rule.kind, &rule.statement));
+        self.rules.push(rule);
     }
 
     /// Returns the claims of the rules.

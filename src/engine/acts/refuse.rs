@@ -153,20 +153,21 @@ impl ActContext<'_> {
     }
 }
 
-/// Closes the open card of a refused write that came from a file, and whose line is no longer there. A later write from
-/// elsewhere keeps the card open.
+/// Closes the open card of a refused write that came from one of a project's rule files, and whose line is in none of
+/// them any more. A later write from elsewhere keeps the card open.
 pub(in crate::engine) fn withdraw(
     engine: &Engine,
     caller: &Caller,
     card: &CardId,
-    file: &str,
+    files: &[String],
     reason: &str,
 ) -> Result<(), ApiError> {
     engine.act(caller, None, |context| {
         let card = context.reader().card(card)?;
         let Some(card) = card.filter(|card| card.open && card.kind == CardKind::Refused) else { return Ok(()) };
         let row = card.new_claim.map(|id| context.reader().new_claim(&id)).transpose()?.flatten();
-        let is_of_file = |source: &str| source.strip_prefix(file).is_some_and(|rest| rest.starts_with(':'));
+        let is_of_file =
+            |source: &str| source.rsplit_once(':').is_some_and(|(of, _)| files.iter().any(|file| file == of));
         let Some(row) = row.filter(|row| row.source.as_deref().is_some_and(is_of_file)) else { return Ok(()) };
         if context.may_retract(&row) {
             let draft = settled(&card, WITHDRAW, None, Some(reason.to_owned()));

@@ -57,15 +57,15 @@ impl Engine {
         Ok(RefusedRule::NotStored { declined, opposed, replaces })
     }
 
-    /// Closes the open card of a refused rule that is no longer in its file, with a reason.
+    /// Closes the open card of a refused rule that is no longer in any of the rule files of its project, with a reason.
     pub fn withdraw_refused_rule(
         &self,
         caller: &Caller,
         card: &CardId,
-        file: &str,
+        files: &[String],
         reason: &str,
     ) -> Result<(), ApiError> {
-        acts::withdraw(self, caller, card, file, reason)
+        acts::withdraw(self, caller, card, files, reason)
     }
 
     /// Whether the change that wrote a claim was undone.

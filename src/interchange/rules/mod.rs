@@ -21,7 +21,7 @@ use super::{
 };
 use crate::domain::{ClaimKind, marked_section::is_own_title, text::STATED};
 use lead_text::{is_code, join, label, lead_of, lowered, opening, split_explanation};
-pub use rule_origin::{SHORT_ID, is_from, is_from_commit};
+pub use rule_origin::{SHORT_ID, is_from, is_from_commit, left_with_line};
 use stance::{Join, Lead, Stance};
 
 /// The maximum length of a reason, in characters.

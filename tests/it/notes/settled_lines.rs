@@ -7,32 +7,32 @@ use super::{claims, home, number, scan, state};
 use crate::support::{TestHome, git};
 
 /// The line that the guard refuses, and the claim that opposes it.
-const PORT: &str = "Tests must not use a fixed port.";
-const OPPOSING: &str = "Tests must use a fixed port.";
+pub(super) const PORT: &str = "Tests must not use a fixed port.";
+pub(super) const OPPOSING: &str = "Tests must use a fixed port.";
 
 /// A changed version of the refused line, which the guard refuses, too.
 const CHANGED: &str = "Tests must not use a fixed port in any case.";
 
-const SECRETS: &str = "Never commit secrets.";
-const TABS: &str = "Use tabs for indentation.";
+pub(super) const SECRETS: &str = "Never commit secrets.";
+pub(super) const TABS: &str = "Use tabs for indentation.";
 const MERGED: &str = "Tests use the port that the environment names.";
 
 /// A home whose folder is a repository.
-fn repository() -> TestHome {
+pub(super) fn repository() -> TestHome {
     let home = home();
     git(&home.work(), &["init", "-q"]);
     home
 }
 
 /// Stores the opposing claim, and reads a file with the refused line and another one.
-fn refuse(home: &TestHome) {
+pub(super) fn refuse(home: &TestHome) {
     home.run(["remember", OPPOSING, "--kind", "constraint", "--reason", "firewalls"]).ok();
     let run = read(home, &[PORT, SECRETS]);
     assert_eq!((number(&run, "stored"), number(&run, "refused")), (1, 1), "{run}");
 }
 
 /// Writes the rule file of the project, follows it, and reads it.
-fn read(home: &TestHome, lines: &[&str]) -> serde_json::Value {
+pub(super) fn read(home: &TestHome, lines: &[&str]) -> serde_json::Value {
     let lines: Vec<String> = lines.iter().map(|line| format!("- {line}\n")).collect();
     fs::write(home.work().join("CLAUDE.md"), lines.concat()).unwrap();
     home.run(["notes", "add", "CLAUDE.md"]).ok();
@@ -40,17 +40,17 @@ fn read(home: &TestHome, lines: &[&str]) -> serde_json::Value {
 }
 
 /// Settles the only open card.
-fn settle(home: &TestHome, act: &[&str]) {
+pub(super) fn settle(home: &TestHome, act: &[&str]) {
     home.run(["resolve", "--reason", "We decided so."].iter().chain(act)).ok();
     assert_eq!(open_cards(home), 0);
 }
 
-fn open_cards(home: &TestHome) -> u64 {
+pub(super) fn open_cards(home: &TestHome) -> u64 {
     home.run(["conflicts", "--json"]).ok().json()["total"].as_u64().unwrap()
 }
 
 /// The statements of the active claims, in alphabetical order.
-fn statements(home: &TestHome) -> Vec<String> {
+pub(super) fn statements(home: &TestHome) -> Vec<String> {
     let mut all: Vec<String> = claims(home, "active").into_iter().map(|(_, statement)| statement).collect();
     all.sort();
     all
@@ -141,7 +141,7 @@ fn a_changed_line_that_was_refused_still_replaces_its_earlier_claim_or_ends_it()
 }
 
 /// The id and the conditions of the active claim with the refused line's words.
-fn port_claim(home: &TestHome) -> (String, serde_json::Value) {
+pub(super) fn port_claim(home: &TestHome) -> (String, serde_json::Value) {
     let page = home.run(["claims", "--json"]).ok().json();
     let found = page["items"].as_array().unwrap().iter().find(|claim| claim["statement"] == PORT).unwrap();
     (found["id"].as_str().unwrap().to_owned(), found["qualifiers"].clone())
