@@ -25,6 +25,10 @@ pub const CLAIMS_BEGIN_LINE: &str =
 /// The section of instructions for agents, which `ergo setup` writes.
 pub const INSTRUCTIONS: Markers = Markers { begin: "<!-- ergo:begin", end: "<!-- ergo:end -->" };
 
+/// How the first and the last line of a merge conflict begin. The line between the two versions may also underline a
+/// heading.
+const CONFLICT_MARKERS: [&str; 2] = ["<<<<<<<", ">>>>>>>"];
+
 /// The title of the section of instructions.
 pub const INSTRUCTIONS_TITLE: &str = "Project memory: ergo";
 
@@ -42,7 +46,8 @@ pub fn is_own_title(heading: &str) -> bool {
     heading == INSTRUCTIONS_TITLE || heading.starts_with(CLAIMS_TITLE.0) && heading.ends_with(CLAIMS_TITLE.1)
 }
 
-/// Why it is unclear where a section is. A person has to change the file first.
+/// Why it is unclear which lines of a file belong to ergo, and which to its authors. A person has to change the file
+/// first.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SectionError {
     /// A first line without a last one; the line, and the missing marker.
@@ -63,6 +68,9 @@ pub enum SectionError {
     /// A code block without an end, in a file without a section.
     #[error("the code block that begins in line {0} is never closed: close it")]
     OpenFence(usize),
+    /// Lines of two versions, between the markers of a merge; the line of the first marker.
+    #[error("the file has merge conflicts, the first one in line {0}: resolve them")]
+    MergeConflict(usize),
 }
 
 /// Returns the byte range of the section, from its begin marker to the end of the line with its end marker; `None` if there is none.
@@ -80,11 +88,14 @@ pub fn complete(text: &str, markers: Markers) -> Vec<Range<usize>> {
     read(text, markers).0
 }
 
-/// Checks that it is clear which lines of a text belong to ergo.
+/// Checks that it is clear which lines of a text belong to ergo, and which to its authors.
 ///
 /// # Errors
-/// A marker without its counterpart, or a second section of the same markers.
+/// A marker without its counterpart, a second section of the same markers, or a merge conflict.
 pub fn check(text: &str) -> Result<(), SectionError> {
+    if let Some(line) = merge_conflict(text) {
+        return Err(SectionError::MergeConflict(line));
+    }
     for markers in [CLAIMS, INSTRUCTIONS] {
         match find(text, markers) {
             Ok(_) | Err(SectionError::OpenFence(_)) => {}
@@ -92,6 +103,22 @@ pub fn check(text: &str) -> Result<(), SectionError> {
         }
     }
     Ok(())
+}
+
+/// Returns the number of the first line with which git marks a merge conflict; `None` if there is none. In a code block,
+/// it is an example.
+fn merge_conflict(text: &str) -> Option<usize> {
+    let mut fence = Fence::default();
+    let is_conflict = |line: &str| {
+        let label = CONFLICT_MARKERS.iter().find_map(|marker| line.strip_prefix(marker));
+        label.is_some_and(|label| label.starts_with(' ') || label.trim_end().is_empty())
+    };
+    let found = lines(text).into_iter().position(|(_, line)| {
+        let is_code = fence.is_open();
+        fence.read(line);
+        !is_code && is_conflict(line)
+    });
+    found.map(|at| at + 1)
 }
 
 /// Returns the line ending of most lines outside the section, or of the section's lines if there are no others.
@@ -207,5 +234,17 @@ mod tests {
         assert_eq!(check(&format!("{claims}{claims}")), Err(SectionError::Second(4)));
         assert_eq!(check("```\n<!-- ergo:begin -->\n"), Ok(()), "a fence without an end has no markers");
         assert_eq!(check("See `<!-- ergo:begin`.\n"), Ok(()), "a line that mentions it");
+    }
+
+    #[test]
+    fn a_merge_conflict_is_found_outside_of_code_and_an_underlined_heading_is_none() {
+        let conflict = "# Rules\n\n<<<<<<< HEAD\n- a\n=======\n- b\n>>>>>>> topic\n";
+        assert_eq!(check(conflict), Err(SectionError::MergeConflict(3)));
+        assert_eq!(check(&conflict.replace('\n', "\r\n")), Err(SectionError::MergeConflict(3)));
+        assert_eq!(check("- a\n>>>>>>>\n"), Err(SectionError::MergeConflict(2)), "half of it is left");
+        let section = format!("{}\n{conflict}{}\n", super::CLAIMS_BEGIN_LINE, CLAIMS.end);
+        assert_eq!(check(&section), Err(SectionError::MergeConflict(4)));
+        assert_eq!(check(&format!("```\n{conflict}```\n")), Ok(()));
+        assert_eq!(check("Rules\n=======\n\n> a quote\n\n<<<<<<<<- an arrow\n"), Ok(()));
     }
 }

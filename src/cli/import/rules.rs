@@ -45,7 +45,8 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<ImportEnd, C
     for file in &args.files {
         let text = read(file, MAX_FILE)?;
         let path = source_path(file);
-        // With damaged markers, ergo's own lines would be read as rules, or the rules below them be taken for removed ones.
+        // With damaged markers, ergo's own lines would be read as rules, or the rules below them be taken for removed
+        // ones. With a merge conflict, both versions would be read.
         marked_section::check(&text)
             .map_err(|error| CliError::usage(format_args!("{path}: {error}; nothing was imported")))?;
         let name = file.file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());

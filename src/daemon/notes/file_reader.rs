@@ -22,7 +22,7 @@ use crate::{
 pub(super) const MAX_NOTE: u64 = 4 * 1024 * 1024;
 
 /// The version of the reader. Raise it when the same text gives other rules, so that all files are read again.
-pub(super) const READER: u32 = 4;
+pub(super) const READER: u32 = 5;
 
 /// The metadata by which a change of a file is detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,8 +72,8 @@ pub(super) fn text(path: &Path) -> io::Result<String> {
 /// Parses a file. `shown` is its path in sources.
 ///
 /// # Errors
-/// If it is unclear which lines belong to ergo's section. Claims would change if lines of the section were read as
-/// rules, or rules below it were left out.
+/// If it is unclear which lines belong to ergo's section, or the file has merge conflicts. Claims would change if lines
+/// of the section or of both versions were read as rules, or rules below them were left out.
 pub(super) fn parse(shown: &str, text: &str) -> Result<NoteText, SectionError> {
     marked_section::check(text)?;
     let own = own_text(text);

@@ -146,3 +146,23 @@ fn a_changed_line_that_a_person_replaced_does_not_return() {
     assert_eq!(statements(&home), [SECRETS, LATE]);
     assert_eq!(state(&home, 0), "changed_there");
 }
+
+#[test]
+fn a_file_with_merge_conflicts_is_not_read_until_they_are_resolved() {
+    let home = repository();
+    let _daemon = home.daemon();
+    read(&home, &[SOON, SECRETS]);
+    let path = home.work().join("CLAUDE.md");
+    let conflict = format!("<<<<<<< HEAD\n- {SOON}\n=======\n- {LATE}\n>>>>>>> topic\n- {SECRETS}\n- {TABS}\n");
+    fs::write(&path, conflict).unwrap();
+    let run = scan(&home);
+    assert_eq!((number(&run, "stored"), number(&run, "retracted"), number(&run, "superseded")), (0, 0, 0), "{run}");
+    assert!(run["problems"][0].as_str().unwrap().contains("merge conflicts, the first one in line 1"), "{run}");
+    let written = home.run(["notes", "write", "CLAUDE.md"]);
+    for answer in [home.run(["notes", "check"]), home.run(["import", "rules", "CLAUDE.md"]), written] {
+        assert!(answer.code == Some(2) && answer.stderr.contains("merge conflicts"), "{answer:?}");
+    }
+    assert_eq!(statements(&home), [SECRETS, SOON]);
+    let run = read(&home, &[LATE, SECRETS]);
+    assert_eq!((number(&run, "superseded"), number(&run, "known")), (1, 1), "{run}");
+}
