@@ -50,6 +50,18 @@ pub struct Difference {
     pub gone: Vec<usize>,
 }
 
+impl Difference {
+    /// Takes a changed line for a new one, because an earlier line had its words: its last version is gone.
+    pub fn separate(&mut self, at: usize) {
+        if let Some(change) = self.now.get_mut(at)
+            && let LineChange::Changed(old) = *change
+        {
+            *change = LineChange::New;
+            self.gone.push(old);
+        }
+    }
+}
+
 /// Compares the current lines of a file with the earlier ones.
 pub fn compare(earlier: &[RuleLine], now: &[RuleLine]) -> Difference {
     // For each line, the index of the equal line in the other version.

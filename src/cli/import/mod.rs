@@ -9,6 +9,7 @@ mod adr;
 mod agree;
 mod chat;
 mod closed_claims;
+mod earlier_claims;
 mod guard_checks;
 mod jsonl;
 mod memory;

@@ -8,21 +8,22 @@ use std::{
 
 use super::{
     ImportOptions,
+    earlier_claims::{EarlierClaims, earlier, former_of},
     guard_checks::{self, RowChecks, RowForecast, has_store},
     past_imports::{PastImport, PastImports, READER_VERSION},
     report::SkippedRow,
-    rule_history, scope,
+    scope,
     send::{ImportRow, Sender},
 };
 use crate::{
-    api::{ClaimView, ClaimsQuery},
-    cli::{CliError, Context, paging, show::text::count, ui::Style},
+    api::ClaimView,
+    cli::{CliError, Context, show::text::count, ui::Style},
     client::Client,
     domain::{ClaimId, Scope, Status, text::sanitize_line},
     interchange::{
+        again_in,
         line_diff::{LineChange, RuleLine, compare},
         no_longer_in,
-        rules::{is_from, is_from_commit},
     },
 };
 
@@ -50,8 +51,17 @@ struct ComparedFile {
     changes: Vec<LineChange>,
     /// The claims that were imported from the file before.
     earlier: Vec<ClaimView>,
+    /// Those that were closed with their lines.
+    former: Vec<ClaimView>,
     /// The indexes in `earlier` of active claims whose lines were removed.
     gone: Vec<usize>,
+}
+
+impl ComparedFile {
+    /// Returns the claim that becomes active again, because a new row is the line with which it was closed.
+    fn returning(&self, row: &ImportRow, change: LineChange) -> Option<&ClaimView> {
+        former_of(&self.former, row).filter(|_| change == LineChange::New)
+    }
 }
 
 /// Rule files, compared with their last imports.
@@ -83,6 +93,7 @@ impl Reimport {
             changes: vec![LineChange::New; file.rows.len()],
             untouched: false,
             earlier: Vec::new(),
+            former: Vec::new(),
             gone: Vec::new(),
             file,
         };
@@ -119,10 +130,12 @@ impl Reimport {
     }
 
     /// Returns the claims that were imported from a file before, and not from another repository's file with this path.
-    pub(super) async fn earlier(&self, client: &Client, file: &RuleFile) -> Result<Vec<ClaimView>, CliError> {
+    pub(super) async fn earlier(&self, client: &Client, file: &RuleFile) -> Result<EarlierClaims, CliError> {
         let others = self.claims_of_others(file);
         let mut found = earlier(client, &self.scope, file).await?;
-        found.retain(|claim| !others.contains(&claim.id));
+        for claims in [&mut found.own, &mut found.former] {
+            claims.retain(|claim| !others.contains(&claim.id));
+        }
         Ok(found)
     }
 
@@ -216,7 +229,8 @@ impl Reimport {
             };
             let Some((at, row)) = next else { break };
             cx.ui.progress(text!("importing {} of {}", done, total));
-            if let Some(id) = sender.store_new(&row).await?
+            let file = self.files.get(at).filter(|_| row.targets.is_empty());
+            if let Some(id) = store_or_bring_back(sender, &row, file).await?
                 && let (Some(probe), Some(claims)) = (probes.get_mut(at), claims.get_mut(at))
             {
                 *probe = Some((id, true));
@@ -264,7 +278,8 @@ impl Reimport {
                     LineChange::Same(old) | LineChange::Moved(old) | LineChange::Changed(old) => one.earlier.get(*old),
                     LineChange::New => None,
                 };
-                rows.push((word(*change), Some(row), old));
+                let word = if one.returning(row, *change).is_some() { "returned" } else { word(*change) };
+                rows.push((word, Some(row), old));
             }
             rows.extend(one.gone.iter().map(|at| ("gone", None, one.earlier.get(*at))));
         }
@@ -294,7 +309,7 @@ impl Reimport {
         let width = rows.iter().map(|(_, row, old)| of(*row, *old).chars().count()).max().unwrap_or_default();
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for (change, row, old) in &rows {
-            let instead = row.filter(|_| matches!(*change, "new" | "changed"));
+            let instead = row.filter(|_| matches!(*change, "new" | "returned" | "changed"));
             let counted = match instead.and_then(|row| checks.instead_of_stored(row)) {
                 Some(RowForecast::AlreadyStored) => "known",
                 Some(RowForecast::Skipped) => "skipped",
@@ -309,7 +324,7 @@ impl Reimport {
             let source = format!("{:<width$}", of(*row, *old));
             let kind = row.map_or_else(|| old.map(|old| old.kind), |row| row.claim.kind).unwrap_or_default();
             let style = match *change {
-                "new" => Style::Good,
+                "new" | "returned" => Style::Good,
                 "gone" => Style::Bad,
                 "changed" => Style::Warn,
                 _ => Style::Dim,
@@ -353,8 +368,9 @@ impl Reimport {
         }
         let of = |change: &str| counts.get(change).copied().unwrap_or_default();
         let known = if of("known") > 0 { format!(", {} already stored", of("known")) } else { String::new() };
+        let returned = if of("returned") > 0 { format!("{} returned, ", of("returned")) } else { String::new() };
         let summary = format!(
-            "{} new, {} changed, {} moved, {} removed, {} unchanged{known}; {} skipped.{} Nothing was stored.",
+            "{} new, {returned}{} changed, {} moved, {} removed, {} unchanged{known}; {} skipped.{} Nothing was stored.",
             of("new"),
             of("changed"),
             of("moved"),
@@ -366,6 +382,21 @@ impl Reimport {
         checks.show(cx);
         cx.ui.line(text!("{}", summary));
     }
+}
+
+/// Stores a row, or makes its claim active again if the row is a line of the file that returns.
+async fn store_or_bring_back(
+    sender: &mut Sender,
+    row: &ImportRow,
+    file: Option<&ComparedFile>,
+) -> Result<Option<ClaimId>, CliError> {
+    if let Some(one) = file
+        && let Some(claim) = one.returning(row, LineChange::New)
+        && sender.bring_back(row, claim, &again_in(&one.file.path)).await?
+    {
+        return Ok(Some(claim.id));
+    }
+    sender.store_new(row).await
 }
 
 /// Returns the index of the first changed row that does not contradict the old version of another one; 0 if there is none.
@@ -398,41 +429,8 @@ async fn is_in_effect(client: &Client, import: &PastImport) -> bool {
     claim.is_ok_and(|claim| !claim.flags.undone && (claim.status == Status::Active) == import.in_force)
 }
 
-/// Returns the claims that were imported from a file, in the order of its lines: active ones, and those that a person closed.
-async fn earlier(client: &Client, scope: &Scope, file: &RuleFile) -> Result<Vec<ClaimView>, CliError> {
-    let (status, source) = (Some("all".to_owned()), Some(file.path.clone()));
-    let query = ClaimsQuery { status, source, ..paging::claims_of(scope) };
-    let mut found: Vec<ClaimView> = paging::all(async |cursor| {
-        let page = client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
-        Ok((page.items, page.next))
-    })
-    .await?;
-    found.retain(|claim| {
-        let reason = claim.reason.as_deref().unwrap_or_default();
-        let imported = is_from(&file.name, reason) || is_from_commit(claim);
-        imported && line_of(&file.path, claim).is_some() && !claim.flags.undone && claim.status != Status::Refused
-    });
-    // Claims that an import superseded or retracted are history, but claims that a person closed must not come back.
-    let from_here: BTreeSet<ClaimId> = found.iter().map(|claim| claim.id).collect();
-    let (retired, removed) = (no_longer_in(&file.path), rule_history::removed_from(&file.path));
-    found.retain(|claim| match claim.status {
-        Status::Active => true,
-        Status::Superseded => !claim.replaced_by.iter().any(|by| from_here.contains(by)),
-        Status::Retracted | Status::Refused => {
-            let why = claim.closing_reason.as_deref().unwrap_or_default();
-            why != retired && !why.starts_with(&removed)
-        }
-    });
-    found.sort_by_key(|claim| (line_of(&file.path, claim), claim.at, claim.id));
-    Ok(found)
-}
-
-/// Returns the line of a file that a claim's source names.
-fn line_of(path: &str, claim: &ClaimView) -> Option<usize> {
-    claim.source.as_deref()?.strip_prefix(path)?.strip_prefix(':')?.parse().ok()
-}
-
-fn difference(file: RuleFile, earlier: Vec<ClaimView>) -> ComparedFile {
+fn difference(file: RuleFile, earlier: EarlierClaims) -> ComparedFile {
+    let EarlierClaims { own, former } = earlier;
     let line = |source: Option<&str>| {
         source.and_then(|source| source.rsplit_once(':')).and_then(|(_, line)| line.parse().ok()).unwrap_or_default()
     };
@@ -444,13 +442,17 @@ fn difference(file: RuleFile, earlier: Vec<ClaimView>) -> ComparedFile {
     let of = |claim: &ClaimView| RuleLine { statement: claim.statement.clone(), line: line(claim.source.as_deref()) };
     // Closed claims match by statement only; only active ones can be changed or removed.
     let (active, closed): (Vec<ClaimView>, Vec<ClaimView>) =
-        earlier.into_iter().partition(|claim| claim.status == Status::Active);
+        own.into_iter().partition(|claim| claim.status == Status::Active);
     let with =
         |claims: &[ClaimView], line: &RuleLine| claims.iter().position(|claim| claim.statement == line.statement);
     let known = |line: &RuleLine| with(&closed, line).filter(|_| with(&active, line).is_none());
     let open: Vec<RuleLine> = now.iter().filter(|line| known(line).is_none()).cloned().collect();
     let lines: Vec<RuleLine> = active.iter().map(of).collect();
-    let compared = compare(&lines, &open);
+    let mut compared = compare(&lines, &open);
+    let open_rows = file.rows.iter().zip(&now).filter(|(_, line)| known(line).is_none()).map(|(row, _)| row);
+    for (at, _) in open_rows.enumerate().filter(|(_, row)| former_of(&former, row).is_some()) {
+        compared.separate(at);
+    }
     let mut changes = compared.now.into_iter();
     let changes = now
         .iter()
@@ -460,5 +462,5 @@ fn difference(file: RuleFile, earlier: Vec<ClaimView>) -> ComparedFile {
         })
         .collect();
     let earlier = active.into_iter().chain(closed).collect();
-    ComparedFile { file, untouched: false, changes, earlier, gone: compared.gone }
+    ComparedFile { file, untouched: false, changes, earlier, former, gone: compared.gone }
 }

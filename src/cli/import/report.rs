@@ -36,6 +36,20 @@ struct StoredRow {
     warnings: Vec<Warning>,
 }
 
+impl StoredRow {
+    /// Returns a row whose claim was stored before.
+    fn unchanged(row: &ImportRow, claim_id: ClaimId) -> Self {
+        Self {
+            claim_id,
+            statement: row.claim.statement.clone(),
+            kind: row.claim.kind,
+            source: row.source.clone(),
+            superseded: vec![],
+            warnings: vec![],
+        }
+    }
+}
+
 /// A row that the guard refused.
 #[derive(Debug, Serialize)]
 struct RefusedRow {
@@ -118,6 +132,9 @@ pub(super) struct ImportReport {
     /// Claims whose lines were removed from a rule file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     retired: Vec<RetiredClaim>,
+    /// Claims whose lines are back in a rule file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reinstated: Vec<StoredRow>,
     /// Files that did not change since their last import.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) untouched: Vec<String>,
@@ -141,6 +158,7 @@ impl ImportReport {
             proposed: vec![],
             skipped,
             retired: vec![],
+            reinstated: vec![],
             untouched: vec![],
             closed: 0,
         }
@@ -149,12 +167,9 @@ impl ImportReport {
     pub(super) fn add(&mut self, row: &ImportRow, result: RowResult, stored: &Stored) {
         self.scope = stored.scope.clone();
         let kept = StoredRow {
-            claim_id: stored.claim_id,
-            statement: row.claim.statement.clone(),
-            kind: row.claim.kind,
-            source: row.source.clone(),
             superseded: stored.superseded.clone(),
             warnings: stored.warnings.iter().filter(|warning| !is_as_intended(warning)).cloned().collect(),
+            ..StoredRow::unchanged(row, stored.claim_id)
         };
         match result {
             RowResult::Stored => self.stored.push(kept),
@@ -164,15 +179,12 @@ impl ImportReport {
 
     /// Adds a row whose claim was imported from the same file before and did not change.
     pub(super) fn same(&mut self, row: &ImportRow, claim: ClaimId) {
-        let (statement, kind, source) = (row.claim.statement.clone(), row.claim.kind, row.source.clone());
-        self.duplicates.push(StoredRow {
-            claim_id: claim,
-            statement,
-            kind,
-            source,
-            superseded: vec![],
-            warnings: vec![],
-        });
+        self.duplicates.push(StoredRow::unchanged(row, claim));
+    }
+
+    /// Adds a row whose claim was closed with the row's line, and is active again.
+    pub(super) fn reinstated(&mut self, row: &ImportRow, claim: ClaimId) {
+        self.reinstated.push(StoredRow::unchanged(row, claim));
     }
 
     pub(super) fn retire(&mut self, claim: &ClaimView) {
@@ -195,7 +207,7 @@ impl ImportReport {
 
     /// The number by which the import can be undone, if it changed anything.
     pub(super) fn undo_number(&self) -> Option<String> {
-        (self.stored.len() + self.retired.len() + self.closed > 0).then(|| self.import.clone())
+        (self.stored.len() + self.retired.len() + self.reinstated.len() + self.closed > 0).then(|| self.import.clone())
     }
 
     pub(super) fn refused(&mut self, row: &ImportRow, refused: &Refused) {
@@ -243,13 +255,17 @@ impl ImportReport {
         for file in &self.untouched {
             ui.line(text!("{}: unchanged since its last import.", file));
         }
-        let rows = self.stored.len() + self.duplicates.len() + self.refused.len() + self.proposed.len();
-        if rows + self.retired.len() + self.skipped.len() == 0 && !self.untouched.is_empty() {
+        let rows = self.stored.len() + self.duplicates.len() + self.reinstated.len() + self.refused.len();
+        let others = self.proposed.len() + self.retired.len() + self.skipped.len();
+        if rows + others == 0 && !self.untouched.is_empty() {
             return;
         }
         let mut counts = counts.to_vec();
         if !self.proposed.is_empty() {
             counts.insert(3, format!("{} proposed", self.proposed.len()));
+        }
+        if !self.reinstated.is_empty() {
+            counts.insert(1, format!("{} reinstated", self.reinstated.len()));
         }
         if !self.retired.is_empty() {
             counts.insert(1, format!("{} retracted", self.retired.len()));

@@ -165,7 +165,7 @@ async fn preview(cx: &mut Context, path: &str, versions: &[Version], earlier: &[
 async fn without_plain_imports(cx: &Context, file: &RuleFile) -> Result<(Reimport, Vec<ClaimView>), CliError> {
     let client = cx.client().await?;
     let past = Reimport::without_files(cx, &client).await?;
-    let earlier = past.earlier(&client, file).await?;
+    let earlier = past.earlier(&client, file).await?.own;
     let Some(plain) = earlier.iter().filter(|claim| !is_from_commit(claim)).max_by_key(|claim| claim.at) else {
         return Ok((past, earlier));
     };

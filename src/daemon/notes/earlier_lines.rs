@@ -47,16 +47,17 @@ pub(super) fn separate_returned(
     rules: &[NoteRule],
     difference: &mut Difference,
 ) -> Result<(), ApiError> {
-    for (rule, change) in rules.iter().zip(&mut difference.now) {
-        if let LineChange::Changed(old) = *change
-            && let Some(line) = earlier_line(keeper, path, file, rule)?
-            && match line.claim {
-                Some(claim) => !keeper.is_active(claim)?,
-                None => line_claims::is_declined(keeper, &line)?,
-            }
-        {
-            *change = LineChange::New;
-            difference.gone.push(old);
+    for (at, rule) in rules.iter().enumerate() {
+        if !matches!(difference.now.get(at), Some(LineChange::Changed(_))) {
+            continue;
+        }
+        let Some(line) = earlier_line(keeper, path, file, rule)? else { continue };
+        let is_settled = match line.claim {
+            Some(claim) => !keeper.is_active(claim)?,
+            None => line_claims::is_declined(keeper, &line)?,
+        };
+        if is_settled {
+            difference.separate(at);
         }
     }
     Ok(())

@@ -78,9 +78,27 @@ fn a_line_that_is_gone_retires_its_claim_and_a_moved_one_keeps_its_id() {
     let closed = home.run(["history", &gone, "--json"]).ok().json();
     assert_eq!(closed["claim"]["status"], "retracted");
     assert_eq!(closed["claim"]["closing_reason"], "No longer in AGENTS.md.");
-    // A line that comes back is stored again.
-    assert_eq!(many(&import(&home, FIRST), "stored"), 1);
-    assert!(statements(&home).contains(&"Never commit secrets.".to_owned()));
+    std::fs::write(home.work().join("AGENTS.md"), FIRST).unwrap();
+    let shown = home.run(["import", "rules", "AGENTS.md", "--dry-run"]).ok();
+    assert!(shown.stdout.contains("0 new, 1 returned, 0 changed"), "{shown:?}");
+    let report = import(&home, FIRST);
+    assert_eq!((many(&report, "stored"), many(&report, "reinstated")), (0, 1), "{report}");
+    assert_eq!(id(&home, "Never commit secrets."), gone, "a line that returns has its claim again");
+    home.run(["undo", "--import", report["import"].as_str().unwrap()]).ok();
+    assert!(!statements(&home).contains(&"Never commit secrets.".to_owned()));
+}
+
+#[test]
+fn a_line_that_is_changed_and_changed_back_between_imports_has_its_claim_again() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    import(&home, FIRST);
+    let first = id(&home, "Requests time out after 20 seconds.");
+    let other = FIRST.replace("20 seconds", "45 seconds");
+    assert_eq!(many(&import(&home, &other), "stored"), 1);
+    let report = import(&home, FIRST);
+    assert_eq!((many(&report, "stored"), many(&report, "reinstated"), many(&report, "retired")), (0, 1, 1), "{report}");
+    assert_eq!((id(&home, "Requests time out after 20 seconds."), active(&home).len()), (first, 4));
 }
 
 #[test]
