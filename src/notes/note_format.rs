@@ -91,17 +91,20 @@ pub struct NoteLine {
     pub claim: String,
     /// Whether it holds in the whole organisation.
     pub of_organisation: bool,
-    /// The short id of the card with its contradiction to the file.
-    pub conflict: Option<String>,
+    /// Whether it contradicts a line of the file.
+    pub is_conflict: bool,
+    /// The short id of the open card with the contradiction.
+    pub card: Option<String>,
 }
 
 impl NoteLine {
     /// Returns its text in a format, without a list marker.
     pub fn text(&self, format: NoteFormat) -> String {
         let mut text = String::new();
-        if let Some(card) = &self.conflict {
+        if self.is_conflict {
+            let card = self.card.as_ref().map(|card| format!("card {card}: ")).unwrap_or_default();
             // Writing to a string does not fail.
-            let _ = write!(text, "[CONFLICT] card {card}: this file contradicts ");
+            let _ = write!(text, "[CONFLICT] {card}this file contradicts ");
         }
         text.push_str(&sanitize_line(&self.statement));
         // Limits are in every format, because without them it would be a different claim.
@@ -142,7 +145,7 @@ pub fn content(scope: &Scope, format: NoteFormat, lines: &[NoteLine]) -> String 
         text.push_str("\nNo further claims: this file already contains all of them.\n");
         return text;
     }
-    let (conflicts, rest): (Vec<&NoteLine>, Vec<&NoteLine>) = lines.iter().partition(|line| line.conflict.is_some());
+    let (conflicts, rest): (Vec<&NoteLine>, Vec<&NoteLine>) = lines.iter().partition(|line| line.is_conflict);
     let mut groups: Vec<(String, Vec<&NoteLine>)> = Vec::new();
     match format {
         NoteFormat::Claude => {
@@ -199,7 +202,8 @@ mod tests {
             reason: Some("it helps".into()),
             claim: "0123456789".into(),
             of_organisation: false,
-            conflict: None,
+            is_conflict: false,
+            card: None,
         }
     }
 
@@ -231,7 +235,10 @@ mod tests {
         lines[1].limits = Some("only env staging".into());
         let limited = content(&scope, NoteFormat::Cursor, &lines);
         assert!(limited.contains("- Tests use no fixed port (only env staging)\n"), "{limited}");
-        lines[0].conflict = Some("abcdef0123".into());
+        lines[0].is_conflict = true;
+        let conflict = content(&scope, NoteFormat::Copilot, &lines);
+        assert!(conflict.contains("- [CONFLICT] this file contradicts Sign commits\n"), "{conflict}");
+        lines[0].card = Some("abcdef0123".into());
         let conflict = content(&scope, NoteFormat::Copilot, &lines);
         assert!(conflict.contains("- [CONFLICT] card abcdef0123: this file contradicts Sign commits\n"), "{conflict}");
         assert!(content(&scope, NoteFormat::Claude, &[]).contains("No further claims"));

@@ -1,11 +1,16 @@
 //! Compares rule files with the stored claims, without storing anything.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::{Path, PathBuf},
 };
 
-use super::{NotesKeeper, concerns_rule, discover, file_reader, line_claims, lock};
+use super::{
+    NotesKeeper, concerns_rule, discover, earlier_lines,
+    file_reader::{self, NoteRule},
+    line_claims, lock,
+    watch_list::{WatchedFile, WatchedRule},
+};
 use crate::{
     api::{ApiError, Caller, ErrorCode, NoteConflict, NotesCheck, RememberRequest, WriteOutcome},
     domain::{Status, text::sanitize_line},
@@ -52,66 +57,110 @@ fn check_file(
     let now = file_reader::parse(&file.shown, &text)
         .map_err(|error| ApiError::new(ErrorCode::BadRequest, error.to_string()))?;
     answer.files += 1;
-    let claims: HashMap<&str, _> = file.rules.iter().map(|rule| (rule.statement.as_str(), rule)).collect();
-    for rule in now.rules.into_iter().filter(|rule| rule.in_force) {
-        answer.rules += 1;
+    answer.rules += now.rules.iter().filter(|rule| rule.in_force).count();
+    let here = Caller {
+        org_id: scope.org_id.clone(),
+        project: scope.project.clone(),
+        identity,
+        op_id: None,
+        ..caller.clone()
+    };
+    file.scope = Some(scope);
+    let Compared { conflicts, problems } = compare_rules(keeper, &here, (path, &file), &now.rules)?;
+    answer.conflicts.extend(conflicts);
+    answer.problems.extend(problems);
+    Ok(())
+}
+
+/// What was found about the rules of a file.
+#[derive(Default)]
+pub(super) struct Compared {
+    pub(super) conflicts: Vec<NoteConflict>,
+    /// Rules that cannot be stored, with the reason.
+    problems: Vec<String>,
+}
+
+/// Compares the rules that a file has now with the claims of its project, as the next scan will. `here`: the caller, in
+/// this project. Nothing is stored.
+pub(super) fn compare_rules(
+    keeper: &NotesKeeper,
+    here: &Caller,
+    (path, file): (&Path, &WatchedFile),
+    rules: &[NoteRule],
+) -> Result<Compared, ApiError> {
+    let mut found = Compared::default();
+    let earlier: HashMap<&str, &WatchedRule> = file.rules.iter().map(|rule| (rule.statement.as_str(), rule)).collect();
+    // The claims of earlier versions of the lines do not count, because they end with the next scan.
+    let mut ending = HashSet::new();
+    for rule in file.rules.iter().filter(|rule| rules.iter().all(|now| now.statement != rule.statement)) {
+        ending.extend(line_claims::claims_of(keeper, rule)?);
+    }
+    for rule in rules.iter().filter(|rule| rule.in_force) {
         let conflict = NoteConflict {
             path: path.display().to_string(),
             line: Some(rule.line),
             says: rule.statement.clone(),
             ..NoteConflict::default()
         };
-        if let Some(id) = claims.get(rule.statement.as_str()).and_then(|known| known.claim) {
-            let claim = keeper.engine.claim(&id.to_hex())?;
-            if claim.status != Status::Active {
+        let line = match earlier.get(rule.statement.as_str()) {
+            Some(line) => Some((*line).clone()),
+            None => earlier_lines::earlier_line(keeper, path, file, rule)?,
+        };
+        let claim = line.and_then(|line| line.claim).map(|id| keeper.engine.claim(&id.to_hex())).transpose()?;
+        let (card, opposing) = match claim {
+            Some(claim) if claim.status == Status::Active => {
+                for (card, other) in keeper.engine.opposing(&claim.id)? {
+                    let (against, _) = keeper.engine.note_source(&other)?;
+                    let kind = keeper.engine.conflict_kind(&card)?;
+                    let claim = Some(other);
+                    found.conflicts.push(NoteConflict { against, claim, card: Some(card), kind, ..conflict.clone() });
+                }
+                continue;
+            }
+            Some(claim) if line_claims::went_with_line(keeper, file, &claim) => {
+                (None, keeper.engine.against_reinstating(here, &claim.id)?)
+            }
+            Some(claim) => {
                 let why = claim.closing_reason.as_deref().map(|why| format!(": {}", sanitize_line(why)));
-                let against =
-                    format!("This claim is {}{}", claim.flags.status_word(claim.status), why.unwrap_or_default());
-                answer.conflicts.push(NoteConflict { against, claim: Some(id), ..conflict });
+                let status = claim.flags.status_word(claim.status);
+                let against = format!("This claim is {status}{}", why.unwrap_or_default());
+                found.conflicts.push(NoteConflict { against, claim: Some(claim.id), ..conflict });
                 continue;
             }
-            for (card, other) in keeper.engine.opposing(&id)? {
-                let (against, _) = keeper.engine.note_source(&other)?;
-                let kind = keeper.engine.conflict_kind(&card)?;
-                let found = NoteConflict { against, claim: Some(other), card: Some(card), kind, ..conflict.clone() };
-                answer.conflicts.push(found);
-            }
-            continue;
-        }
-        let request = RememberRequest {
-            caller: Caller {
-                org_id: scope.org_id.clone(),
-                project: scope.project.clone(),
-                identity: identity.clone(),
-                op_id: None,
-                ..caller.clone()
+            None => match keeper.engine.remember(as_new(here, file, rule)) {
+                Err(error) if concerns_rule(&error) => {
+                    found.problems.push(format!("{}:{}: {}", path.display(), rule.line, error.message));
+                    continue;
+                }
+                outcome => match outcome? {
+                    WriteOutcome::Conflict(refused) => (refused.card_id, refused.conflicts),
+                    _ => continue,
+                },
             },
-            statement: rule.statement,
-            kind: Some(rule.kind),
-            reason: Some(rule.reason),
-            qualifiers: rule.qualifiers,
-            source: Some(format!("{}:{}", file.shown, rule.line)),
-            dry_run: true,
-            ..RememberRequest::default()
         };
-        let outcome = match keeper.engine.remember(request) {
-            Err(error) if concerns_rule(&error) => {
-                answer.problems.push(format!("{}:{}: {}", path.display(), rule.line, error.message));
-                continue;
-            }
-            other => other?,
-        };
-        if let WriteOutcome::Conflict(refused) = outcome {
-            for opposed in refused.conflicts {
-                answer.conflicts.push(NoteConflict {
-                    against: opposed.claim.statement.clone(),
-                    claim: Some(opposed.claim.id),
-                    card: refused.card_id,
-                    kind: Some(sameness::conflict_kind(&opposed.evidence)),
-                    ..conflict.clone()
-                });
-            }
+        for opposed in opposing.into_iter().filter(|opposed| !ending.contains(&opposed.claim.id)) {
+            found.conflicts.push(NoteConflict {
+                against: opposed.claim.statement.clone(),
+                claim: Some(opposed.claim.id),
+                card,
+                kind: Some(sameness::conflict_kind(&opposed.evidence)),
+                ..conflict.clone()
+            });
         }
     }
-    Ok(())
+    Ok(found)
+}
+
+/// Returns the request that would store a rule that has no claim.
+fn as_new(here: &Caller, file: &WatchedFile, rule: &NoteRule) -> RememberRequest {
+    RememberRequest {
+        caller: here.clone(),
+        statement: rule.statement.clone(),
+        kind: Some(rule.kind),
+        reason: Some(rule.reason.clone()),
+        qualifiers: rule.qualifiers.clone(),
+        source: Some(format!("{}:{}", file.shown, rule.line)),
+        dry_run: true,
+        ..RememberRequest::default()
+    }
 }

@@ -8,9 +8,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{NotesKeeper, absolute, discover, file_reader, lock, watch_list::WatchedRule};
+use super::{NotesKeeper, absolute, compare, discover, file_reader, line_claims, lock, watch_list::WatchedRule};
 use crate::{
-    api::{ApiError, ErrorCode, NoteConflict, NoteFormat, NotesRun, NotesWriteRequest, NotesWritten},
+    api::{ApiError, Caller, ErrorCode, NoteConflict, NoteFormat, NotesRun, NotesWriteRequest, NotesWritten},
     domain::{CardId, EventId, Qualifiers, Scope, judgement::words_hash, text::estimated_tokens},
     engine::NoteProposal,
     files::{DraftFile, real_path},
@@ -40,7 +40,7 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
         let list = lock(&keeper.list);
         (list.files.get(&path).cloned(), list.root_of(&path).map(Path::to_owned))
     };
-    let file = known.unwrap_or_else(|| discover::watched_file(&path, &request.caller.org_id, root.as_deref()));
+    let mut file = known.unwrap_or_else(|| discover::watched_file(&path, &request.caller.org_id, root.as_deref()));
     let scope = match &file.scope {
         _ if request.of_caller => keeper.scope_of_caller(&request.caller)?,
         Some(scope) => scope.clone(),
@@ -55,8 +55,20 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
     let plain = Qualifiers::default();
     let present: HashSet<EventId> =
         now.rules.iter().map(|rule| words_hash(rule.kind, &rule.statement, &plain)).collect();
+    line_claims::read_settlements(keeper, &mut file.rules)?;
+    file.scope = Some(scope.clone());
+    let here = Caller {
+        org_id: scope.org_id.clone(),
+        project: scope.project.clone(),
+        identity: None,
+        op_id: None,
+        ..request.caller.clone()
+    };
+    // Also those without an open card: the file may not have been read, or a card was settled against its line.
+    let contrary = compare::compare_rules(keeper, &here, (&path, &file), &now.rules)?.conflicts;
     let refused: Vec<CardId> = file.rules.iter().filter_map(|rule| rule.card).collect();
-    let proposed = keeper.engine.propose_notes(&scope, &present, &refused)?;
+    let contrary_claims = contrary.iter().filter_map(|conflict| conflict.claim).collect();
+    let proposed = keeper.engine.propose_notes(&scope, &present, &refused, &contrary_claims)?;
 
     let format = request.format.unwrap_or_else(|| NoteFormat::of(&file.shown));
     let budget = request.tokens.unwrap_or_else(|| format.budget());
@@ -64,8 +76,11 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
     let new = section::put(&text, &content).map_err(|error| unclear(&path, &error))?;
     let changed = old.as_deref() != Some(&*new);
     let mut conflicts = Vec::new();
-    for note in proposed.notes.iter().filter(|note| note.line.conflict.is_some()) {
-        conflicts.push(conflict(keeper, &path, &file.rules, note)?);
+    for note in proposed.notes.iter().filter(|note| note.line.is_conflict) {
+        conflicts.push(match contrary.iter().find(|conflict| conflict.claim == Some(note.claim)) {
+            Some(conflict) => conflict.clone(),
+            None => conflict(keeper, &path, &file.rules, note)?,
+        });
     }
     let written = changed && !request.dry_run;
     if written {
@@ -167,7 +182,7 @@ fn select(scope: &Scope, format: NoteFormat, notes: &[NoteProposal], budget: usi
             meaning: note.meaning,
             rank: note.rank,
             in_domain: note.in_domain,
-            is_conflict: note.line.conflict.is_some(),
+            is_conflict: note.line.is_conflict,
             tokens: estimated_tokens(&note.line.text(format)) + 3,
         })
         .collect();

@@ -37,7 +37,7 @@ pub(super) use propose::proposed_reason;
 pub(super) use redact::redact;
 pub(super) use refuse::{WITHDRAW, WriteIntent, report_data_with, unstored_data, withdraw, write_intent};
 pub(super) use refused_write::opposing_claims;
-pub(super) use reinstate::{reinstate, reinstate_by_rules};
+pub(super) use reinstate::{against_reinstating, reinstate, reinstate_by_rules};
 pub(super) use remember::{learn, remember, remember_by_rules};
 pub(super) use replay::creates_claim;
 pub(super) use resolve::{StorySide, resolve, resolve_many, story_question};

@@ -5,9 +5,11 @@ use super::{
     propose::needs_person,
 };
 use crate::{
-    api::{ActRequest, ApiError, Conflict, Refused, Warning, WriteOutcome},
+    api::{ActRequest, ApiError, Caller, Conflict, Refused, Warning, WriteOutcome},
     domain::{ClaimId, EventKind, Status},
-    engine::{Engine, act_context::ActContext, guard_calls::NormalisedStatement, guard_result::IncomingClaim, wording},
+    engine::{
+        Engine, act_context::ActContext, find, guard_calls::NormalisedStatement, guard_result::IncomingClaim, wording,
+    },
     store::{ClaimRow, EventDraft, Ref},
 };
 
@@ -19,6 +21,24 @@ pub(in crate::engine) fn reinstate(engine: &Engine, request: &ActRequest) -> Res
 /// [`reinstate`] without asking the models.
 pub(in crate::engine) fn reinstate_by_rules(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
     make_active(engine, request, false)
+}
+
+/// Returns the claims because of which the guard's rules would refuse to reinstate a claim. Writes nothing.
+pub(in crate::engine) fn against_reinstating(
+    engine: &Engine,
+    caller: &Caller,
+    claim: &ClaimId,
+) -> Result<Vec<Conflict>, ApiError> {
+    engine.act(caller, None, |context| {
+        let row = find::row(context.reader(), claim)?;
+        Ok(match check(context, &row, None, &[])? {
+            Reinstatement::Refused(answer) => match *answer {
+                WriteOutcome::Conflict(refused) => refused.conflicts,
+                _ => Vec::new(),
+            },
+            Reinstatement::Possible(_) => Vec::new(),
+        })
+    })
 }
 
 fn make_active(engine: &Engine, request: &ActRequest, asks: bool) -> Result<WriteOutcome, ApiError> {

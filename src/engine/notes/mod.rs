@@ -20,8 +20,8 @@ pub use refused_rule::RefusedRule;
 use super::Engine;
 use crate::{
     api::{
-        ActRequest, ApiError, InsightFigures, InsightFiguresQuery, Insights, InsightsQuery, NoteClusters,
-        NoteClustersQuery, NoteLinks, NoteLinksQuery, NotesCalibrated, RememberRequest, WriteOutcome,
+        ActRequest, ApiError, Caller, Conflict, InsightFigures, InsightFiguresQuery, Insights, InsightsQuery,
+        NoteClusters, NoteClustersQuery, NoteLinks, NoteLinksQuery, NotesCalibrated, RememberRequest, WriteOutcome,
     },
     domain::{CardId, ClaimId, EventId, PairVerdict, judgement::words_hash},
     infer::ModelRole,
@@ -140,6 +140,11 @@ impl Engine {
     /// [`Engine::reinstate`] with the rules of the guard only, for the claims of lines that are back in their file.
     pub fn reinstate_by_rules(&self, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
         super::acts::reinstate_by_rules(self, request)
+    }
+
+    /// Returns the claims because of which [`Engine::reinstate_by_rules`] would be refused.
+    pub fn against_reinstating(&self, caller: &Caller, claim: &ClaimId) -> Result<Vec<Conflict>, ApiError> {
+        super::acts::against_reinstating(self, caller, claim)
     }
 
     /// Lists the insights of an organisation.

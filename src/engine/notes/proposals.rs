@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use crate::{
     api::{ApiError, limits},
     domain::{CardId, ClaimId, ConflictKind, EventId, Qualifiers, Scope, judgement::words_hash, numeric::cosine},
-    engine::{Engine, find, guard_calls::day},
+    engine::{Engine, beside, find, guard_calls::day},
     notes::{Lifecycle, note_format::NoteLine, sameness::conflict_kind},
     store::ClaimRow,
 };
@@ -39,12 +39,14 @@ pub struct NoteProposal {
 
 impl Engine {
     /// Returns the claims that may be written into a file of a scope. `present` are the hashes of the words of the
-    /// file's rules, without qualifiers; `refused` are the cards of those that the guard refused.
+    /// file's rules, without qualifiers; `refused` are the cards of those that the guard refused; `contrary` are the
+    /// claims that contradict a rule, with or without a card.
     pub fn propose_notes(
         &self,
         scope: &Scope,
         present: &HashSet<EventId>,
         refused: &[CardId],
+        contrary: &HashSet<ClaimId>,
     ) -> Result<ProposedNotes, ApiError> {
         let book = self.notes_book(&scope.org_id)?;
         let reader = self.readers.lend();
@@ -84,7 +86,8 @@ impl Engine {
         }
 
         // The claims that open cards oppose to the claims of the file.
-        let mut opposed: HashMap<ClaimId, (Option<ClaimId>, CardId)> = HashMap::new();
+        let mut opposed: HashMap<ClaimId, (Option<ClaimId>, Option<CardId>)> =
+            contrary.iter().map(|claim| (*claim, (None, None))).collect();
         let mut mine: HashMap<CardId, ClaimId> = HashMap::new();
         let mut sides: HashMap<CardId, Vec<ClaimId>> = HashMap::new();
         for (claim, card) in &book.cards {
@@ -95,12 +98,12 @@ impl Engine {
         }
         for (claim, card) in &book.cards {
             if let (false, Some(mine)) = (spoken.contains(claim), mine.get(card)) {
-                opposed.insert(*claim, (Some(*mine), *card));
+                opposed.insert(*claim, (Some(*mine), Some(*card)));
             }
         }
         for card in refused {
             for claim in sides.get(card).into_iter().flatten() {
-                opposed.insert(*claim, (None, *card));
+                opposed.insert(*claim, (None, Some(*card)));
             }
         }
 
@@ -117,6 +120,8 @@ impl Engine {
             });
             let Some(row) = shown.and_then(|at| book.rows.get(*at)) else { continue };
             let conflict = opposed.get(&row.id).copied();
+            let card = conflict.and_then(|(_, card)| card);
+            let beside = if row.flags.excepted { beside::of(&reader, &row.id, Some(scope))? } else { Vec::new() };
             let meaning = vectors
                 .get(&row.id)
                 .filter(|vector| vector.len() == centre.len() && length > 0.0)
@@ -126,14 +131,15 @@ impl Engine {
                     kind: row.kind,
                     domain: insight.labels.domain.to_owned(),
                     statement: row.statement.clone(),
-                    limits: limits(&row.qualifiers, &[]),
+                    limits: limits(&row.qualifiers, &beside),
                     reason: row.reason.clone(),
                     claim: row.id.short(),
                     of_organisation: !row.scope.level().is_project(),
-                    conflict: conflict.map(|(_, card)| card.short()),
+                    is_conflict: conflict.is_some(),
+                    card: card.map(CardId::short),
                 },
                 claim: row.id,
-                card: conflict.map(|(_, card)| card),
+                card,
                 says: conflict.and_then(|(mine, _)| mine),
                 meaning,
                 rank: insight.rank,

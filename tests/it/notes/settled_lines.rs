@@ -270,3 +270,54 @@ fn a_line_whose_import_was_undone_has_the_claim_of_the_next_import() {
     assert_eq!(number(&run, "retracted"), 1, "{run}");
     assert_eq!(statements(&home), [SECRETS]);
 }
+
+#[test]
+fn a_check_before_the_scan_knows_a_line_that_was_put_back_or_changed() {
+    let home = repository();
+    let _daemon = home.daemon();
+    refuse(&home);
+    settle(&home, &["--exception"]);
+    read(&home, &[SECRETS]);
+    let write = |text: &str| fs::write(home.work().join("CLAUDE.md"), text).unwrap();
+    write(&format!("- {PORT}\n- {SECRETS}\n"));
+    home.run(["notes", "check"]).ok();
+    home.run(["remember", "Tests must always use a fixed port.", "--reason", "firewalls"]).ok();
+    let check = home.run(["notes", "check"]);
+    assert!(check.code == Some(1) && check.stdout.contains("CLAUDE.md:1"), "nobody settled this one: {check:?}");
+    write("- Requests time out after 20 seconds.\n");
+    scan(&home);
+    write("- Requests time out after 30 seconds.\n");
+    home.run(["notes", "check"]).ok();
+}
+
+#[rstest::rstest]
+#[case::was_not_read(None)]
+#[case::was_declined(Some("--keep"))]
+fn a_claim_is_not_written_silently_into_a_file_with_a_contrary_line(#[case] act: Option<&str>) {
+    let home = repository();
+    let _daemon = home.daemon();
+    if let Some(act) = act {
+        refuse(&home);
+        settle(&home, &[act, "2"]);
+    } else {
+        home.run(["remember", OPPOSING, "--kind", "constraint", "--reason", "firewalls"]).ok();
+        fs::write(home.work().join("CLAUDE.md"), format!("- {PORT}\n- {SECRETS}\n")).unwrap();
+    }
+    let answer = home.run(["notes", "write", "CLAUDE.md"]).ok();
+    assert!(answer.stdout.contains("CLAUDE.md:1") && answer.stdout.contains(PORT), "{answer:?}");
+    let written = fs::read_to_string(home.work().join("CLAUDE.md")).unwrap();
+    assert!(written.contains(&format!("[CONFLICT] this file contradicts {OPPOSING}")), "{written}");
+}
+
+#[test]
+fn a_claim_is_written_with_the_exception_that_the_file_states() {
+    let home = repository();
+    let _daemon = home.daemon();
+    refuse(&home);
+    settle(&home, &["--exception"]);
+    scan(&home);
+    let exception = port_claim(&home).0;
+    let shown = home.run(["notes", "write", "CLAUDE.md", "--dry-run"]).ok().stdout;
+    assert!(shown.contains(&format!("{OPPOSING} (with the exception {})", &exception[..10])), "{shown}");
+    assert!(!shown.contains("[CONFLICT]"), "{shown}");
+}
