@@ -90,10 +90,11 @@ fn read_files(
 ) -> Result<Changed, ApiError> {
     let _working = lock(&keeper.working);
     // If `only` is a followed file, the folders need not be searched for new files. But a changed record may name a new
-    // one in its folder.
+    // one in its folder, and a file that is gone may have been renamed.
     let is_record = only.is_some_and(|only| lock(&keeper.list).is_record(only));
     let within = only.filter(|_| is_record).and_then(Path::parent);
-    let is_rule_file = !is_record && only.is_some_and(|only| lock(&keeper.list).files.contains_key(only));
+    let is_rule_file =
+        !is_record && only.is_some_and(|only| lock(&keeper.list).files.contains_key(only) && only.exists());
     let mut files_changed = !is_rule_file && discover_new(keeper, within);
     let paths: Vec<PathBuf> = {
         let list = lock(&keeper.list);

@@ -34,11 +34,10 @@ impl UnreadLines {
         (path, file): (&Path, &WatchedFile),
         line: &WatchedRule,
     ) -> Result<bool, ApiError> {
-        let files = match &mut self.0 {
-            Some(files) => files,
-            none => none.insert(unread_files(keeper, caller)?),
-        };
-        Ok(files.iter().any(|other| {
+        if self.0.is_none() {
+            self.0 = Some(unread_files(keeper, caller)?);
+        }
+        Ok(self.0.iter().flatten().any(|other| {
             other.path != path
                 && Some(&other.scope) == file.scope.as_ref()
                 && other.lines.iter().any(|(kind, statement)| line.says_same(*kind, statement))
