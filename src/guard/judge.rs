@@ -266,7 +266,7 @@ fn compare_norms(ours: &ParsedClaim, theirs: &ParsedClaim, labels_differ: bool) 
         _ => 0.0,
     };
     let compatible = comparison.relation == Relation::Incomparable;
-    Some(Ruling { evidence, strength, norms_contradict, hint, compatible, ..Ruling::default() })
+    Some(Ruling { evidence, strength, norms_contradict, compatible, hint, ..Ruling::default() })
 }
 
 /// Returns the ruling that two statements are compatible for this reason. No model is asked about them.
