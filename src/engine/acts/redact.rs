@@ -19,6 +19,7 @@ use crate::{
 pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
     let target = validate::id("target", &request.target)?;
     let reason = validate::reason(request, "redact")?;
+    validate::also(request, "redact")?;
     let outcome = engine.act(&request.caller, request_hash("redact", request), |context| {
         if let Some(answer) = super::replay::act(context)? {
             return Ok(answer);
@@ -35,23 +36,30 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
         let event = context.reader().event(&found.event)?;
         let gone = event.as_ref().is_some_and(|event| event.body.is_none());
         let is_local = event.is_some_and(|event| matches!(event.kind, EventKind::Local(_)));
+        let changed = request.expect_rev.is_some_and(|rev| Some(rev) != found.rev);
         if let Some(claim) = found.claim {
             let row = find::row(context.reader(), &claim)?;
-            let expected = request.expect_rev.is_none_or(|rev| rev == row.rev);
             if row.flags.redacted {
                 let message = format!("claim {} is already redacted; nothing was done", claim.short());
                 return context.stale_because(&row, message);
             }
-            if !expected {
+            if changed {
                 let message = format!("claim {} changed since it was shown; nothing was done", claim.short());
                 return context.stale_because(&row, message);
             }
         }
+        let short = found.event.short();
         if gone {
+            return Err(ApiError::new(ErrorCode::Stale, format!("{short} is already redacted; nothing was done")));
+        }
+        if changed && found.rev.is_some() {
             return Err(ApiError::new(
                 ErrorCode::Stale,
-                format!("{} is already redacted; nothing was done", found.event.short()),
+                format!("{short} changed since it was shown; nothing was done"),
             ));
+        }
+        if changed {
+            return Err(ApiError::field("expect_rev", format!("{short} is an event, which has no revision")));
         }
         // The store also removes every copy of the text: in the refused write that a claim came from, and in verdicts
         // that quote it.
@@ -59,7 +67,7 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
         let mut draft = EventDraft::new(kind, [Ref::Id(found.event)]);
         draft.body.reason = Some(reason);
         // The summary must not quote the text that is removed.
-        let summary = format!("Redacted {}", found.event.short());
+        let summary = format!("Redacted {short}");
         let committed = context.commit(&WriteScope::at(&found.scope), vec![draft], "redact", summary.clone())?;
         context.done(committed, summary).map(WriteOutcome::Done)
     });
@@ -82,26 +90,29 @@ impl Engine {
 struct Found {
     event: EventId,
     claim: Option<EventId>,
+    /// The revision of the claim, or of the card of the new claim; `None` for another event.
+    rev: Option<u64>,
     scope: Scope,
 }
 
 fn find(context: &ActContext<'_>, target: &str) -> Result<Found, ApiError> {
     let reader = context.reader();
     match find::claim(reader, "target", target) {
-        Ok(row) => return Ok(Found { event: row.id, claim: Some(row.id), scope: row.scope }),
+        Ok(row) => return Ok(Found { event: row.id, claim: Some(row.id), rev: Some(row.rev), scope: row.scope }),
         Err(error) if error.code != ErrorCode::NotFound => return Err(error),
         Err(_) => {}
     }
     if let Lookup::One(id) = reader.find_card(target)? {
         let card = find::card_row(reader, &id)?;
         if let Some(new_claim) = card.new_claim {
-            return Ok(Found { event: new_claim, claim: None, scope: card.scope });
+            return Ok(Found { event: new_claim, claim: None, rev: Some(card.rev), scope: card.scope });
         }
     }
     if let Ok(id) = target.parse::<EventId>()
         && let Some(event) = reader.event(&id)?
     {
-        return Ok(Found { event: id, claim: None, scope: event.scope });
+        let rev = reader.new_claim(&id)?.map(|row| row.rev);
+        return Ok(Found { event: id, claim: None, rev, scope: event.scope });
     }
     Err(find::missing("target", target, "claim or refused write", "`ergo claims` and `ergo conflicts` list them"))
 }

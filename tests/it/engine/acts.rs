@@ -173,3 +173,28 @@ fn redacted_text_is_gone_from_every_view_and_from_the_file() {
     }
     drop(kept);
 }
+
+#[test]
+fn a_redaction_takes_one_target_and_its_revision() {
+    let fixture = Fixture::new();
+    fixture.remember("Deployments must use a blue canary", "safe");
+    let (first, second) = (fixture.remember("The first token is 1", "handy"), fixture.remember("Tea is free", "kind"));
+    let both = ActRequest { also: vec![second.to_hex()], ..on(first, "a secret") };
+    assert_eq!(fixture.engine.redact(both).unwrap_err().field.as_deref(), Some("also"));
+    assert!(!fixture.claim(first).flags.redacted);
+
+    let card = fixture.card(fixture.refuse("Deployments must use a red canary", "oops"));
+    let new_claim = card.sides[0].claim.id;
+    for target in [card.summary.id.to_hex(), new_claim.to_hex()] {
+        let old = ActRequest { target, expect_rev: Some(card.summary.rev + 1), ..on(new_claim, "a secret") };
+        let error = fixture.engine.redact(old).unwrap_err();
+        assert_eq!(error.code, ErrorCode::Stale, "{error}");
+    }
+    let retracted = fixture.retract(second, "test junk").op_id;
+    let events = fixture.engine.history(&second.to_hex()).unwrap().events;
+    let event = events.iter().find(|event| event.op_id == retracted).unwrap().id;
+    let request = ActRequest { expect_rev: Some(1), ..on(event, "a secret") };
+    assert_eq!(fixture.engine.redact(request).unwrap_err().field.as_deref(), Some("expect_rev"));
+    let current = ActRequest { expect_rev: Some(card.summary.rev), ..on(new_claim, "a secret") };
+    done(fixture.engine.redact(current).unwrap());
+}
