@@ -2,6 +2,7 @@
 //! answered, stories, vectors, unrelated baselines, the deep stage.
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, Ordering},
@@ -13,6 +14,7 @@ use std::{
 
 use crate::{
     api::ApiError,
+    domain::CardId,
     engine::{Engine, rest_after},
     infer::thread_cpu_time,
 };
@@ -115,19 +117,23 @@ struct HeldWrites {
     checked: Option<Instant>,
     /// The time when the next held write is due, as of the last check, in milliseconds since the Unix epoch.
     due: Option<u64>,
+    /// The cards whose writes could not be stored since the last check.
+    failed: BTreeSet<CardId>,
 }
 
 impl HeldWrites {
-    /// Stores a held write whose time is over. Returns whether there was one.
+    /// Stores a held write whose time is over, or records that it cannot be stored. Returns whether there was one.
     fn store_due(&mut self, engine: &Engine) -> Result<bool, ApiError> {
         if self.checked.is_some_and(|at| at.elapsed() < QUIET) {
             return Ok(false);
         }
-        if engine.store_unanswered()? {
-            return Ok(true);
+        let stored = engine.store_unanswered(&mut self.failed);
+        if !matches!(stored, Ok(true)) {
+            self.failed.clear();
+            self.checked = Some(Instant::now());
+            self.due = engine.next_unanswered()?;
         }
-        (self.checked, self.due) = (Some(Instant::now()), engine.next_unanswered()?);
-        Ok(false)
+        stored
     }
 
     /// Returns the time until the next held write is due, or until the next check if something has changed since the
@@ -139,6 +145,25 @@ impl HeldWrites {
         }
         let now = (engine.config().clock)();
         self.due.map(|due| Duration::from_millis(due.saturating_sub(now)).max(QUIET))
+    }
+}
+
+/// The tasks that failed since the thread slept last. They are not tried again before it sleeps.
+#[derive(Default)]
+struct FailedTasks(BTreeSet<&'static str>);
+
+impl FailedTasks {
+    /// Runs a task, unless it has failed. Logs its error, so that the tasks after it run all the same. Returns whether
+    /// there was work.
+    fn run(&mut self, task: &'static str, work: impl FnOnce() -> Result<bool, ApiError>) -> bool {
+        if self.0.contains(task) {
+            return false;
+        }
+        work().unwrap_or_else(|error| {
+            tracing::warn!(%error, task, "a background task failed");
+            self.0.insert(task);
+            false
+        })
     }
 }
 
@@ -177,6 +202,7 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
     let mut held = HeldWrites::default();
     loop {
         let mut quiet = false;
+        let mut failed = FailedTasks::default();
         while !ending.load(Ordering::Relaxed) {
             // Handle all pending messages as one change.
             while woken.try_recv().is_ok() {
@@ -184,13 +210,8 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
             }
             quiet = changed.elapsed() >= QUIET;
             let Some(engine) = engine.upgrade() else { return };
-            match step(&engine, quiet, &mut held, &mut budget) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    tracing::warn!(%error, "a background task failed");
-                    break;
-                }
+            if !step(&engine, quiet, &mut failed, &mut held, &mut budget) {
+                break;
             }
         }
         if ending.load(Ordering::Relaxed) {
@@ -220,13 +241,19 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
 
 /// Does one piece of work. Returns whether there was any. `quiet`: nothing has changed for [`QUIET`], so deferred work
 /// may be done.
-fn step(engine: &Engine, quiet: bool, held: &mut HeldWrites, budget: &mut PassBudget) -> Result<bool, ApiError> {
-    Ok(held.store_due(engine)?
-        || read_stories(engine, quiet)?
-        || fill_vectors(engine)?
-        || engine.refresh_unrelated_baseline()?
-        || (quiet && engine.fill_reasons()?)
-        || deepen_claim(engine, quiet, budget)?)
+fn step(
+    engine: &Engine,
+    quiet: bool,
+    failed: &mut FailedTasks,
+    held: &mut HeldWrites,
+    budget: &mut PassBudget,
+) -> bool {
+    failed.run("held writes", || held.store_due(engine))
+        || failed.run("stories", || read_stories(engine, quiet))
+        || failed.run("vectors", || fill_vectors(engine))
+        || failed.run("unrelated baselines", || engine.refresh_unrelated_baseline())
+        || (quiet && failed.run("vectors of reasons", || engine.fill_reasons()))
+        || failed.run("deep stage", || deepen_claim(engine, quiet, budget))
 }
 
 /// Computes a few vectors; if many clients write, rests then, so that the embedder is free for their questions.
@@ -273,6 +300,14 @@ mod tests {
         budget.spend(Duration::from_secs(3), PERCENT, now);
         assert_eq!(budget.rest(now + Duration::from_secs(1)), Some(Duration::from_secs(2)));
         assert_eq!(budget.rest(now + Duration::from_secs(3)), None);
+    }
+
+    #[test]
+    fn a_task_that_failed_is_left_out_and_the_next_one_runs() {
+        let mut failed = FailedTasks::default();
+        let broken = || Err(ApiError::internal("the disk is broken"));
+        assert!(!failed.run("stories", broken) && failed.run("vectors", || Ok(true)));
+        assert!(!failed.run("stories", || Ok(true)), "not before the thread sleeps");
     }
 
     #[test]

@@ -78,7 +78,7 @@ use crate::{
         Snapshot, SnapshotQuery, Story, StoryQuery, SupersedeRequest, Timing, UndoOutcome, UndoRequest, Unembedded,
         WhyAnswer, WhyRequest, WriteOutcome,
     },
-    domain::{ClaimId, DeviceId, EventId},
+    domain::{CardId, ClaimId, DeviceId, EventId},
     guard::{CrossEncoder, Guard, StructuralPairCheck},
     infer::{ModelRole, Models, NoModels},
     recall::answer_model::AnswerFeatures,
@@ -294,9 +294,10 @@ impl Engine {
         Ok(acts::after_write(self, &request.caller, acts::judge(self, request)?))
     }
 
-    /// Stores a held write whose writer did not answer in time, with a card; returns whether there was one.
-    pub fn store_unanswered(&self) -> Result<bool, ApiError> {
-        acts::store_unanswered(self)
+    /// Stores one held write whose writer did not answer in time, with a card for a person, unless it is in `failed`.
+    /// One that cannot be stored is added there. Returns whether there was one.
+    pub fn store_unanswered(&self, failed: &mut std::collections::BTreeSet<CardId>) -> Result<bool, ApiError> {
+        acts::store_unanswered(self, failed)
     }
 
     /// Returns when the next held write is stored without verdicts, in milliseconds since the Unix epoch.

@@ -3,7 +3,7 @@
 mod consequence;
 mod given;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     new_claim::NewClaim,
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     api::{ApiError, Caller, DoubtBand, JudgeRequest, Stale, Warning, WriteOutcome},
     domain::{
-        ClaimId, EventId, EventKind, Finding, GuardReport, PairVerdict, Status, Tier,
+        CardId, ClaimId, EventId, EventKind, Finding, GuardReport, PairVerdict, Status, Tier,
         derive::{CardKind, local},
         guard_report::{Confidence, Evidence, Relation, RuleId, Stage},
         judgement::JudgementData,
@@ -74,14 +74,15 @@ pub(in crate::engine) fn judge(engine: &Engine, request: &JudgeRequest) -> Resul
     })
 }
 
-/// Stores one held write whose writer did not answer in time, with a card for a person. Returns whether there was one.
-pub(in crate::engine) fn store_unanswered(engine: &Engine) -> Result<bool, ApiError> {
+/// Stores one held write whose writer did not answer in time, with a card for a person, unless it is in `failed`. One
+/// that cannot be stored is added there, with a warning in the log. Returns whether there was one.
+pub(in crate::engine) fn store_unanswered(engine: &Engine, failed: &mut BTreeSet<CardId>) -> Result<bool, ApiError> {
     let now = (engine.config.clock)();
     let due = {
         let reader = engine.readers.lend();
         let mut due = None;
         for card in question::held_cards(&reader, None)? {
-            if waits_until(&reader, &card)?.is_some_and(|until| until <= now) {
+            if !failed.contains(&card.id) && waits_until(&reader, &card)?.is_some_and(|until| until <= now) {
                 due = Some(card);
                 break;
             }
@@ -89,9 +90,17 @@ pub(in crate::engine) fn store_unanswered(engine: &Engine) -> Result<bool, ApiEr
         due
     };
     let Some(card) = due else { return Ok(false) };
-    let caller = writer_of(&card);
-    let token = card.id.to_hex();
-    let results = ask_models(engine, &caller, &token).unwrap_or_default();
+    if let Err(error) = store_held(engine, &card) {
+        tracing::warn!(card = %card.id.short(), %error, "a held write cannot be stored");
+        failed.insert(card.id);
+    }
+    Ok(true)
+}
+
+/// Stores a held write without verdicts.
+fn store_held(engine: &Engine, card: &CardRow) -> Result<(), ApiError> {
+    let caller = writer_of(card);
+    let results = ask_models(engine, &caller, &card.id.to_hex()).unwrap_or_default();
     let stored = engine.act_with_models(&caller, None, results, |context| {
         let row = find::card_row(context.reader(), &card.id)?;
         if !row.open {
@@ -104,7 +113,7 @@ pub(in crate::engine) fn store_unanswered(engine: &Engine) -> Result<bool, ApiEr
     if let Some(stored) = stored {
         after_write(engine, &caller, stored);
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Returns the writer of a held write as a caller in its scope.

@@ -1,7 +1,7 @@
 //! Doubts: a write that may contradict others is held, its writer's verdicts decide, and a judged pair is not asked
 //! about again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ergo::{
     api::{CardKind, CardStatus, Consider, DoubtBand, JudgeRequest, MAX_PAGE, QuestionsQuery},
@@ -235,13 +235,13 @@ fn nobody_answers_and_the_write_is_stored_with_a_card() {
     let fixture = fixture();
     fixture.remember(OLD, "they plan by it");
     let question = ask(&fixture, NEW);
-    assert!(!fixture.engine.store_unanswered().unwrap());
+    assert!(!fixture.engine.store_unanswered(&mut BTreeSet::new()).unwrap());
     // It survives a restart.
     let fixture = fixture.reopen_with(doubting());
     assert_eq!((questions(&fixture), fixture.engine.next_unanswered().unwrap()), (1, Some(question.until)));
     fixture.clock.store(question.until, Ordering::Relaxed);
-    assert!(fixture.engine.store_unanswered().unwrap());
-    assert!(!fixture.engine.store_unanswered().unwrap());
+    assert!(fixture.engine.store_unanswered(&mut BTreeSet::new()).unwrap());
+    assert!(!fixture.engine.store_unanswered(&mut BTreeSet::new()).unwrap());
     assert_eq!((active(&fixture).len(), questions(&fixture)), (2, 0));
     let cards = fixture.engine.conflicts(&ConflictsQuery::default()).unwrap().items;
     assert_eq!((cards.len(), cards[0].kind, cards[0].status), (1, CardKind::Found, CardStatus::Open));
@@ -262,9 +262,9 @@ fn of_many_held_writes_the_oldest_is_stored_too() {
     };
     commit(&fixture, "ada", (0..=MAX_PAGE as u64).map(held).collect());
     assert_eq!(fixture.engine.next_unanswered().unwrap(), Some(0));
-    assert!(fixture.engine.store_unanswered().unwrap());
+    assert!(fixture.engine.store_unanswered(&mut BTreeSet::new()).unwrap());
     assert_eq!(active(&fixture), ["Shelf 0 is painted blue"]);
-    assert!(!fixture.engine.store_unanswered().unwrap());
+    assert!(!fixture.engine.store_unanswered(&mut BTreeSet::new()).unwrap());
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn a_claim_in_question_may_leave_the_log_before_the_answer() {
     assert!(refused(c.engine.remember(opposed).unwrap()).conflicts.is_empty(), "a retry is answered");
     stored(judge(&c, &question, old, PairVerdict::Replaces));
     c.clock.store(other.until, Ordering::Relaxed);
-    assert!(c.engine.store_unanswered().unwrap());
+    assert!(c.engine.store_unanswered(&mut BTreeSet::new()).unwrap());
     assert_eq!((active(&c).len(), questions(&c)), (2, 0));
 }
 
@@ -332,7 +332,7 @@ fn an_answer_that_is_undone_leaves_the_question_to_a_person() {
     assert_eq!(active(&fixture), [OLD]);
     assert_eq!(fixture.card(question.card_id).summary.status, CardStatus::Open);
     fixture.clock.store(question.until, Ordering::Relaxed);
-    assert!(!fixture.engine.store_unanswered().unwrap());
+    assert!(!fixture.engine.store_unanswered(&mut BTreeSet::new()).unwrap());
     let of_agent = QuestionsQuery { agent: agent().agent, ..QuestionsQuery::default() };
     assert!(fixture.engine.questions(&of_agent).unwrap().items.is_empty(), "the session's end stores it again");
     let no_answer = JudgeRequest { unanswered: true, because: None, ..verdicts(&question.token, &[]) };

@@ -1,13 +1,17 @@
 //! A held write that other callers repeat: the latest version is stored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ergo::{
     api::{Consider, JudgeRequest},
-    domain::{PairVerdict, Status},
+    domain::{EventKind, PairVerdict, Status, derive::local},
+    store::EventDraft,
 };
 
-use super::{doubts::doubting, *};
+use super::{
+    doubts::{commit, doubting},
+    *,
+};
 
 const TEXT: &str = "The weekly report goes to the finance team as a draft";
 
@@ -51,6 +55,32 @@ fn a_held_write_keeps_the_reason_premises_and_targets_that_were_given_last() {
     let claim = fixture.claim(new.claim_id);
     assert_eq!((claim.reason.as_deref(), claim.premises), (Some("the board wants it"), vec![premise]));
     assert!(fixture.engine.questions(&ergo::api::QuestionsQuery::default()).unwrap().items.is_empty());
+}
+
+/// A held write with this data.
+fn held(statement: &str, data: &str) -> EventDraft {
+    let mut draft = EventDraft::new(EventKind::Local(local::HELD.into()), []);
+    draft.claim_kind = Some(ClaimKind::Decision);
+    draft.body.statement = Some(statement.into());
+    draft.body.reason = Some("it was there".into());
+    draft.body.data = Some(data.into());
+    draft
+}
+
+#[test]
+fn a_held_write_that_cannot_be_stored_does_not_keep_others_waiting() {
+    let fixture = Fixture::new().reopen_with(doubting());
+    fixture.remember("The weekly report goes to the finance team first", "they plan by it");
+    let question = considered(fixture.engine.remember(asking("they asked for it")).unwrap());
+    // Nothing can be stored in a name with an invisible character.
+    let unstorable = held("Shelves are painted blue", r#"{"question": {"doubts": [], "until": 0}}"#);
+    commit(&fixture, "ada\u{202e}", vec![unstorable]);
+    fixture.clock.store(question.until, Ordering::Relaxed);
+    let mut failed = BTreeSet::new();
+    while fixture.engine.store_unanswered(&mut failed).unwrap() {}
+    assert_eq!(failed.len(), 1);
+    let claims = fixture.engine.claims(&ergo::api::ClaimsQuery::default()).unwrap().items;
+    assert!(claims.iter().any(|claim| claim.statement == TEXT), "{claims:?}");
 }
 
 #[test]
