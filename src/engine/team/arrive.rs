@@ -36,7 +36,7 @@ impl Engine {
         let (done, changes) = {
             let mut store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
             let done = take(&mut store)?;
-            let changes = changes(store.reader(), &done)?;
+            let changes = changes(store.reader(), &done);
             (done, changes)
         };
         self.after_import(slice::from_ref(&done), changes);
@@ -56,8 +56,22 @@ impl Engine {
     }
 }
 
-/// Returns one change for each scope in which something changed, and one for the roster.
-pub(super) fn changes(reader: &Reader, done: &SyncImported) -> Result<Vec<Change>, StoreError> {
+/// Returns one change for each scope in which something changed, and one for the roster. The import is committed, so a
+/// store that cannot be read is no error.
+pub(super) fn changes(reader: &Reader, done: &SyncImported) -> Vec<Change> {
+    or_one_for_all(changes_by_scope(reader, done))
+}
+
+/// Returns the changes, or, if they cannot be read, one without a scope that stands for all.
+fn or_one_for_all(changes: Result<Vec<Change>, StoreError>) -> Vec<Change> {
+    changes.unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot read what an import changed");
+        let summary = "Events arrived from the team".to_owned();
+        vec![Change { act: "sync".to_owned(), summary, ..Change::default() }]
+    })
+}
+
+fn changes_by_scope(reader: &Reader, done: &SyncImported) -> Result<Vec<Change>, StoreError> {
     let mut by_scope: BTreeMap<Scope, (Vec<ClaimId>, Vec<CardId>)> = BTreeMap::new();
     for id in &done.claims {
         if let Some(row) = reader.event(id)?.filter(|row| !is_roster_scope(&row.scope)) {
@@ -112,6 +126,12 @@ mod tests {
 
     use super::*;
     use crate::engine::{EngineConfig, model_results::ModelResults};
+
+    #[test]
+    fn an_import_is_announced_although_the_store_cannot_be_read() {
+        let changes = or_one_for_all(Err(StoreError::Damaged("a page is missing".into())));
+        assert_eq!(changes.iter().map(|change| (&*change.act, &change.scope)).collect::<Vec<_>>(), [("sync", &None)]);
+    }
 
     #[test]
     fn a_redaction_by_a_peer_clears_what_was_kept_of_texts() {

@@ -7,7 +7,7 @@ use std::{
 
 use super::arrive;
 use crate::{
-    api::{ApiError, BoundScope, Caller, Change, ErrorCode, TeamDone, TeamView},
+    api::{ApiError, BoundScope, Caller, ErrorCode, TeamDone, TeamView},
     domain::{
         DeviceId, EventId, OpId, Roster, Scope,
         roster::{Member, Role, RosterChange},
@@ -56,10 +56,7 @@ impl Engine {
         let mut act =
             TeamAct { store, me, now, op, asked, who: actor.who, agent: actor.agent, steps: 0, done: Vec::new() };
         let result = run(&mut act);
-        let mut changes: Vec<Change> = Vec::new();
-        for done in &act.done {
-            changes.extend(arrive::changes(act.reader(), done)?);
-        }
+        let changes = act.done.iter().flat_map(|done| arrive::changes(act.reader(), done)).collect();
         let done = mem::take(&mut act.done);
         drop(act);
         self.after_import(&done, changes);
