@@ -39,6 +39,13 @@ const LLM_TIMEOUT: Duration = Duration::from_mins(2);
 #[derive(Default)]
 pub(super) struct Vocabularies(Mutex<HashMap<Scope, (String, Arc<Vocabulary>)>>);
 
+impl Vocabularies {
+    /// Deletes all of them, because they contain words of claims.
+    pub(super) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
 /// The vector of each word.
 type WordVectors = Vec<Vec<f32>>;
 
@@ -183,4 +190,24 @@ fn claims(reader: &Reader, scope: &Scope) -> Result<Vec<ClaimText>, ApiError> {
     let claims =
         rows.into_iter().map(|row| ClaimText { statement: row.statement, reason: row.reason.unwrap_or_default() });
     Ok(claims.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use ed25519_dalek::SigningKey;
+
+    use super::*;
+    use crate::engine::EngineConfig;
+
+    #[test]
+    fn a_redaction_deletes_the_cached_words_of_claims() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = EngineConfig::new(dir.path().join("store.db"), SigningKey::from_bytes(&[7; 32]));
+        let engine = Engine::open(config).unwrap();
+        let scope = Scope::new("acme", "api").unwrap();
+        engine.writer.lock().unwrap().put_calibration(&scope, r#"[["trinket", "hunter2"]]"#).unwrap();
+        assert!(engine.vocabulary(&engine.readers.lend(), &scope).unwrap().is_some());
+        engine.forget_texts();
+        assert!(engine.vocabularies.0.lock().unwrap().is_empty());
+    }
 }

@@ -82,6 +82,7 @@ impl Engine {
     pub(in crate::engine) fn forget_texts(&self) {
         self.story_texts.forget();
         self.held_results.forget();
+        self.vocabularies.forget();
         self.pages.forget();
         self.past.forget();
     }
