@@ -61,17 +61,27 @@ pub(super) struct QuestionDoubt {
 
 impl HeldQuestion {
     /// Reads the question from the data stored with a held write.
+    ///
+    /// # Errors
+    /// If the data cannot be read. The write must not be stored then: nobody knows how long it waits.
     pub(super) fn of(reader: &Reader, card: &CardRow) -> Result<Self, ApiError> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct HeldData {
             question: Option<HeldQuestion>,
         }
-        let mut kept = reader.events_of_card(&card.id)?.into_iter().rev().filter_map(|event| {
-            let data: HeldData = serde_json::from_str(&event.body?.data?).ok()?;
-            data.question
-        });
-        Ok(kept.next().unwrap_or_default())
+        let events = reader.events_of_card(&card.id)?;
+        for event in events.into_iter().rev().filter(|event| event.kind == EventKind::Local(local::HELD.into())) {
+            let Some(data) = event.body.and_then(|body| body.data) else { continue };
+            let data: HeldData = serde_json::from_str(&data).map_err(|error| {
+                let id = card.id.short();
+                ApiError::internal(format!("the question about the held write {id} cannot be read: {error}"))
+            })?;
+            if let Some(question) = data.question {
+                return Ok(question);
+            }
+        }
+        Ok(Self::default())
     }
 
     /// Returns the claims in question that are still stored. A peer's claim may have left the log, because its team

@@ -33,7 +33,7 @@ impl Reader {
             let successors = "SELECT successor FROM live_acts WHERE claim = ?1 AND successor IS NOT NULL";
             let facts = ClaimFacts {
                 scope: log::scope_by_number(&self.db, scope)?,
-                kind: kind_of(row.get(3)?),
+                kind: kind_of(row.get(3)?)?,
                 status: status_of(row.get(4)?),
                 flags: Flags {
                     contested: row.get(5)?,

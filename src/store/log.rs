@@ -90,6 +90,15 @@ pub(super) fn conversion(column: usize, error: impl std::error::Error + Send + S
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Blob, Box::new(error))
 }
 
+/// Returns the error for a code that ergo cannot have written.
+pub(super) fn unknown_code(what: &str, code: i64) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(
+        0,
+        rusqlite::types::Type::Integer,
+        format!("unknown {what} {code}").into(),
+    )
+}
+
 /// Decodes a header from a column.
 pub(super) fn header_at(row: &Row<'_>, column: usize) -> rusqlite::Result<Header> {
     let bytes = row.get_ref(column)?.as_blob().map_err(rusqlite::Error::from)?;

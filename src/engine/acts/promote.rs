@@ -223,14 +223,18 @@ fn add_agreement_warning(engine: &Engine, caller: &Caller, outcome: &mut WriteOu
             reason: None,
             statement: None,
         };
-        if let Ok(WriteOutcome::Stored(promoted)) = promote(engine, &request) {
-            let message = format!(
-                "{projects} projects of {org} say the same: it is now the claim {} of {}",
-                promoted.claim_id.short(),
-                promoted.scope
-            );
-            stored.warnings.push(Warning::new("promoted", message));
-            return;
+        match promote(engine, &request) {
+            Ok(WriteOutcome::Stored(promoted)) => {
+                let message = format!(
+                    "{projects} projects of {org} say the same: it is now the claim {} of {}",
+                    promoted.claim_id.short(),
+                    promoted.scope
+                );
+                stored.warnings.push(Warning::new("promoted", message));
+                return;
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(claim = %id, %error, "cannot promote a claim automatically"),
         }
     }
     let message = format!(

@@ -80,17 +80,14 @@ pub(in crate::engine) fn store_unanswered(engine: &Engine, failed: &mut BTreeSet
     let now = (engine.config.clock)();
     let due = {
         let reader = engine.readers.lend();
-        let mut due = None;
-        for card in question::held_cards(&reader, None)? {
-            if !failed.contains(&card.id) && waits_until(&reader, &card)?.is_some_and(|until| until <= now) {
-                due = Some(card);
-                break;
-            }
-        }
-        due
+        let mut waiting = question::held_cards(&reader, None)?.into_iter().filter(|card| !failed.contains(&card.id));
+        waiting.find_map(|card| match waits_until(&reader, &card) {
+            Ok(until) => until.is_some_and(|until| until <= now).then_some((card, Ok(()))),
+            Err(error) => Some((card, Err(error))),
+        })
     };
-    let Some(card) = due else { return Ok(false) };
-    if let Err(error) = store_held(engine, &card) {
+    let Some((card, read)) = due else { return Ok(false) };
+    if let Err(error) = read.and_then(|()| store_held(engine, &card)) {
         tracing::warn!(card = %card.id.short(), %error, "a held write cannot be stored");
         failed.insert(card.id);
     }
@@ -100,7 +97,10 @@ pub(in crate::engine) fn store_unanswered(engine: &Engine, failed: &mut BTreeSet
 /// Stores a held write without verdicts.
 fn store_held(engine: &Engine, card: &CardRow) -> Result<(), ApiError> {
     let caller = writer_of(card);
-    let results = ask_models(engine, &caller, &card.id.to_hex()).unwrap_or_default();
+    let results = ask_models(engine, &caller, &card.id.to_hex()).unwrap_or_else(|error| {
+        tracing::warn!(card = %card.id.short(), %error, "a held write is judged by the rules alone");
+        Vec::new()
+    });
     let stored = engine.act_with_models(&caller, None, results, |context| {
         let row = find::card_row(context.reader(), &card.id)?;
         if !row.open {
@@ -128,12 +128,13 @@ fn writer_of(card: &CardRow) -> Caller {
     }
 }
 
-/// Returns when the next held write must be stored, in milliseconds since the Unix epoch.
+/// Returns when the next held write must be stored, in milliseconds since the Unix epoch. One whose question cannot be
+/// read is left out.
 pub(in crate::engine) fn next_unanswered(engine: &Engine) -> Result<Option<u64>, ApiError> {
     let reader = engine.readers.lend();
     let mut next = None;
     for card in question::held_cards(&reader, None)? {
-        if let Some(until) = waits_until(&reader, &card)? {
+        if let Ok(Some(until)) = waits_until(&reader, &card) {
             next = Some(next.map_or(until, |known: u64| known.min(until)));
         }
     }

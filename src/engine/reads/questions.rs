@@ -19,7 +19,11 @@ pub(in crate::engine) fn questions(engine: &Engine, query: &QuestionsQuery) -> R
         let by_agent =
             query.agent.as_ref().is_none_or(|of| card.agent.as_ref().is_some_and(|agent| is_name_of(of, agent)));
         if by_who && by_agent && items.len() < MAX_PAGE {
-            items.push(question::consider(&reader, &card, false)?);
+            match question::consider(&reader, &card, false) {
+                Ok(question) => items.push(question),
+                // One question that cannot be read must not hide the others.
+                Err(error) => tracing::warn!(%error, "a question is not listed"),
+            }
         }
     }
     Ok(Questions { items })

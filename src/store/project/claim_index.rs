@@ -258,7 +258,7 @@ impl Projector<'_> {
             Ok(IndexedClaim {
                 n,
                 scope: row.get(0)?,
-                kind: claims::kind_of(row.get(1)?),
+                kind: claims::kind_of(row.get(1)?)?,
                 active: claims::status_of(row.get(2)?) == Status::Active,
                 indexes: row.get(3)?,
             })

@@ -43,8 +43,13 @@ pub(in crate::store) fn kind_code(kind: ClaimKind) -> i64 {
     }
 }
 
-pub(in crate::store) fn kind_of(code: i64) -> ClaimKind {
-    ClaimKind::ALL.into_iter().find(|kind| kind_code(*kind) == code).unwrap_or_default()
+/// Returns the kind with a code.
+///
+/// # Errors
+/// For an unknown code, which only damage to the file can cause: a newer version has another schema.
+pub(in crate::store) fn kind_of(code: i64) -> rusqlite::Result<ClaimKind> {
+    let found = ClaimKind::ALL.into_iter().find(|kind| kind_code(*kind) == code);
+    found.ok_or_else(|| log::unknown_code("kind of claim", code))
 }
 
 /// Inserts the row of a new claim.
@@ -163,5 +168,20 @@ impl Projector<'_> {
             }
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::StoreError;
+
+    #[test]
+    fn an_unknown_kind_of_claim_is_damage() {
+        for kind in ClaimKind::ALL {
+            assert_eq!(kind_of(kind_code(kind)).unwrap(), kind);
+        }
+        let error = StoreError::from(kind_of(9).unwrap_err());
+        assert!(error.is_damage() && error.to_string().ends_with("unknown kind of claim 9"), "{error}");
     }
 }

@@ -163,7 +163,7 @@ impl Projector<'_> {
         let mut read = self.db.prepare_cached("SELECT id, scope, kind, key_hash FROM claims WHERE n = ?1")?;
         let (id, scope, kind, key): (ClaimId, i64, i64, Option<EventId>) =
             read.query_row([n], |row| Ok((id_at(row, 0)?, row.get(1)?, row.get(2)?, log::optional_id_at(row, 3)?)))?;
-        if claims::kind_of(kind).is_guarded() {
+        if claims::kind_of(kind)?.is_guarded() {
             origins.insert(ContestOrigin::Claim(n));
         } else {
             origins.extend(key.map(|key| ContestOrigin::Key(scope, key)));
@@ -205,7 +205,7 @@ impl Projector<'_> {
                 let (parent, id, forked, kind) = row?;
                 if visited.insert(id) {
                     next.push(id);
-                    if forked && claims::kind_of(kind).is_guarded() {
+                    if forked && claims::kind_of(kind)?.is_guarded() {
                         origins.insert(ContestOrigin::Claim(parent));
                     }
                 }

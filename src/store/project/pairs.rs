@@ -97,7 +97,7 @@ impl Projector<'_> {
         let mut found = BTreeSet::new();
         let mut read = self.db.prepare_cached("SELECT kind, status FROM claims WHERE n = ?1")?;
         let (kind, status): (i64, i64) = read.query_row([n], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if !claims::kind_of(kind).is_guarded() || claims::status_of(status) != Status::Active {
+        if !claims::kind_of(kind)?.is_guarded() || claims::status_of(status) != Status::Active {
             return Ok(found);
         }
         let ours = stored_norms(self.db, n)?;
@@ -120,7 +120,7 @@ impl Projector<'_> {
             let mut rows = sharing.query(params![theirs_in, claim_index::pair_term(key), n])?;
             while let Some(row) = rows.next()? {
                 let theirs = StoredNorms::of(
-                    claims::kind_of(row.get(1)?),
+                    claims::kind_of(row.get(1)?)?,
                     row.get(2)?,
                     row.get_ref(3)?.as_blob_or_null().ok().flatten(),
                 );

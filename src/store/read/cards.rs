@@ -51,7 +51,10 @@ fn read_card(row: &Row<'_>) -> rusqlite::Result<CardRecord> {
         n,
         id: CardId(row.get(1)?),
         scope: row.get(2)?,
-        kind: CardKind::ALL.into_iter().find(|known| *known as i64 == kind).unwrap_or(CardKind::Found),
+        kind: CardKind::ALL
+            .into_iter()
+            .find(|known| *known as i64 == kind)
+            .ok_or_else(|| log::unknown_code("kind of card", kind))?,
         open: row.get(4)?,
         moot: row.get(5)?,
         new_claim: log::optional_id_at(row, 6)?,

@@ -44,7 +44,7 @@ pub(super) fn read_claim(row: &Row<'_>) -> rusqlite::Result<ClaimRecord> {
     let body = row.get_ref(12)?.as_blob_or_null()?;
     let body = body.and_then(|bytes| minicbor::decode::<Body>(bytes).ok()).unwrap_or_default();
     let mut claim = of_event(id_at(row, 1)?, header, body, row.get::<_, i64>(10)?.unsigned_abs());
-    claim.kind = kind_of(row.get(3)?);
+    claim.kind = kind_of(row.get(3)?)?;
     claim.status = status_of(row.get(4)?);
     // Not the header's scope, which is the scope's name in the team.
     claim.scope = Scope { org_id: row.get(13)?, project: row.get(14)? };

@@ -47,7 +47,7 @@ fn lanes(db: &Connection, filter: &ClaimFilter) -> Result<Vec<Lane>> {
     )?;
     let status = filter.status.map(status_code);
     let rows = read.query_map(params![scope, status, filter.needs_review, filter.who, filter.not_who], |row| {
-        Ok((Lane { n: row.get(0)?, claims: row.get(1)? }, kind_of(row.get(2)?)))
+        Ok((Lane { n: row.get(0)?, claims: row.get(1)? }, kind_of(row.get(2)?)?))
     })?;
     let mut lanes = Vec::new();
     for row in rows {

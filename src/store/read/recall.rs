@@ -112,7 +112,7 @@ impl Reader {
             }
             let mut read = db.prepare_cached("SELECT kind FROM claims WHERE n = ?1")?;
             let mut is_wanted = |spot: &RowNumber| -> Result<bool> {
-                Ok(kinds.contains(&kind_of(read.query_row([spot.0], |row| row.get(0))?)))
+                Ok(kinds.contains(&kind_of(read.query_row([spot.0], |row| row.get(0))?)?))
             };
             let mut wanted = 0;
             for (spot, _) in &ranked {
@@ -202,7 +202,7 @@ impl Reader {
             let mut all = Vec::with_capacity(spots.len());
             for spot in spots {
                 let found = read.query_row([spot.0], |row| {
-                    let standing = KindAndStatus { kind: kind_of(row.get(1)?), status: status_of(row.get(2)?) };
+                    let standing = KindAndStatus { kind: kind_of(row.get(1)?)?, status: status_of(row.get(2)?) };
                     Ok((row.get::<_, i64>(0)?, standing))
                 });
                 let found = found.optional()?.filter(|(scope, _)| scope_numbers.contains(scope));
@@ -246,7 +246,7 @@ fn of_kinds(db: &Connection, kinds: &[ClaimKind], matching: &str, before: i64, l
     let mut found = Vec::new();
     let mut rows = read.query(params![matching, before, MATCHES_FOR_KINDS])?;
     while let Some(row) = rows.next()?.filter(|_| found.len() < limit) {
-        if kinds.contains(&kind_of(row.get(1)?)) {
+        if kinds.contains(&kind_of(row.get(1)?)?) {
             found.push(row.get(0)?);
         }
     }

@@ -115,7 +115,7 @@ pub(super) fn put<'a>(
     for (id, vector) in vectors {
         let code = encoding::encode(&unit(given, vector)?);
         let found = find.query_row([id.0], |row| {
-            let lane = vector_index::lane(row.get(1)?, project::kind_of(row.get(2)?));
+            let lane = vector_index::lane(row.get(1)?, project::kind_of(row.get(2)?)?);
             Ok((row.get::<_, i64>(0)?, lane, project::status_of(row.get(3)?), row.get::<_, i64>(4)?))
         });
         let Some((n, lane, status, indexes)) = found.optional()? else { continue };

@@ -101,7 +101,7 @@ impl Store {
         {
             let mut read = tx.prepare("SELECT n, scope, kind FROM claims WHERE status = 0 AND indexed & 1 = 1")?;
             let lane = |row: &rusqlite::Row<'_>| {
-                Ok((row.get(0)?, vector_index::lane(row.get(1)?, project::kind_of(row.get(2)?))))
+                Ok((row.get(0)?, vector_index::lane(row.get(1)?, project::kind_of(row.get(2)?)?)))
             };
             let claims = read.query_map([], lane)?.collect::<rusqlite::Result<Vec<(i64, i64)>>>()?;
             let mut mark = tx.prepare("UPDATE claims SET indexed = indexed | ?2 WHERE n = ?1")?;

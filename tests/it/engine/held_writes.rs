@@ -84,6 +84,17 @@ fn a_held_write_that_cannot_be_stored_does_not_keep_others_waiting() {
 }
 
 #[test]
+fn a_held_write_whose_question_cannot_be_read_stays_held() {
+    let fixture = Fixture::new();
+    commit(&fixture, "ada", vec![held("Shelves are painted blue", r#"{"question": {"until": "soon"}}"#)]);
+    let mut failed = BTreeSet::new();
+    while fixture.engine.store_unanswered(&mut failed).unwrap() {}
+    assert_eq!((failed.len(), fixture.engine.next_unanswered().unwrap()), (1, None));
+    assert!(fixture.engine.claims(&ergo::api::ClaimsQuery::default()).unwrap().items.is_empty());
+    assert!(fixture.engine.questions(&ergo::api::QuestionsQuery::default()).unwrap().items.is_empty());
+}
+
+#[test]
 fn the_card_of_a_held_write_that_was_undone_says_so() {
     let fixture = Fixture::new().reopen_with(doubting());
     fixture.remember("The weekly report goes to the finance team first", "they plan by it");
