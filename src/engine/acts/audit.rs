@@ -11,7 +11,12 @@ use crate::{
     api::{ApiError, AuditOutcome, AuditRequest, DoubtBand},
     domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier, guard_report::Relation},
     engine::{
-        Engine, act_context::WriteScope, guard_calls, guard_result::normed_claim, refine, request_hash::request_hash,
+        Engine,
+        act_context::{ActContext, WriteScope},
+        guard_calls,
+        guard_result::normed_claim,
+        refine,
+        request_hash::request_hash,
         validate,
     },
     guard::{
@@ -41,31 +46,32 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
     validate::actor(&request.caller)?;
     let now = (engine.config.clock)();
     let today = guard_calls::day(now);
+    if !request.dry_run
+        && let Some(answer) = replayed(engine, request)?
+    {
+        return Ok(answer);
+    }
     engine.finish_stories()?;
     // The long part runs beside the writer; its findings are checked again under the lock.
-    let (scope, mut work) = {
+    let (scope, cross_encoder, questions) = {
         let reader = engine.readers.lend();
-        let write_scope = WriteScope::of(&reader, &request.caller)?;
-        let scope = write_scope.scope.clone();
-        let cross_encoder = engine.cross_encoder_in(&reader, &write_scope.scope)?;
+        let scope = WriteScope::of(&reader, &request.caller)?.scope;
+        let cross_encoder = engine.cross_encoder_in(&reader, &scope)?;
         let questions = reader.story_marks(&scope)?.iter().filter(|mark| mark.open).count();
-        let outcome = AuditOutcome { questions, ..AuditOutcome::default() };
-        let llm_normaliser = engine.second_reader();
-        let work = AuditRun {
-            reader: &reader,
-            engine,
-            scope: write_scope.scope,
-            today: &today,
-            cross_encoder,
-            llm_normaliser,
-            outcome,
-            doubts: Vec::new(),
-            lists: NearbyLists::default(),
-            claims: HashMap::new(),
-        };
-        let work = work.run()?;
-        (scope, work)
+        (scope, cross_encoder, questions)
     };
+    let work = AuditRun {
+        engine,
+        scope: scope.clone(),
+        today: &today,
+        cross_encoder,
+        llm_normaliser: engine.second_reader(),
+        outcome: AuditOutcome { questions, ..AuditOutcome::default() },
+        doubts: Vec::new(),
+        lists: NearbyLists::default(),
+        claims: HashMap::new(),
+    };
+    let mut work = work.run()?;
     if !request.dry_run {
         let doubts =
             work.doubts.iter().flat_map(|(row, others)| others.iter().map(move |(other, band)| (row, other, *band)));
@@ -76,8 +82,8 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
         return Ok(work.outcome);
     }
     engine.act(&request.caller, request_hash("audit", request), |context| {
-        if !context.done_before()?.is_empty() {
-            return Ok(work.outcome);
+        if let Some(answer) = opened_before(context)? {
+            return Ok(answer);
         }
         let pairs = found_cards::still_missing(context, work.pairs)?;
         if pairs.is_empty() {
@@ -96,8 +102,32 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
     })
 }
 
+/// Returns the answer to a retry, without another audit.
+fn replayed(engine: &Engine, request: &AuditRequest) -> Result<Option<AuditOutcome>, ApiError> {
+    let Some(op) = request.caller.op_id else { return Ok(None) };
+    if engine.readers.lend().op(&op)?.is_empty() {
+        return Ok(None);
+    }
+    engine.act(&request.caller, request_hash("audit", request), |context| opened_before(context))
+}
+
+/// Returns the cards that an earlier request with this `op_id` opened; `None` if there was none.
+fn opened_before(context: &ActContext<'_>) -> Result<Option<AuditOutcome>, ApiError> {
+    let events = context.done_before()?;
+    if events.is_empty() {
+        return Ok(None);
+    }
+    let skipped = Some("an earlier request with this `op_id` did the audit; nothing was compared again".to_owned());
+    let mut outcome = AuditOutcome { skipped, ..AuditOutcome::default() };
+    for event in events {
+        outcome.opened.push(context.card_view(&CardId::of_members(&event.targets))?.summary);
+    }
+    Ok(Some(outcome))
+}
+
+/// An audit in progress. It borrows a reader for one page at a time, and none while models infer, so that other reads
+/// need not wait for minutes.
 struct AuditRun<'a> {
-    reader: &'a Reader,
     engine: &'a Engine,
     scope: Scope,
     today: &'a str,
@@ -159,18 +189,23 @@ impl AuditRun<'_> {
         let mut pairs: BTreeMap<CardId, FoundPair> = BTreeMap::new();
         let mut compared: HashSet<(i64, i64)> = HashSet::new();
         let mut cursor: Option<String> = None;
+        let engine = self.engine;
         loop {
-            let page = self.reader.claims(&filter, CLAIM_PAGE_SIZE, cursor.as_deref())?;
-            let mut comparisons = Vec::with_capacity(page.items.len());
-            for row in page.items {
-                self.outcome.claims += 1;
-                comparisons.extend(self.comparison_of(row, &mut compared)?);
+            let mut comparisons = Vec::new();
+            {
+                let reader = engine.readers.lend();
+                let page = reader.claims(&filter, CLAIM_PAGE_SIZE, cursor.as_deref())?;
+                for row in page.items {
+                    self.outcome.claims += 1;
+                    comparisons.extend(self.comparison_of(&reader, row, &mut compared)?);
+                }
+                cursor = page.next;
             }
             self.infer(&mut comparisons);
+            let reader = engine.readers.lend();
             for comparison in comparisons {
-                self.judge(comparison, &mut pairs)?;
+                self.judge(&reader, comparison, &mut pairs)?;
             }
-            cursor = page.next;
             if cursor.is_none() || pairs.len() >= MAX_CARDS {
                 break;
             }
@@ -183,13 +218,14 @@ impl AuditRun<'_> {
     /// if the claim cannot be parsed.
     fn comparison_of(
         &mut self,
+        reader: &Reader,
         row: ClaimRow,
         compared: &mut HashSet<(i64, i64)>,
     ) -> Result<Option<ClaimComparison>, ApiError> {
-        let (id, number) = (row.id, self.reader.claim_number(&row.id)?);
+        let (id, number) = (row.id, reader.claim_number(&row.id)?);
         let Some(number) = number else { return Ok(None) };
-        let Some((row, ours)) = self.parse_cached(number, row)? else { return Ok(None) };
-        let numbers = self.reader.nearby_places_by(
+        let Some((row, ours)) = self.parse_cached(reader, number, row)? else { return Ok(None) };
+        let numbers = reader.nearby_places_by(
             &mut self.lists,
             &NearbyQuery {
                 scopes: self.scope.in_force(),
@@ -201,7 +237,7 @@ impl AuditRun<'_> {
         )?;
         let (mut rows, mut against) = (Vec::new(), Vec::new());
         for other in numbers.into_iter().filter(|other| compared.insert((number.min(*other), number.max(*other)))) {
-            if let Some((row, parsed)) = self.cached_claim(other)? {
+            if let Some((row, parsed)) = self.cached_claim(reader, other)? {
                 rows.push(row);
                 against.push(parsed);
             }
@@ -261,7 +297,12 @@ impl AuditRun<'_> {
         }
     }
 
-    fn judge(&mut self, comparison: ClaimComparison, pairs: &mut BTreeMap<CardId, FoundPair>) -> Result<(), ApiError> {
+    fn judge(
+        &mut self,
+        reader: &Reader,
+        comparison: ClaimComparison,
+        pairs: &mut BTreeMap<CardId, FoundPair>,
+    ) -> Result<(), ApiError> {
         self.outcome.compared += comparison.against.len();
         let under = comparison.context(self.today, self.cross_encoder);
         let Ok(report) = guard_calls::judge(&self.engine.guard, &comparison.ours, &comparison.against, under) else {
@@ -297,7 +338,7 @@ impl AuditRun<'_> {
             if finding.tier != Tier::Block {
                 continue;
             }
-            if found_cards::is_known_pair(self.reader, comparison.row.id, theirs.id)? {
+            if found_cards::is_known_pair(reader, comparison.row.id, theirs.id)? {
                 self.outcome.known += 1;
             } else {
                 let id = CardId::of_members(&[comparison.row.id, theirs.id]);
@@ -311,20 +352,20 @@ impl AuditRun<'_> {
     }
 
     /// Returns the claim with a number; `None` if it cannot be parsed.
-    fn cached_claim(&mut self, number: i64) -> Result<Option<ReadClaim>, ApiError> {
+    fn cached_claim(&mut self, reader: &Reader, number: i64) -> Result<Option<ReadClaim>, ApiError> {
         if let Some(known) = self.claims.get(&number) {
             return Ok(known.clone());
         }
-        let Some(row) = self.reader.bare_claims(&[number])?.pop() else { return Ok(None) };
-        self.parse_cached(number, row)
+        let Some(row) = reader.bare_claims(&[number])?.pop() else { return Ok(None) };
+        self.parse_cached(reader, number, row)
     }
 
     /// Parses a claim and caches it, or returns it from the cache.
-    fn parse_cached(&mut self, number: i64, row: ClaimRow) -> Result<Option<ReadClaim>, ApiError> {
+    fn parse_cached(&mut self, reader: &Reader, number: i64, row: ClaimRow) -> Result<Option<ReadClaim>, ApiError> {
         if let Some(known) = self.claims.get(&number) {
             return Ok(known.clone());
         }
-        let parsed = guard_calls::parse(self.with_current_norms(&row)?).ok();
+        let parsed = guard_calls::parse(self.with_current_norms(reader, &row)?).ok();
         let claim = parsed.map(|parsed| (Arc::new(row), parsed));
         if self.claims.len() >= MAX_PARSED {
             self.claims.clear();
@@ -334,8 +375,8 @@ impl AuditRun<'_> {
     }
 
     /// Returns a claim with the norms of the present normaliser, and of the language model if it was asked.
-    fn with_current_norms(&self, row: &ClaimRow) -> Result<NormedClaim, ApiError> {
-        let stored = || refine::as_read(self.reader, row, self.llm_normaliser.as_deref());
+    fn with_current_norms(&self, reader: &Reader, row: &ClaimRow) -> Result<NormedClaim, ApiError> {
+        let stored = || refine::as_read(reader, row, self.llm_normaliser.as_deref());
         // Normalising parses the statement, so a claim that has the norms of the present rules is not normalised again.
         if row.normaliser.as_deref().is_some_and(llm::is_current) {
             return stored();

@@ -104,6 +104,25 @@ impl Normaliser for Counting {
 }
 
 #[test]
+fn a_retry_of_an_audit_compares_nothing_again() {
+    let fixture = Fixture::new().reopen_with(Guard::default().with_normaliser(Box::new(Blind)));
+    fixture.remember("Deployments must use a blue canary", "safe");
+    fixture.remember("Deployments must use a red canary", "prettier");
+    let normalised = Arc::new(AtomicU64::new(0));
+    let guard = Guard::default().with_normaliser(Box::new(Counting(Arc::clone(&normalised))));
+    let fixture = fixture.reopen_with(guard);
+    let audit = || {
+        let caller = Caller { op_id: Some(op(5)), ..caller() };
+        fixture.engine.audit(AuditRequest { caller, dry_run: false }).unwrap()
+    };
+    let first = audit();
+    assert_eq!((first.opened.len(), normalised.load(Ordering::Relaxed)), (1, 2));
+    let again = audit();
+    assert_eq!((again.opened[0].id, again.compared), (first.opened[0].id, 0));
+    assert_eq!(normalised.load(Ordering::Relaxed), 2);
+}
+
+#[test]
 fn only_claims_of_an_older_normaliser_are_normalised_again() {
     let fixture = Fixture::new().reopen_with(Guard::default().with_normaliser(Box::new(Blind)));
     fixture.remember("Deployments must use a blue canary", "safe");

@@ -7,23 +7,31 @@ use std::{
 };
 
 use ergo::{
-    api::JudgeNextRequest,
+    api::{AuditRequest, JudgeNextRequest},
     engine::DeepMode,
     infer::{FakeModels, ModelJudge, Models},
 };
 
 use super::{doubts::doubting, *};
 
-/// Whether another thread can write now. Does not wait for one that cannot.
-fn can_write(engine: &Weak<Engine>) -> bool {
+/// Whether another thread can do this now. Does not wait for one that cannot.
+fn can(engine: &Weak<Engine>, act: fn(&Engine)) -> bool {
     let Some(engine) = engine.upgrade() else { return true };
-    let (done, written) = mpsc::channel();
+    let (done, acted) = mpsc::channel();
     thread::spawn(move || {
-        stored(engine.remember(fact("The window of the office faces south")).unwrap());
+        act(&engine);
         // Nobody waits any more if it took too long.
         let _ = done.send(());
     });
-    written.recv_timeout(Duration::from_secs(10)).is_ok()
+    acted.recv_timeout(Duration::from_secs(10)).is_ok()
+}
+
+fn can_write(engine: &Weak<Engine>) -> bool {
+    can(engine, |engine| drop(stored(engine.remember(fact("The window of the office faces south")).unwrap())))
+}
+
+fn can_read(engine: &Weak<Engine>) -> bool {
+    can(engine, |engine| drop(engine.scopes().unwrap()))
 }
 
 #[test]
@@ -101,5 +109,32 @@ fn no_act_asks_a_model_under_the_write_lock() {
         assert!(asked.load(Ordering::Relaxed) > before, "{name} asks no model");
         assert_eq!(blocked.load(Ordering::Relaxed), 0, "{name} asks a model under the lock");
     }
+    drop((owned, dir));
+}
+
+#[test]
+fn an_audit_keeps_no_connection_while_it_asks_a_model() {
+    let fixture = Fixture::new();
+    fixture.remember("Reviews are asked for early, while the change is small", "cheap to change");
+    fixture.remember("Reviews are asked for once the whole change is done", "one look is enough");
+    let engine: Arc<OnceLock<Weak<Engine>>> = Arc::default();
+    let (asked, blocked) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let models = {
+        let (engine, asked, blocked) = (Arc::clone(&engine), Arc::clone(&asked), Arc::clone(&blocked));
+        FakeModels::new().classifying(move |_, _| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            if blocked.load(Ordering::Relaxed) == 0 && !engine.get().is_none_or(can_read) {
+                blocked.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok([0.0, 0.0, -5.0])
+        })
+    };
+    let Fixture { dir, engine: owned, .. } =
+        fixture.reopen_with_models_as(Guard::default(), Arc::new(models), |config| config.readers = 1);
+    let owned = Arc::new(owned);
+    engine.set(Arc::downgrade(&owned)).unwrap();
+    owned.audit(AuditRequest { caller: caller(), dry_run: true }).unwrap();
+    assert!(asked.load(Ordering::Relaxed) > 0);
+    assert_eq!(blocked.load(Ordering::Relaxed), 0);
     drop((owned, dir));
 }
