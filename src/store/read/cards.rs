@@ -32,13 +32,21 @@ struct CardRecord {
     story: Option<(Confusion, StoryRule)>,
 }
 
+/// The revision of the card `k`: its own, or that of a member that changed later.
+macro_rules! card_rev {
+    () => {
+        "max(k.rev, coalesce((SELECT max(c.rev) FROM card_members m JOIN claims c ON c.id = m.member
+            WHERE m.card = k.n), 0))"
+    };
+}
+
 macro_rules! select_card {
     ($rest:literal) => {
         concat!(
             "SELECT k.n, k.id, k.scope, k.kind, k.open, k.moot, k.new_claim, k.wall, k.tick, k.author, k.settled,
-                k.snoozed, max(k.rev, coalesce((SELECT max(c.rev) FROM card_members m JOIN claims c ON c.id = m.member
-                    WHERE m.card = k.n), 0)), k.confusion, k.rule
-             FROM cards k ",
+                k.snoozed, ",
+            card_rev!(),
+            ", k.confusion, k.rule FROM cards k ",
             $rest
         )
     };
@@ -120,6 +128,13 @@ impl Reader {
             let base = read.query_row([id.0], read_card).optional()?;
             base.map(|base| reader.card_row(base)).transpose()
         })
+    }
+
+    /// Returns the revision of a card; 0 if there is none.
+    pub(super) fn card_rev(&self, id: &CardId) -> Result<u64> {
+        let mut read = self.db.prepare_cached(concat!("SELECT ", card_rev!(), " FROM cards k WHERE k.id = ?1"))?;
+        let rev: Option<i64> = read.query_row([id.0], |row| row.get(0)).optional()?;
+        Ok(rev.map_or(0, i64::unsigned_abs))
     }
 
     /// Returns the kinds of the cards that are open and not snoozed at `now`, in milliseconds since the Unix epoch.

@@ -308,8 +308,7 @@ impl Reader {
             let last = refusals.iter().rfind(|other| derive::is_unstored(&other.kind) && other.scope == event.scope);
             let body = log::body(&reader.db, last.map_or(event.n, |last| last.n))?;
             let redacted = body.is_none();
-            let rev = reader.card(&card)?.map_or(0, |card| card.rev);
-            let mut row = of_event(*id, event.header, body.unwrap_or_default(), rev);
+            let mut row = of_event(*id, event.header, body.unwrap_or_default(), reader.card_rev(&card)?);
             row.flags.redacted = redacted;
             row.status = Status::Refused;
             Ok(Some(row))
