@@ -52,12 +52,14 @@ impl Engine {
         reads: impl FnOnce(&Reader) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         let Some(at) = at else { return self.readers.lend().snapshot(reads) };
-        // Reads of other times wait for the lock: a second copy would cost as much again.
-        let mut kept = self.past.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mark = self.readers.lend().past_mark(at.scope.as_ref(), at.as_of)?;
-        if mark.is_present() {
+        let mark = || self.readers.lend().past_mark(at.scope.as_ref(), at.as_of);
+        if mark()?.is_present() {
             return self.readers.lend().snapshot(reads);
         }
+        // Reads of other times wait for the lock: a second copy would cost as much again.
+        let mut kept = self.past.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read again, because a text may have been redacted while this read waited.
+        let mark = mark()?;
         let vectors = self.readers.lend().vector_count()?;
         let is_kept = |past: &PastCopy| past.at == *at && past.mark == mark && past.vectors == vectors;
         let past = if let Some(past) = kept.take().filter(is_kept) {
@@ -72,9 +74,14 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicU64, Ordering},
+            mpsc::channel,
+        },
+        thread,
+        time::Duration,
     };
 
     use ed25519_dalek::SigningKey;
@@ -124,5 +131,20 @@ mod tests {
         };
         engine.redact(request).unwrap();
         assert!(!is_kept());
+    }
+
+    #[test]
+    fn a_read_of_the_present_does_not_wait_for_one_of_the_past() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = EngineConfig::new(dir.path().join("ergo.db"), SigningKey::from_bytes(&[7; 32]));
+        let engine = Arc::new(Engine::open_with(config, Guard::default()).unwrap());
+        let _reading = engine.past.0.lock().unwrap();
+        let (done, read) = channel();
+        let other = Arc::clone(&engine);
+        thread::spawn(move || {
+            let query = ClaimsQuery { as_of: Some(other.now()), ..ClaimsQuery::default() };
+            done.send(other.claims(&query).map(|page| page.total))
+        });
+        assert_eq!(read.recv_timeout(Duration::from_mins(1)).unwrap().unwrap(), 0);
     }
 }
