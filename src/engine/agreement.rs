@@ -78,8 +78,8 @@ fn promotions(engine: &Engine, query: &PromotionsQuery) -> Result<Promotions, Ap
 }
 
 /// Returns the claims of projects that say the same as one, in its words or in others: the oldest one of each project.
-pub(super) fn alike(book: &NotesBook, claim: &ClaimId) -> Vec<ClaimRow> {
-    let insights = book.insights();
+/// `insights` are those of the book.
+pub(super) fn alike(book: &NotesBook, insights: &[Insight], claim: &ClaimId) -> Vec<ClaimRow> {
     let insight = insights.iter().find(|insight| {
         insight.members.iter().any(|at| book.claims.get(*at).is_some_and(|member| member.id == *claim))
     });

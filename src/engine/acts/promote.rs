@@ -122,7 +122,8 @@ fn demote(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiErro
 fn equivalent_claims(engine: &Engine, named: &[ClaimRow]) -> Result<Vec<ClaimRow>, ApiError> {
     let Some(first) = named.first() else { return Ok(Vec::new()) };
     let book = engine.notes_book(&first.scope.org_id)?;
-    Ok(named.iter().flat_map(|row| agreement::alike(&book, &row.id)).collect())
+    let insights = book.insights();
+    Ok(named.iter().flat_map(|row| agreement::alike(&book, &insights, &row.id)).collect())
 }
 
 /// Returns the claims from which a claim of the organisation's level is made: `rows`, and one active claim of each
