@@ -38,16 +38,13 @@ impl Engine {
             for team in teams {
                 let Some(roster) = reader.roster(&team)? else { continue };
                 let room = (limit - list.items.len()).min(usize::MAX >> 1);
-                let rows = if query.discarded {
-                    let mut rows = reader.quarantined(&team, usize::MAX >> 1, 0)?;
-                    list.total += rows.len();
-                    rows.truncate(room);
-                    rows
+                // Counted by the store, because the inbox asks for these often, and there may be thousands.
+                let (total, rows) = if query.discarded {
+                    (reader.quarantined_total(&team)?, reader.quarantined(&team, room, 0)?)
                 } else {
-                    // Counted by the store, because the inbox asks for these often.
-                    list.total += reader.quarantined_count(&team)?;
-                    reader.quarantined_undiscarded(&team, room)?
+                    (reader.quarantined_count(&team)?, reader.quarantined_undiscarded(&team, room)?)
                 };
+                list.total += total;
                 list.items.extend(rows.into_iter().map(|row| view(&roster, row)));
             }
             Ok(list)
@@ -67,9 +64,8 @@ impl Engine {
             let Some(roster) = reader.roster(&team)?.filter(|_| total > 0) else {
                 return Ok(QuarantinedList::default());
             };
-            let rows = reader.quarantined_undiscarded(&team, usize::MAX >> 1)?;
-            let rows = rows.into_iter().filter(|row| row.event.header.scope == name).take(limit);
-            Ok(QuarantinedList { items: rows.map(|row| view(&roster, row)).collect(), total })
+            let rows = reader.quarantined_in(&team, &name, limit.min(usize::MAX >> 1))?;
+            Ok(QuarantinedList { items: rows.into_iter().map(|row| view(&roster, row)).collect(), total })
         })
     }
 

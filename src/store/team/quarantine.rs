@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Team, sync_rows::QuarantinedRow};
 use crate::{
-    domain::{DeviceId, EventId, SignedEvent, clock::AHEAD, event::SealedBody, roster::Refusal},
+    domain::{DeviceId, EventId, Scope, SignedEvent, clock::AHEAD, event::SealedBody, roster::Refusal},
     store::{Lookup, Reader, Result, Store, StoreError, commit, log, read::id_range},
 };
 
@@ -170,6 +170,19 @@ impl Reader {
         self.undiscarded(team, limit)?.into_iter().collect()
     }
 
+    /// Returns the undiscarded events in quarantine of one scope of a team, by its name in the team, the latest arrival
+    /// first.
+    pub fn quarantined_in(&self, team: &EventId, scope: &Scope, limit: usize) -> Result<Vec<QuarantinedRow>> {
+        let mut read = self.db.prepare_cached(
+            "SELECT q.header, q.signature, q.salt, q.body, q.reason, q.received_from, q.received_at, q.discarded
+             FROM quarantined q JOIN teams t ON t.n = q.team
+             WHERE t.id = ?1 AND q.org = ?2 AND q.project = ?3 AND q.discarded = 0
+             ORDER BY q.received_at DESC, q.id LIMIT ?4",
+        )?;
+        let bound = params![team.0, scope.org_id, scope.project, limit];
+        read.query_map(bound, read_row)?.map(|row| row?).collect()
+    }
+
     /// Returns [`Reader::quarantined_undiscarded`], with an error for each event that cannot be read.
     pub(in crate::store) fn undiscarded(&self, team: &EventId, limit: usize) -> Result<Vec<Result<QuarantinedRow>>> {
         let mut read = self.db.prepare_cached(
@@ -203,6 +216,14 @@ impl Reader {
         let mut read = self.db.prepare_cached(
             "SELECT count(*) FROM quarantined q JOIN teams t ON t.n = q.team WHERE t.id = ?1 AND q.discarded = 0",
         )?;
+        Ok(read.query_row([team.0], |row| row.get(0))?)
+    }
+
+    /// Counts the events in quarantine of a team, with those that were discarded.
+    pub fn quarantined_total(&self, team: &EventId) -> Result<usize> {
+        let mut read = self
+            .db
+            .prepare_cached("SELECT count(*) FROM quarantined q JOIN teams t ON t.n = q.team WHERE t.id = ?1")?;
         Ok(read.query_row([team.0], |row| row.get(0))?)
     }
 }
