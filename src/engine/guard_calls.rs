@@ -33,12 +33,11 @@ pub(super) fn normalise(
     statement: &str,
     qualifiers: &Qualifiers,
 ) -> NormalisedStatement {
-    // The guard must not panic by contract, but even a defect in it must not lose a write.
-    match catch_unwind(AssertUnwindSafe(|| guard.normalise_claim(kind, statement, qualifiers))) {
-        Ok(done) if !done.norms.is_empty() => {
+    match caught("normalised a statement", || guard.normalise_claim(kind, statement, qualifiers)) {
+        Some(done) if !done.norms.is_empty() => {
             NormalisedStatement { norms: first_that_fit(done.norms), version: done.version, warning: None }
         }
-        Ok(done) => {
+        Some(done) => {
             let why = done.problems.first().cloned().unwrap_or_else(|| "no norm was found in it".into());
             NormalisedStatement {
                 norms: Vec::new(),
@@ -46,20 +45,27 @@ pub(super) fn normalise(
                 warning: Some(ungated("the normaliser", &why)),
             }
         }
-        Err(_) => {
-            tracing::error!("the normaliser panicked; the claim was stored without being checked");
-            NormalisedStatement {
-                norms: Vec::new(),
-                version: "none".into(),
-                warning: Some(ungated("the normaliser", "it failed on this statement")),
-            }
-        }
+        None => NormalisedStatement {
+            norms: Vec::new(),
+            version: "none".into(),
+            warning: Some(ungated("the normaliser", "it failed on this statement")),
+        },
     }
+}
+
+/// Runs a part of the guard; `None` if it panics, which is logged. By contract the guard does not panic, but even a
+/// defect in it must not lose a write. `act` is what it did, for the log.
+pub(super) fn caught<T>(act: &str, run: impl FnOnce() -> T) -> Option<T> {
+    let done = catch_unwind(AssertUnwindSafe(run)).ok();
+    if done.is_none() {
+        tracing::error!("the guard panicked while it {act}");
+    }
+    done
 }
 
 /// Parses a claim for comparison. A failure is a warning, so that the write is stored unchecked.
 pub(super) fn parse(claim: NormedClaim) -> Result<Arc<ParsedClaim>, Box<Warning>> {
-    catch_unwind(AssertUnwindSafe(|| Arc::new(ParsedClaim::new(claim)))).map_err(|_| failed())
+    caught("parsed a claim", || Arc::new(ParsedClaim::new(claim))).ok_or_else(failed)
 }
 
 /// [`parse`] of several claims.
@@ -73,7 +79,7 @@ pub(super) fn rulings(
     incoming: &ParsedClaim,
     against: &[Arc<ParsedClaim>],
 ) -> Result<Vec<Ruling>, Box<Warning>> {
-    catch_unwind(AssertUnwindSafe(|| guard.rulings(incoming, against))).map_err(|_| failed())
+    caught("applied the rules", || guard.rulings(incoming, against)).ok_or_else(failed)
 }
 
 /// Judges a claim against stored ones. A failure is a warning, so that the claim is stored unchecked.
@@ -83,7 +89,7 @@ pub(super) fn judge(
     against: &[Arc<ParsedClaim>],
     under: JudgeContext<'_>,
 ) -> Result<GuardReport, Box<Warning>> {
-    catch_unwind(AssertUnwindSafe(|| guard.judge(incoming, against, under))).map_err(|_| failed())
+    caught("judged a claim", || guard.judge(incoming, against, under)).ok_or_else(failed)
 }
 
 /// Judges two stored claims by rules and models together; `None` on a failure.
@@ -93,11 +99,10 @@ pub(super) fn weigh_stored(
     older: &ParsedClaim,
     under: JudgeContext<'_>,
 ) -> Option<Ruling> {
-    catch_unwind(AssertUnwindSafe(|| guard.weigh_stored(newer, older, under))).ok().flatten()
+    caught("judged two stored claims", || guard.weigh_stored(newer, older, under)).flatten()
 }
 
 fn failed() -> Box<Warning> {
-    tracing::error!("the guard panicked; the claim was stored without being checked");
     Box::new(ungated("the guard", "it failed on this statement"))
 }
 
@@ -105,7 +110,7 @@ fn failed() -> Box<Warning> {
 /// `stage` is the stage of the guard that made the finding at the write.
 pub(super) fn explain(guard: &Guard, ours: NormedClaim, theirs: NormedClaim, stage: Option<Stage>) -> Option<String> {
     let (ours, theirs) = (parse(ours).ok()?, parse(theirs).ok()?);
-    catch_unwind(AssertUnwindSafe(|| guard.explain(&ours, &theirs, stage == Some(Stage::Nli)))).ok().flatten()
+    caught("explained a contradiction", || guard.explain(&ours, &theirs, stage == Some(Stage::Nli))).flatten()
 }
 
 /// Chooses the found claims with which a write is compared. On a failure, those that share the most words.
@@ -115,8 +120,8 @@ pub(super) fn shortlist(
     by_words: usize,
     scores: &[PairScores],
 ) -> Vec<usize> {
-    catch_unwind(AssertUnwindSafe(|| guard::shortlist(incoming, found, by_words, scores)))
-        .unwrap_or_else(|_| (0..found.len().min(MAX_CANDIDATES)).collect())
+    caught("chose claims to compare", || guard::shortlist(incoming, found, by_words, scores))
+        .unwrap_or_else(|| (0..found.len().min(MAX_CANDIDATES)).collect())
 }
 
 /// Selects the nearby claims about which a cross-encoder should be asked; none on a failure, which the judge reports
@@ -127,7 +132,8 @@ pub(super) fn select_for_inference(
     against: &[Arc<ParsedClaim>],
     under: JudgeContext<'_>,
 ) -> Vec<usize> {
-    catch_unwind(AssertUnwindSafe(|| guard.select_for_inference(incoming, against, under))).unwrap_or_default()
+    caught("chose pairs for the cross-encoder", || guard.select_for_inference(incoming, against, under))
+        .unwrap_or_default()
 }
 
 /// Selects further nearby claims about which a cross-encoder should be asked for the gate; none on a failure.
@@ -138,7 +144,7 @@ pub(super) fn select_for_gate(
     under: JudgeContext<'_>,
     selected: &[usize],
 ) -> Vec<usize> {
-    catch_unwind(AssertUnwindSafe(|| guard.select_for_gate(incoming, against, under, selected))).unwrap_or_default()
+    caught("chose pairs for the gate", || guard.select_for_gate(incoming, against, under, selected)).unwrap_or_default()
 }
 
 /// Returns the nearby claims that a write may contradict; none on a failure.
@@ -148,7 +154,7 @@ pub(super) fn doubts(
     against: &[Arc<ParsedClaim>],
     under: JudgeContext<'_>,
 ) -> Vec<DoubtfulPair> {
-    catch_unwind(AssertUnwindSafe(|| guard.doubts(incoming, against, under))).unwrap_or_default()
+    caught("looked for doubts", || guard.doubts(incoming, against, under)).unwrap_or_default()
 }
 
 /// Returns the facts that a new fact may make outdated; none on a failure.
@@ -158,7 +164,7 @@ pub(super) fn outdated_facts(
     against: &[Arc<ParsedClaim>],
     under: JudgeContext<'_>,
 ) -> Vec<usize> {
-    catch_unwind(AssertUnwindSafe(|| guard.outdated_facts(incoming, against, under))).unwrap_or_default()
+    caught("looked for outdated facts", || guard.outdated_facts(incoming, against, under)).unwrap_or_default()
 }
 
 /// Selects the nearby claims about which a language model should be asked; none on a failure.
@@ -168,7 +174,8 @@ pub(super) fn select_for_deep_stage(
     against: &[Arc<ParsedClaim>],
     under: JudgeContext<'_>,
 ) -> Vec<usize> {
-    catch_unwind(AssertUnwindSafe(|| guard.select_for_deep_stage(incoming, against, under))).unwrap_or_default()
+    caught("chose pairs for the language model", || guard.select_for_deep_stage(incoming, against, under))
+        .unwrap_or_default()
 }
 
 /// Returns the warning to the writer about stages that did not run, but only if they could have changed the result.
@@ -244,6 +251,12 @@ mod tests {
             &Qualifiers::default(),
         );
         assert!(normalised.warning.unwrap().message.contains("chatter"));
+    }
+
+    #[test]
+    fn a_panic_of_the_guard_is_caught() {
+        assert_eq!(caught("judged a claim", || 7), Some(7));
+        assert_eq!(caught::<i32>("judged a claim", || panic!("a defect")), None);
     }
 
     #[test]

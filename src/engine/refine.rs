@@ -5,7 +5,12 @@
 
 use std::sync::{PoisonError, atomic::Ordering};
 
-use super::{Engine, deep_stage::DeepMode, guard_calls::NormalisedStatement, guard_result::normed_claim};
+use super::{
+    Engine,
+    deep_stage::DeepMode,
+    guard_calls::{self, NormalisedStatement},
+    guard_result::normed_claim,
+};
 use crate::{
     api::ApiError,
     domain::{ClaimId, ClaimKind, Norm, Qualifiers, Scope},
@@ -75,7 +80,7 @@ impl Engine {
         let Some(reading) = self.reading(statement, &version, keep, call)? else { return Ok(()) };
         let read = StatementToRead { scope, kind, statement, qualifiers, stored: &[] };
         let norms = refined(&self.readers.lend(), &read, &reading);
-        *normalised = NormalisedStatement { norms: super::guard_calls::first_that_fit(norms), version, warning: None };
+        *normalised = NormalisedStatement { norms: guard_calls::first_that_fit(norms), version, warning: None };
         Ok(())
     }
 
@@ -168,5 +173,5 @@ fn refined(reader: &Reader, read: &StatementToRead<'_>, reading: &Reading) -> Ve
         reader.claims_about(read.scope, subject).is_ok_and(|claims| claims > own)
     };
     let refine = || Guard::refine_claim(read.kind, read.statement, read.qualifiers, reading, &known);
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(refine)).unwrap_or_else(|_| vec![Norm::default()])
+    guard_calls::caught("refined norms", refine).unwrap_or_else(|| vec![Norm::default()])
 }
