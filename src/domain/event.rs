@@ -397,21 +397,21 @@ impl SignedEvent {
     pub fn size(&self) -> usize {
         self.header_bytes.len() + 64 + self.body.as_ref().map_or(0, |body| 16 + body.bytes.len())
     }
-
-    /// Returns whether this event creates a claim, whose id is then the event's id.
-    pub fn creates_claim(&self) -> bool {
-        self.header.creates_claim()
-    }
 }
 
 impl Header {
-    /// Returns whether an event with this header creates a claim.
+    /// Returns whether an event with this header creates a claim that this version understands. The claim's id is that
+    /// of the event.
     pub fn creates_claim(&self) -> bool {
-        match self.kind {
-            EventKind::Assert | EventKind::FactSet => true,
-            EventKind::Supersede => self.successor.is_none(),
-            _ => false,
-        }
+        self.version == VERSION && self.kind.creates_claim(self.successor.is_some())
+    }
+}
+
+impl EventKind {
+    /// Returns whether an event of this kind creates a claim. `has_successor`: it names an existing claim that replaces
+    /// its targets.
+    pub fn creates_claim(&self, has_successor: bool) -> bool {
+        matches!(self, Self::Assert | Self::FactSet) || *self == Self::Supersede && !has_successor
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     api::{ApiError, Caller, Change, ClaimView, ErrorCode, MAX_PAGE, Stale, Warning, WriteOutcome},
-    domain::{CardId, ClaimId, EventKind, OpId, Scope},
+    domain::{CardId, ClaimId, OpId, Scope},
     store::{Act, ClaimRow, Committed, EventDraft, EventRow, Reader, Ref, RequestHash, Store, StoreError, VectorModel},
 };
 
@@ -148,9 +148,7 @@ impl ActContext<'_> {
         summary: String,
     ) -> Result<Committed, ApiError> {
         if let Some(answered) = self.answered.take() {
-            let stores = drafts.first().is_some_and(|draft| {
-                matches!(draft.kind, EventKind::Assert | EventKind::Supersede) && draft.body.statement.is_some()
-            });
+            let stores = drafts.first().is_some_and(EventDraft::creates_claim);
             drafts.extend(answered.drafts(stores));
         }
         let vectors = self.vectors(&drafts)?;
@@ -192,8 +190,7 @@ impl ActContext<'_> {
     fn vectors(&self, drafts: &[EventDraft]) -> Result<Option<ActVectors>, ApiError> {
         let mut found: Option<ActVectors> = None;
         for (at, draft) in drafts.iter().enumerate() {
-            let creates = matches!(draft.kind, EventKind::Assert | EventKind::Supersede);
-            let statement = draft.body.statement.as_deref().filter(|_| creates);
+            let statement = draft.body.statement.as_deref().filter(|_| draft.creates_claim());
             let results = statement.and_then(|text| self.model_results.iter().find(|known| known.is_of(text)));
             let Some(vector) = results.and_then(|results| results.vector.as_ref()) else { continue };
             let (_, vectors) = found.get_or_insert_with(|| (vector.model.clone(), Vec::new()));

@@ -47,6 +47,11 @@ impl EventDraft {
             body: Body::default(),
         }
     }
+
+    /// Returns whether the event creates a claim.
+    pub fn creates_claim(&self) -> bool {
+        self.kind.creates_claim(self.successor.is_some())
+    }
 }
 
 /// One act of a caller: either all of its events are stored or none.

@@ -104,7 +104,7 @@ impl Store {
         Ok(Committed {
             op: act.op,
             scope,
-            created: events.iter().filter(|event| event.creates_claim()).map(|event| event.id).collect(),
+            created: events.iter().filter(|event| event.header.creates_claim()).map(|event| event.id).collect(),
             events: events.into_iter().map(|event| event.id).collect(),
             claims: changes.claims,
             needs_review: changes.needs_review,

@@ -81,7 +81,7 @@ impl LoadedEvent {
 
     /// Returns whether this event creates a claim that this version understands.
     pub(super) fn is_claim(&self) -> bool {
-        self.header.creates_claim() && !matches!(self.kind, EventKind::Unknown(_))
+        self.header.creates_claim()
     }
 }
 

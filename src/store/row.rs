@@ -106,6 +106,13 @@ pub struct EventRow {
     pub effective: bool,
 }
 
+impl EventRow {
+    /// Returns whether the event creates a claim.
+    pub fn creates_claim(&self) -> bool {
+        self.kind.creates_claim(self.successor.is_some())
+    }
+}
+
 /// A conflict card.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CardRow {

@@ -39,7 +39,6 @@ pub(super) use refuse::{WITHDRAW, WriteIntent, report_data_with, unstored_data, 
 pub(super) use refused_write::opposing_claims;
 pub(super) use reinstate::{against_reinstating, reinstate, reinstate_by_rules};
 pub(super) use remember::{learn, remember, remember_by_rules};
-pub(super) use replay::creates_claim;
 pub(super) use resolve::{StorySide, resolve, resolve_many, story_question};
 pub(super) use retract::retract;
 pub(super) use reviewed::reviewed;

@@ -15,7 +15,7 @@ use crate::{
 pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, ApiError> {
     let events = context.done_before()?;
     let Some(first) = events.first() else { return Ok(None) };
-    if let Some(made) = events.iter().find(|event| creates_claim(event)) {
+    if let Some(made) = events.iter().find(|event| event.creates_claim()) {
         return Ok(Some(stored(context, &events, made, made.id)));
     }
     if let Some(made) = events.iter().find(|event| event.kind == EventKind::Supersede)
@@ -94,7 +94,7 @@ pub(super) fn act(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, ApiE
             "Already done by an earlier request with this `op_id`: {}",
             describe(context.reader(), &events)?
         ),
-        claim_id: events.iter().find(|event| creates_claim(event)).map(|event| event.id),
+        claim_id: events.iter().find(|event| event.creates_claim()).map(|event| event.id),
         claims,
         needs_review: Vec::new(),
         card_id: None,
@@ -190,7 +190,7 @@ fn let_both_hold(reader: &Reader, events: &[EventRow]) -> Result<Option<String>,
     });
     let Some((act, targets)) = settled else { return Ok(None) };
     let made: Vec<ClaimRow> =
-        claims(reader, events.iter().filter(|event| creates_claim(event)).map(|event| &event.id))?;
+        claims(reader, events.iter().filter(|event| event.creates_claim()).map(|event| &event.id))?;
     let members = claims(reader, targets.iter())?;
     if act == ResolveAct::Narrow {
         let narrowed = made.iter().find(|row| !row.qualifiers.is_empty()).or(made.first());
@@ -239,14 +239,6 @@ fn rank(kind: &EventKind) -> u8 {
         EventKind::Local(kind) if kind == "refused" || kind == "held" => 4,
         EventKind::Local(_) => 6,
         _ => 5,
-    }
-}
-
-pub(in crate::engine) fn creates_claim(event: &EventRow) -> bool {
-    match event.kind {
-        EventKind::Assert | EventKind::FactSet => true,
-        EventKind::Supersede => event.successor.is_none(),
-        _ => false,
     }
 }
 

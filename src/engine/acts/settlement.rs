@@ -2,7 +2,7 @@
 
 use super::{
     refuse::WITHDRAW,
-    replay::{cards_settled, creates_claim, describe},
+    replay::{cards_settled, describe},
 };
 use crate::{
     api::ApiError,
@@ -45,7 +45,7 @@ fn outcome(reader: &Reader, events: &[EventRow]) -> Result<String, ApiError> {
         return describe(reader, events);
     }
     let card = members(reader, events)?;
-    let stored = events.iter().find(|event| creates_claim(event)).map(|event| event.id);
+    let stored = events.iter().find(|event| event.creates_claim()).map(|event| event.id);
     let targets = |kind: &EventKind| {
         let of_kind = events.iter().filter(|event| event.kind == *kind);
         of_kind.flat_map(|event| event.targets.iter().copied()).collect::<Vec<ClaimId>>()

@@ -157,7 +157,7 @@ fn in_place_of(reader: &Reader, claim: &ClaimView, today: &str) -> Result<Vec<Cl
 fn stored_as(reader: &Reader, row: &CardRow, new_claim: &ClaimView, today: &str) -> Result<Vec<ClaimView>, ApiError> {
     let Some(by) = row.settled.as_ref().filter(|_| !row.open) else { return Ok(Vec::new()) };
     let mut now = Vec::new();
-    for event in reader.op(&by.op)?.iter().filter(|event| acts::creates_claim(event)) {
+    for event in reader.op(&by.op)?.iter().filter(|event| event.creates_claim()) {
         let made = views::claim(find::row(reader, &event.id)?, today);
         now.extend(in_place_of(reader, &made, today)?);
         if made.status == Status::Active {

@@ -49,14 +49,10 @@ impl Lineage for SuccessionLine<'_> {
 }
 
 impl EventSet<'_> {
-    fn is_claim(item: &ProjectedEvent<'_>) -> bool {
-        item.header.creates_claim() && !matches!(item.kind, EventKind::Unknown(_))
-    }
-
     pub(super) fn find_states(&mut self) {
         let mut created: HashMap<(OpId, DeviceId), Vec<ClaimId>> = HashMap::new();
         for (id, item) in &self.events {
-            if !Self::is_claim(item) {
+            if !item.header.creates_claim() {
                 continue;
             }
             let acts: Vec<ActOnClaim> = self
