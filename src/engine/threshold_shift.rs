@@ -137,8 +137,9 @@ fn is_inferred(finding: &Finding) -> bool {
     matches!(finding.evidence.rule, RuleId::Inferred | RuleId::InferredDeeply)
 }
 
-/// Returns the shift from cards that persons settled: a dismissal says that inference was wrong, any other act that it
-/// was right. Agents, whose own writes were refused, do not count.
+/// Returns the shift from cards that persons settled: a dismissal says that inference was wrong; that a side was
+/// replaced, retracted, narrowed or discarded, that it was right; an exception says neither. Agents, whose own writes
+/// were refused, do not count.
 fn shift(cards: &[CardRow]) -> f32 {
     let mut sum = 0.0;
     for card in cards {

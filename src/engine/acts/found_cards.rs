@@ -3,7 +3,7 @@
 use super::refuse::report_data;
 use crate::{
     api::{ApiError, CardKind, CardStatus, CardSummary},
-    domain::{CardId, ClaimId, EventKind, Finding, GuardReport, Status},
+    domain::{CardId, ClaimId, EventKind, Finding, GuardReport, Status, derive::local},
     engine::{act_context::ActContext, view, wording},
     store::{ClaimRow, EventDraft, Reader, Ref},
 };
@@ -51,7 +51,7 @@ impl FoundPair {
             compared: 1,
             ..GuardReport::default()
         };
-        let mut draft = EventDraft::new(EventKind::Local("found".into()), self.members().into_iter().map(Ref::Id));
+        let mut draft = EventDraft::new(EventKind::Local(local::FOUND.into()), self.members().into_iter().map(Ref::Id));
         draft.body.data = Some(report_data(&report));
         draft
     }

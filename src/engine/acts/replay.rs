@@ -34,12 +34,12 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
         }
         return Ok(Some(answer));
     }
-    let local = |kind: &str| events.iter().find(|event| event.kind == EventKind::Local(kind.into()));
-    if let Some(new_claim) = local("refused") {
+    let of_kind = |kind: &str| events.iter().find(|event| derive::is_local_kind(&event.kind, kind));
+    if let Some(new_claim) = of_kind(local::REFUSED) {
         let id = new_claim.seen.first().copied().unwrap_or(new_claim.id);
         return refused(context, &id).map(Some);
     }
-    if let Some(held) = local("held") {
+    if let Some(held) = of_kind(local::HELD) {
         let new_claim = held.seen.first().copied().unwrap_or(held.id);
         let card = find::card_row(context.reader(), &CardId::of_members(&[new_claim]))?;
         return if card.open {
@@ -49,7 +49,7 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
         };
     }
     // The answer to a question, which may have recorded no verdict. Other cards are settled by other requests.
-    if let Some(settled) = local("settled")
+    if let Some(settled) = of_kind(local::SETTLED)
         && let Some(new_claim) = settled.targets.first()
         && let Some(card) = context.reader().card(&CardId::of_members(&[*new_claim]))?
         && card.kind == CardKind::Held
@@ -70,10 +70,10 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
 pub(super) fn act(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, ApiError> {
     let events = context.done_before()?;
     let Some(first) = events.first() else { return Ok(None) };
-    if events.iter().any(|event| event.kind == EventKind::Local("refused".into())) {
+    if events.iter().any(|event| derive::is_local_kind(&event.kind, local::REFUSED)) {
         return Err(other_act(first));
     }
-    if first.kind == EventKind::Local("proposed".into())
+    if derive::is_local_kind(&first.kind, local::PROPOSED)
         && let Some(target) = first.targets.first()
         && let Some(claim) = context.reader().claim(target)?
     {
@@ -132,10 +132,10 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
             let verb = if promoted { "promoted" } else { "remembered" };
             format!("{verb} {}", wording::quote(&own.unwrap_or_default()))
         }
-        (EventKind::Local(kind), Some(own)) if kind == "refused" => {
+        (EventKind::Local(kind), Some(own)) if kind == local::REFUSED => {
             format!("refused {}", wording::quote(&own))
         }
-        (EventKind::Local(kind), Some(own)) if kind == "held" => {
+        (EventKind::Local(kind), Some(own)) if kind == local::HELD => {
             format!("held {} until it was judged", wording::quote(&own))
         }
         (EventKind::Judgement(verdict), _) => wording::summary(&format!("judged as {verdict}:"), &targets),
@@ -165,17 +165,18 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
             };
             wording::summary(verb, &targets)
         }
-        (EventKind::Undo, _) => "an undo".into(),
-        (EventKind::Local(kind), _) if kind == "undo" => "an undo".into(),
-        (EventKind::Redact, _) => "redacted a text".into(),
-        (EventKind::Local(kind), _) if kind == "proposed" => wording::summary("proposed to retract", &targets),
-        (EventKind::Local(kind), _) if kind == "seen" => "marked a notice as seen".into(),
-        (EventKind::Local(kind), _) if kind == "snooze" => "snoozed a card".into(),
-        (EventKind::Local(kind), _) if kind == "discard" => "discarded a refused write".into(),
-        (EventKind::Local(kind), _) if kind == "found" => "opened cards after an audit".into(),
-        (EventKind::Local(kind), _) if kind == "asked" => "opened questions of the story".into(),
+        (kind, _) if derive::is_undo(kind) => "an undo".into(),
+        (kind, _) if derive::is_redact(kind) => "redacted a text".into(),
+        (kind, _) if derive::is_notice(kind) => wording::summary("noted for a person:", &targets),
+        (EventKind::Local(kind), _) if kind == local::PROPOSED => wording::summary("proposed to retract", &targets),
+        (EventKind::Local(kind), _) if kind == local::SEEN => "marked a notice as seen".into(),
+        (EventKind::Local(kind), _) if kind == local::SNOOZE => "snoozed a card".into(),
+        (EventKind::Local(kind), _) if kind == local::DISCARD => "discarded a refused write".into(),
+        (EventKind::Local(kind), _) if kind == local::FOUND => "opened cards after an audit".into(),
+        (EventKind::Local(kind), _) if kind == local::ASKED => "opened questions of the story".into(),
         (kind, _) if derive::is_chunk(kind) || derive::is_chunk_gone(kind) => "ingested a file".into(),
-        (EventKind::Local(_), _) => "settled a card".into(),
+        (EventKind::Local(kind), _) if kind == local::EVIDENCE => "recorded why a write was refused".into(),
+        (EventKind::Local(kind), _) if kind == local::SETTLED => "settled a card".into(),
         (kind, _) => kind.to_string(),
     })
 }
@@ -236,7 +237,7 @@ fn rank(kind: &EventKind) -> u8 {
         EventKind::Retract => 1,
         EventKind::Assert | EventKind::FactSet => 2,
         EventKind::Resolve(_) => 3,
-        EventKind::Local(kind) if kind == "refused" || kind == "held" => 4,
+        EventKind::Local(kind) if kind == local::REFUSED || kind == local::HELD => 4,
         EventKind::Local(_) => 6,
         _ => 5,
     }

@@ -91,7 +91,7 @@ fn undo_act(
     let (local, shared): (Vec<&EventRow>, Vec<&EventRow>) =
         effective.iter().copied().partition(|event| matches!(event.kind, EventKind::Local(_)));
     let mut drafts = Vec::new();
-    for (kind, events) in [(EventKind::Undo, shared), (EventKind::Local("undo".into()), local)] {
+    for (kind, events) in [(EventKind::Undo, shared), (EventKind::Local(derive::local::UNDO.into()), local)] {
         if !events.is_empty() {
             drafts.push(EventDraft::new(kind, events.iter().map(|event| Ref::Id(event.id))));
         }
@@ -127,11 +127,7 @@ fn undone_already(reader: &Reader, event: &EventRow) -> Result<ApiError, ApiErro
 const MAX_NAMED_EVENTS: usize = 20;
 
 fn is_undo(events: &[EventRow]) -> bool {
-    events.iter().all(|event| match &event.kind {
-        EventKind::Undo => true,
-        EventKind::Local(kind) => kind == "undo",
-        _ => false,
-    })
+    events.iter().all(|event| derive::is_undo(&event.kind))
 }
 
 /// Follows a chain of undos to the first act that is not an undo. Returns its events, and whether undoing `events` puts

@@ -2,7 +2,8 @@
 
 use ergo::{
     api::{ErrorCode, LogQuery, RememberRequest, WhyRequest},
-    domain::Status,
+    domain::{EventKind, Status, derive::local},
+    store::{EventDraft, Ref},
 };
 
 use super::*;
@@ -238,4 +239,17 @@ fn the_change_of_an_undo_names_the_act_that_it_undid() {
     let undone = fixture.undo().undone;
     let named: Vec<_> = fixture.changes.lock().unwrap().iter().map(|change| change.undone).collect();
     assert_eq!(named, [None, Some(undone)]);
+}
+
+#[test]
+fn an_act_of_an_unknown_kind_is_described_by_its_kind() {
+    for (kind, text) in [("future", "local.future"), (local::WARNED, "noted for a person: “Tea is free”")] {
+        let fixture = Fixture::new();
+        let claim = fixture.remember("Tea is free", "kind");
+        let draft = EventDraft::new(EventKind::Local(kind.into()), [Ref::Id(claim)]);
+        super::doubts::commit(&fixture, "ada", vec![draft]);
+        let request =
+            UndoRequest { caller: caller(), target_op: Some(op(77)), dry_run: true, ..UndoRequest::default() };
+        assert_eq!(fixture.engine.undo(request).unwrap().summary, format!("Would undo: {text}"));
+    }
 }
