@@ -106,16 +106,7 @@ impl SharedState {
         &self,
         work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        match tokio::task::spawn_blocking(work).await {
-            Ok(result) => result,
-            Err(error) => {
-                tracing::error!(%error, "the engine failed");
-                Err(ApiError::internal(
-                    "an internal error in the daemon; its log has the details (`ergo status` shows the file). Other \
-                        requests are still served",
-                ))
-            }
-        }
+        blocking(work).await
     }
 
     pub(super) fn health(&self) -> Health {
@@ -139,6 +130,22 @@ impl SharedState {
     /// Begins to end the daemon: listeners close, streams end, and running requests are completed.
     pub(super) fn end(&self) {
         self.ending.send_replace(true);
+    }
+}
+
+/// Does work that may block on another thread. A panic becomes an error.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => {
+            tracing::error!(%error, "the engine failed");
+            Err(ApiError::internal(
+                "an internal error in the daemon; its log has the details (`ergo status` shows the file). Other \
+                    requests are still served",
+            ))
+        }
     }
 }
 

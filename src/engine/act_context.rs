@@ -39,6 +39,12 @@ pub(super) struct ActContext<'a> {
 }
 
 impl Engine {
+    /// Takes the write lock. A transaction interrupted by a panic was rolled back, so the store behind a poisoned lock is
+    /// consistent.
+    pub(super) fn writer(&self) -> MutexGuard<'_, Store> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Runs one act under the write lock, then announces its changes without the lock. `asked` is the hash of the
     /// request, if there is one.
     pub(super) fn act<T>(
@@ -64,9 +70,8 @@ impl Engine {
             None => random_op()?,
         };
         let now = (self.config.clock)();
-        // A transaction interrupted by a panic was rolled back, so the store behind a poisoned lock is consistent.
         let waiting = self.timers.queue.start();
-        let store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = self.writer();
         drop(waiting);
         let acting = self.timers.act.start();
         // Checked even if nothing will be stored, for example because the claim is known: the answer says that it is

@@ -86,7 +86,7 @@ impl Engine {
             let pairs: Vec<(&str, &str)> =
                 bridges.iter().map(|one| (one.from.stem.as_str(), one.to.stem.as_str())).collect();
             let text = serde_json::to_string(&pairs).map_err(|error| ApiError::internal(error.to_string()))?;
-            let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut writer = self.writer();
             // The pairs contain words of claims, and a claim may have been redacted during the minutes that the
             // language model took.
             if read_at.lost_words(&writer.reader().past_mark(Some(&scope), EVER)?) {
@@ -205,7 +205,7 @@ mod tests {
         let config = EngineConfig::new(dir.path().join("store.db"), SigningKey::from_bytes(&[7; 32]));
         let engine = Engine::open(config).unwrap();
         let scope = Scope::new("acme", "api").unwrap();
-        engine.writer.lock().unwrap().put_calibration(&scope, r#"[["trinket", "hunter2"]]"#).unwrap();
+        engine.writer().put_calibration(&scope, r#"[["trinket", "hunter2"]]"#).unwrap();
         assert!(engine.vocabulary(&engine.readers.lend(), &scope).unwrap().is_some());
         engine.forget_texts();
         assert!(engine.vocabularies.0.lock().unwrap().is_empty());

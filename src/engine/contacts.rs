@@ -1,7 +1,5 @@
 //! The network addresses that ergo contacted.
 
-use std::sync::PoisonError;
-
 use super::Engine;
 use crate::{
     api::{ApiError, ContactView, Contacts},
@@ -30,7 +28,7 @@ impl Engine {
     /// Records that the model at an address was contacted. Takes the write lock.
     pub(super) fn note_contact(&self, endpoint: &Endpoint) {
         let now = (self.config.clock)();
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer();
         if let Err(error) = writer.note_contact(endpoint.address(), "language model", now) {
             tracing::warn!(%error, "cannot record a contacted address");
         }

@@ -162,7 +162,7 @@ impl Engine {
         let DeepQueue { newest_read, begun, .. } = &self.deep_queue;
         if !begun.load(Ordering::Relaxed) {
             let oldest = self.deep_queue.lock().front().map(|claim| claim.id);
-            self.writer.lock().unwrap_or_else(PoisonError::into_inner).begin_deep_stage(oldest.as_ref())?;
+            self.writer().begin_deep_stage(oldest.as_ref())?;
             begun.store(true, Ordering::Relaxed);
         }
         let Some(claim) = self.deep_queue.lock().pop_back() else { return Ok(false) };
@@ -179,7 +179,7 @@ impl Engine {
         };
         // Storing the progress waits for the disk under the write lock. After a crash, a few claims are compared again.
         if waiting.is_multiple_of(PROGRESS_INTERVAL) {
-            self.writer.lock().unwrap_or_else(PoisonError::into_inner).note_deep_stage(newest, next.as_ref())?;
+            self.writer().note_deep_stage(newest, next.as_ref())?;
         }
         Ok(true)
     }

@@ -3,10 +3,7 @@
 //! Each judge gets the pairs that those before it left open. A verdict of a small local model counts only if the
 //! guard's probability supports it; every other pair goes to the next judge, and last to an agent or a person.
 
-use std::{
-    sync::PoisonError,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +142,7 @@ impl Engine {
         let known = Self::judging_rate(&self.readers.lend(), judge)?;
         let rate = JudgingRate::with(known, judge.name(), pairs, took.as_secs_f64() * 1_000.0);
         let Ok(text) = serde_json::to_string(&rate) else { return Ok(()) };
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer();
         Ok(writer.put_judging_rate(judge.kind().bit(), &text)?)
     }
 
@@ -345,7 +342,7 @@ impl Engine {
     }
 
     fn note_tried(&self, pair: &DoubtRow, judge: &ModelJudge) -> Result<(), ApiError> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer();
         Ok(writer.note_tried(&pair.id, judge.kind().bit())?)
     }
 

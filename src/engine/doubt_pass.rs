@@ -1,8 +1,6 @@
 //! Fills the queue of doubts: in the background, the gate finds pairs that nobody was asked about when they were
 //! stored.
 
-use std::sync::PoisonError;
-
 use super::{Engine, acts::found_cards, question::words_of};
 use crate::{
     api::{ApiError, Change, DoubtBand},
@@ -36,7 +34,7 @@ impl Engine {
         if queued.is_empty() {
             return Ok(0);
         }
-        let new = self.writer.lock().unwrap_or_else(PoisonError::into_inner).queue_doubts(&queued)?;
+        let new = self.writer().queue_doubts(&queued)?;
         if new > 0 {
             self.tell(Change {
                 scope: Some(scope.clone()),

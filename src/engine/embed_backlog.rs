@@ -159,7 +159,7 @@ impl Engine {
     }
 
     fn write<T>(&self, act: impl FnOnce(&mut Store) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        act(&mut self.writer.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.writer())
     }
 
     /// Whether [`Engine::fill_reasons`] has something to do.

@@ -482,12 +482,12 @@ impl Engine {
 
     /// Stores vectors of chunks under the write lock.
     fn write_chunk_vectors(&self, model: &VectorModel, vectors: &[(EventId, Vec<f32>)]) -> Result<usize, StoreError> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_chunk_vectors(model, vectors)
+        self.writer().put_chunk_vectors(model, vectors)
     }
 
     /// Stores vectors of claims under the write lock.
     fn write_vectors(&self, model: &VectorModel, vectors: &[(ClaimId, Vec<f32>)]) -> Result<usize, StoreError> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_vectors(model, vectors)
+        self.writer().put_vectors(model, vectors)
     }
 
     pub fn models(&self) -> &Arc<dyn Models> {

@@ -1,7 +1,7 @@
 //! `reembed`: computes the vectors of the current embedder in steps, so that it can be interrupted and show its
 //! progress. Complete vectors replace those of the old embedder.
 
-use std::{sync::PoisonError, time::Duration};
+use std::time::Duration;
 
 use super::Engine;
 use crate::{
@@ -38,11 +38,11 @@ impl Engine {
         let probe = self.models.embed(&["probe".to_owned()], Call::foreground(EMBED_TIMEOUT));
         let dimension = probe.map_err(|error| unavailable(&error))?.first().map_or(0, Vec::len);
         let model = self.vector_model(dimension);
-        let begun = self.writer.lock().unwrap_or_else(PoisonError::into_inner).begin_reembedding(&model)?;
+        let begun = self.writer().begin_reembedding(&model)?;
         if begun {
             let waiting = self.readers.lend().waiting_for_reembedding(STEP_TEXTS)?;
             let vectors = self.embed_waiting(waiting)?;
-            let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut writer = self.writer();
             writer.put_reembedded(&model, &vectors)?;
             writer.finish_reembedding()?;
         }

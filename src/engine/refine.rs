@@ -3,7 +3,7 @@
 //! If the write may wait for the model, the refined norm goes into the event. Otherwise the model is asked after the
 //! write, and its reading is kept beside the projection: comparisons on this device use it, cards that sync never do.
 
-use std::sync::{PoisonError, atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use super::{
     Engine,
@@ -128,11 +128,10 @@ impl Engine {
         };
         let reading = Reading::parse(&answer).map_err(|unread| InferError::Refused(unread.to_string()))?;
         self.counters.refined.fetch_add(1, Ordering::Relaxed);
-        let writer = || self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = match keep {
             StoreReading::No => Ok(()),
-            StoreReading::ForWrite => writer().put_reading(statement, version, &answer),
-            StoreReading::OfClaim(claim) => writer().put_reading_of(claim, statement, version, &answer),
+            StoreReading::ForWrite => self.writer().put_reading(statement, version, &answer),
+            StoreReading::OfClaim(claim) => self.writer().put_reading_of(claim, statement, version, &answer),
         };
         if let Err(error) = kept {
             tracing::warn!(%error, "what the language model read could not be kept");

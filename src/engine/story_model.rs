@@ -5,11 +5,7 @@
 //! part. What a model finds is a proposal: it changes no claim, stays on this device, and no set of claims gets a
 //! second card.
 
-use std::{
-    collections::BTreeSet,
-    sync::{PoisonError, atomic::Ordering},
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::atomic::Ordering, time::Duration};
 
 use super::{
     Engine,
@@ -123,7 +119,7 @@ impl Engine {
                 self.read_part(&unread.scope, &lines[batch])?;
             }
         }
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer();
         writer.note_story_read(&unread.scope, unread.last)?;
         Ok(true)
     }
@@ -157,7 +153,7 @@ impl Engine {
             (progress.read, progress.cards, progress.dropped) = (batch.len(), read.cards, read.dropped);
             next = batches.get(1).map_or(page.left, |batch| batch.start);
             let place = page.claims.get(next).copied();
-            self.writer.lock().unwrap_or_else(PoisonError::into_inner).note_story_position(&scope, place)?;
+            self.writer().note_story_position(&scope, place)?;
         }
         progress.left = page.left - next;
         progress.tokens = tokens.iter().sum::<usize>() * progress.left / tokens.len().max(1);

@@ -90,7 +90,7 @@ impl Engine {
         let _reading = self.timers.story.start();
         let others_write = matches!(self.writer.try_lock(), Err(TryLockError::WouldBlock));
         let most = if others_write { 1 } else { CLAIMS_PER_TRANSACTION };
-        let step = self.writer.lock().unwrap_or_else(PoisonError::into_inner).read_story(&pass, most)?;
+        let step = self.writer().read_story(&pass, most)?;
         for scope in step.scopes {
             self.tell(Change {
                 scope: Some(scope),

@@ -51,7 +51,7 @@ impl Engine {
         unrelated_baseline: &UnrelatedBaseline,
     ) -> Result<(), ApiError> {
         let text = serde_json::to_string(unrelated_baseline).map_err(|error| ApiError::internal(error.to_string()))?;
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_unrelated_baseline(scope, &text)?;
+        self.writer().put_unrelated_baseline(scope, &text)?;
         self.unrelated_baselines.lock().insert(scope.clone(), Some(unrelated_baseline.clone()));
         Ok(())
     }

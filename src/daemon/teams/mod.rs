@@ -20,7 +20,7 @@ use std::{
 use ed25519_dalek::SigningKey;
 use tokio::task::AbortHandle;
 
-use super::bus::Bus;
+use super::{bus::Bus, state::blocking};
 use crate::{
     api::{ApiError, Caller, Change, JoinView},
     config::{Config, Paths},
@@ -126,13 +126,7 @@ impl Teams {
         work: impl FnOnce(&Engine) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let engine = Arc::clone(&self.engine);
-        match tokio::task::spawn_blocking(move || work(&engine)).await {
-            Ok(result) => result,
-            Err(error) => {
-                tracing::error!(%error, "the engine failed");
-                Err(ApiError::internal("the daemon failed to serve this request"))
-            }
-        }
+        blocking(move || work(&engine)).await
     }
 
     /// Announces a change that is not an act in the log.

@@ -1,6 +1,6 @@
 //! Stores events from peers, announces them to clients, and queues them for the models.
 
-use std::{collections::BTreeMap, slice, sync::PoisonError};
+use std::{collections::BTreeMap, slice};
 
 use crate::{
     api::{ApiError, Change},
@@ -34,7 +34,7 @@ impl Engine {
         take: impl FnOnce(&mut Store) -> Result<SyncImported, StoreError>,
     ) -> Result<SyncImported, ApiError> {
         let (done, changes) = {
-            let mut store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut store = self.writer();
             let done = take(&mut store)?;
             let changes = changes(store.reader(), &done);
             (done, changes)

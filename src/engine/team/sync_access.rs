@@ -1,9 +1,6 @@
 //! The access of sync to the store: no claims, and no unverified events.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::PoisonError,
-};
+use std::collections::{BTreeMap, HashSet};
 
 use crate::{
     api::ApiError,
@@ -99,7 +96,7 @@ impl Engine {
 
     /// Runs writes of sync under the write lock: keep them short.
     pub fn sync_write<T>(&self, write: impl FnOnce(&mut SyncWriter<'_>) -> Result<T>) -> Result<T, ApiError> {
-        Ok(write(&mut SyncWriter(&mut self.writer.lock().unwrap_or_else(PoisonError::into_inner)))?)
+        Ok(write(&mut SyncWriter(&mut self.writer()))?)
     }
 }
 
@@ -113,6 +110,6 @@ impl Engine {
 
     /// Writes anything, past the guard.
     pub fn with_store<T>(&self, write: impl FnOnce(&mut Store) -> Result<T>) -> Result<T, ApiError> {
-        Ok(write(&mut self.writer.lock().unwrap_or_else(PoisonError::into_inner))?)
+        Ok(write(&mut self.writer())?)
     }
 }

@@ -1,9 +1,6 @@
 //! An act on a team, under the write lock, by one of its members.
 
-use std::{
-    mem,
-    sync::{MutexGuard, PoisonError},
-};
+use std::{mem, sync::MutexGuard};
 
 use super::arrive;
 use crate::{
@@ -49,7 +46,7 @@ impl Engine {
             Some(op) => op,
             None => random_op()?,
         };
-        let store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = self.writer();
         store.reader().in_place()?;
         refuse_reused_op(&store, &op, asked)?;
         let (me, now) = (store.device(), self.now());
