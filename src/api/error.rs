@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::scope::ScopeError;
+
 /// Defines the codes of errors, each with its meaning and its HTTP status.
 macro_rules! error_codes {
     ($($(#[doc = $meaning:literal])+ $code:ident = $status:literal,)+) => {
@@ -123,5 +125,11 @@ impl ApiError {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+}
+
+impl From<ScopeError> for ApiError {
+    fn from(error: ScopeError) -> Self {
+        Self::field(error.field, error.to_string())
     }
 }

@@ -66,8 +66,7 @@ impl Engine {
 
 /// `GET /promotions`.
 fn promotions(engine: &Engine, query: &PromotionsQuery) -> Result<Promotions, ApiError> {
-    let scope = validate::named(&query.org_id, crate::domain::scope::ORGANISATION)
-        .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+    let scope = validate::named(&query.org_id, crate::domain::scope::ORGANISATION)?;
     let today = guard_calls::day((engine.config.clock)());
     let groups = groups(&engine.notes_book(&scope.org_id)?);
     let items = groups

@@ -56,8 +56,7 @@ impl Engine {
     /// `stale` if a claim was redacted meanwhile. A failing embedder is no error: pairs are then learned from
     /// co-occurrence alone, and the answer's note says so.
     pub fn calibrate(&self, request: &CalibrateRequest) -> Result<Calibrated, ApiError> {
-        let scope = validate::named(&request.org_id, &request.project)
-            .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+        let scope = validate::named(&request.org_id, &request.project)?;
         let who = validate::optional_name("who", request.who.as_deref())?;
         let agent = validate::optional_name("agent", request.agent.as_deref())?;
         let (claims, read_at) = self

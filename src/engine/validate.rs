@@ -72,7 +72,7 @@ pub(super) fn on_behalf(scope: &Scope, who: &str) -> Caller {
 /// Checks the scope of a request that must name one.
 pub(super) fn scope(caller: &Caller) -> Result<Scope, ApiError> {
     let scope = named(&caller.org_id, &caller.project)
-        .map_err(|error| ApiError::field(error.field, error.to_string()).hint("invalid scope: expected ORG/PROJECT"))?;
+        .map_err(|error| ApiError::from(error).hint("invalid scope: expected ORG/PROJECT"))?;
     for (field, name) in [("org_id", &scope.org_id), ("project", &scope.project)] {
         printable(field, name)?;
         if name.contains('/') {
@@ -96,9 +96,9 @@ pub(super) fn named(org_id: &str, project: &str) -> Result<Scope, ScopeError> {
 pub(super) fn optional_scope(org_id: Option<&str>, project: Option<&str>) -> Result<Option<Scope>, ApiError> {
     match (org_id.unwrap_or_default(), project.unwrap_or_default()) {
         ("", "") => Ok(None),
-        (org_id, project) => named(org_id, project).map(Some).map_err(|error| {
-            ApiError::field(error.field, error.to_string()).hint("name both `org_id` and `project`, or neither")
-        }),
+        (org_id, project) => named(org_id, project)
+            .map(Some)
+            .map_err(|error| ApiError::from(error).hint("name both `org_id` and `project`, or neither")),
     }
 }
 

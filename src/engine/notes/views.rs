@@ -53,7 +53,7 @@ pub(super) fn insights(engine: &Engine, query: &InsightsQuery) -> Result<Insight
 /// Checks the name of an organisation.
 pub(super) fn organisation(org: &str) -> Result<&str, ApiError> {
     // The check needs a project, and any name will do.
-    validate::named(org, "project").map_err(|error| ApiError::field(error.field, error.to_string()))?;
+    validate::named(org, "project")?;
     Ok(org)
 }
 

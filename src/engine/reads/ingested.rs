@@ -7,8 +7,7 @@ use crate::{
 
 /// `GET /ingested`.
 pub(in crate::engine) fn ingested(engine: &Engine, query: &IngestedQuery) -> Result<IngestedFiles, ApiError> {
-    let scope = validate::named(&query.org_id, &query.project)
-        .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+    let scope = validate::named(&query.org_id, &query.project)?;
     let rows = engine.readers.lend().ingested(&scope, query.under.as_deref().unwrap_or_default())?;
     let items: Vec<IngestedFile> =
         rows.into_iter().map(|row| IngestedFile { path: row.path, chunks: row.chunks }).collect();

@@ -133,8 +133,7 @@ struct RecallQuery {
 
 impl RecallQuery {
     fn new(request: &RecallRequest) -> Result<Self, ApiError> {
-        let scope = validate::named(&request.org_id, &request.project)
-            .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+        let scope = validate::named(&request.org_id, &request.project)?;
         let query = validate::required("query", &request.query)?;
         if query.len() > MAX_QUERY {
             return Err(ApiError::field("query", format!("`query` is longer than {MAX_QUERY} bytes"))

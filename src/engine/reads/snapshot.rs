@@ -44,8 +44,7 @@ struct CachedPage {
 
 /// `GET /snapshot`.
 pub(in crate::engine) fn snapshot(engine: &Engine, query: &SnapshotQuery) -> Result<Snapshot, ApiError> {
-    let scope = validate::named(&query.org_id, &query.project)
-        .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+    let scope = validate::named(&query.org_id, &query.project)?;
     let budget = query.tokens.unwrap_or(TOKENS);
     if !(MIN_TOKENS..=MAX_TOKENS).contains(&budget) {
         return Err(ApiError::field("tokens", format!("`tokens` is {budget}: expected {MIN_TOKENS} to {MAX_TOKENS}")));

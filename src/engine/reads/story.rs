@@ -16,8 +16,7 @@ const MAX_SHOWN: usize = 5_000;
 
 /// `GET /story`. The marks come from the background pass.
 pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<Story, ApiError> {
-    let scope = validate::named(&query.org_id, &query.project)
-        .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+    let scope = validate::named(&query.org_id, &query.project)?;
     let filter = ClaimFilter { scope: Some(scope.clone()), ..ClaimFilter::default() };
     let (mut rows, cut, waiting, marks) = engine.readers.lend().snapshot(|reader| -> Result<_, ApiError> {
         let mut rows = Vec::new();

@@ -40,8 +40,7 @@ const MIN_COSINE: f32 = 0.45;
 /// `POST /why`.
 pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<WhyAnswer, ApiError> {
     let question = validate::required("question", &request.question)?;
-    let scope = validate::named(&request.org_id, &request.project)
-        .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+    let scope = validate::named(&request.org_id, &request.project)?;
     let limit = match request.limit {
         Some(many) if many > MAX_RECALL => {
             return Err(ApiError::field(

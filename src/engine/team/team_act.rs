@@ -220,5 +220,5 @@ pub(super) fn scope_of(field: &str, scope: &Scope) -> Result<Scope, ApiError> {
     for name in [&scope.org_id, &scope.project] {
         validate::printable(field, name)?;
     }
-    validate::named(&scope.org_id, &scope.project).map_err(|error| ApiError::field(error.field, error.to_string()))
+    Ok(validate::named(&scope.org_id, &scope.project)?)
 }
