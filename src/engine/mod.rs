@@ -1,7 +1,8 @@
 //! Every act and every read of ergo, composed of guard and store; no HTTP and no screen.
 //!
-//! Methods block: call them only where blocking is allowed (`spawn_blocking`). The one writer is behind a mutex; reads
-//! use connections of their own and never wait for it.
+//! Methods block: call them only where blocking is allowed (`spawn_blocking`). The one writer is behind a mutex. Reads
+//! use connections of their own, and wait for it only if they write, too: a story that is not up to date, and a recall
+//! that asks a model at an address.
 
 mod act_context;
 mod acts;

@@ -4,10 +4,7 @@
 //! chunks that are no longer in their file; and the events that removed those. Warnings stay, because lists of claims
 //! filter by them; so do all events of cards, undo events with what they undid, and the whole shared log.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    path::Path,
-};
+use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{Connection, params};
 
@@ -153,10 +150,6 @@ impl Store {
         self.reader.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         self.reader.expect_smaller()?;
         Ok(FileShrink::Shrunk { before, after: self.reader.size()? })
-    }
-
-    pub fn path(&self) -> &Path {
-        self.reader.path()
     }
 }
 

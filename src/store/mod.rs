@@ -1,10 +1,10 @@
 //! The store: one SQLite file with the signed events of both logs, and the projections computed from them.
 //!
-//! The only module with SQL. Every act goes through [`Store::commit`] or [`Store::commit_roster`], and events of other
-//! devices through [`Store::import`] or [`Store::import_synced`]: one transaction appends the events and updates the
-//! projections by the rules of [`crate::domain::derive`]. Other data, such as invitations, peers and the progress of
-//! background passes, is written in a transaction of the same kind, which commits only into the file that is at the
-//! store's path.
+//! The only module with SQL. Every act goes through [`Store::commit`] or [`Store::commit_roster`], or, with the hash of
+//! its request, through [`Store::commit_asked`] or [`Store::commit_roster_asked`]; events of other devices go through
+//! [`Store::import`] or [`Store::import_synced`]. One transaction appends the events and updates the projections by the
+//! rules of [`crate::domain::derive`]. Other data, such as invitations, peers and the progress of background passes, is
+//! written in a transaction of the same kind, which commits only into the file that is at the store's path.
 
 mod act;
 mod backup;
@@ -81,7 +81,7 @@ pub use vectors::{MissingReasonVectors, PendingText, ReembeddingProgress, Vector
 
 use rusqlite::Connection;
 
-use crate::domain::{SignedEvent, guard_report::PairCheck};
+use crate::domain::{DeviceId, SignedEvent, guard_report::PairCheck};
 
 /// The schema version that this program writes.
 pub const SCHEMA: u32 = 19;
@@ -130,6 +130,15 @@ impl Store {
         let store = Self { reader, key, check, epoch };
         store.scrub();
         Ok(store)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.reader.path()
+    }
+
+    /// Returns the id of this device.
+    pub fn device(&self) -> DeviceId {
+        DeviceId(self.key.verifying_key().to_bytes())
     }
 
     /// Returns a reader on the writer's own connection, which sees everything that is committed.

@@ -1,4 +1,5 @@
-//! Reads: why, recall, claims, history, the log, cards, scopes. Each reads one state of the store.
+//! Reads: why, recall, claims, history, the log, cards, scopes. Each reads one state of the store, except
+//! recall and why: they search by words while the embedder computes, and then read again.
 
 mod agents;
 mod card;

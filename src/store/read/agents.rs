@@ -66,13 +66,6 @@ impl Reader {
         })
     }
 
-    /// Identifies the state of the log: returns how often events have left it or changed their scope, and the row
-    /// number of the newest event.
-    pub fn log_position(&self) -> Result<(i64, i64)> {
-        let last = self.db.query_row("SELECT coalesce(max(n), 0) FROM events", [], |row| row.get(0))?;
-        Ok((log::move_count(&self.db)?, last))
-    }
-
     fn count_agents(&self, tally: &mut AgentTally) -> Result<()> {
         let move_count = log::move_count(&self.db)?;
         if move_count != tally.move_count {

@@ -2,14 +2,14 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::ListPosition;
+use super::{ListPosition, id_range};
 use crate::{
     domain::{
         CardId, ClaimId, ClaimKind, Confusion, EventId, EventKind, Hlc, Qualifiers, Scope, StoryRule,
         derive::{CardKind, Lineage, SettledBy, local, local_note},
     },
     store::{
-        CardFilter, CardRow, CardState, Page, Reader, Result,
+        CardFilter, CardRow, CardState, Lookup, Page, Reader, Result,
         log::{self, id_at},
         project::{SuccessionLine, content_hash, report_of},
     },
@@ -128,6 +128,28 @@ impl Reader {
             let base = read.query_row([id.0], read_card).optional()?;
             base.map(|base| reader.card_row(base)).transpose()
         })
+    }
+
+    /// Finds a card by its id or a prefix of it, or by that of its refused new claim.
+    pub fn find_card(&self, prefix: &str) -> Result<Lookup<CardId>> {
+        let Some((low, high)) = id_range(prefix) else { return Ok(Lookup::None) };
+        let mut read = self.db.prepare_cached("SELECT id FROM cards WHERE id BETWEEN ?1 AND ?2 LIMIT 10")?;
+        let read_id = |row: &Row<'_>| Ok(CardId(id_at(row, 0)?.0));
+        let mut found = read.query_map([low, high], read_id)?.collect::<rusqlite::Result<Vec<_>>>()?;
+        // Cards need no index by new claim, because a card's id is computed from its new claim's.
+        let mut unstored = self.db.prepare_cached(
+            "SELECT id FROM events WHERE id BETWEEN ?1 AND ?2 AND kind IN ('local.refused', 'local.held')",
+        )?;
+        let mut known = self.db.prepare_cached("SELECT 1 FROM cards WHERE id = ?1 AND new_claim IS NOT NULL")?;
+        for new_claim in unstored.query_map([low, high], |row| id_at(row, 0))? {
+            let card = CardId::of_members(&[new_claim?]);
+            if !found.contains(&card) && known.exists([card.0])? {
+                found.push(card);
+            }
+        }
+        found.sort_unstable();
+        found.truncate(10);
+        Ok(Lookup::of(found))
     }
 
     /// Returns the revision of a card; 0 if there is none.

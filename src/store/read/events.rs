@@ -1,6 +1,6 @@
 //! Reads the log: events, acts, and the events that build on them.
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, params};
 
 use super::{ListPosition, id_range};
 use crate::{
@@ -10,8 +10,8 @@ use crate::{
         judgement::{PairJudgement, standing},
     },
     store::{
-        EventRow, LogFilter, Lookup, Page, Reader, Result, levels,
-        log::{self, EdgeRole, LoadedEvent, id_at},
+        EventRow, LogFilter, Page, Reader, Result, levels,
+        log::{self, EdgeRole, LoadedEvent},
         project,
     },
 };
@@ -368,32 +368,17 @@ impl Reader {
         })
     }
 
+    /// Identifies the state of the log: returns how often events have left it or changed their scope, and the row
+    /// number of the newest event.
+    pub fn log_position(&self) -> Result<(i64, i64)> {
+        let last = self.db.query_row("SELECT coalesce(max(n), 0) FROM events", [], |row| row.get(0))?;
+        Ok((log::move_count(&self.db)?, last))
+    }
+
     /// Returns the signed events of both logs in the order of arrival, `limit` of them after position `after` (0 to
     /// begin), each with its position.
     pub fn signed_events(&self, after: u64, limit: usize) -> Result<Vec<(u64, SignedEvent)>> {
         let events = log::signed_after(&self.db, log::wall(after), limit)?;
         Ok(events.into_iter().map(|(n, event)| (n.unsigned_abs(), event)).collect())
-    }
-
-    /// Finds a card by its id or a prefix of it, or by that of its refused new claim.
-    pub fn find_card(&self, prefix: &str) -> Result<Lookup<CardId>> {
-        let Some((low, high)) = id_range(prefix) else { return Ok(Lookup::None) };
-        let mut read = self.db.prepare_cached("SELECT id FROM cards WHERE id BETWEEN ?1 AND ?2 LIMIT 10")?;
-        let read_id = |row: &Row<'_>| Ok(CardId(id_at(row, 0)?.0));
-        let mut found = read.query_map([low, high], read_id)?.collect::<rusqlite::Result<Vec<_>>>()?;
-        // Cards need no index by new claim, because a card's id is computed from its new claim's.
-        let mut unstored = self.db.prepare_cached(
-            "SELECT id FROM events WHERE id BETWEEN ?1 AND ?2 AND kind IN ('local.refused', 'local.held')",
-        )?;
-        let mut known = self.db.prepare_cached("SELECT 1 FROM cards WHERE id = ?1 AND new_claim IS NOT NULL")?;
-        for new_claim in unstored.query_map([low, high], |row| id_at(row, 0))? {
-            let card = CardId::of_members(&[new_claim?]);
-            if !found.contains(&card) && known.exists([card.0])? {
-                found.push(card);
-            }
-        }
-        found.sort_unstable();
-        found.truncate(10);
-        Ok(Lookup::of(found))
     }
 }

@@ -26,11 +26,6 @@ use crate::{
 };
 
 impl Store {
-    /// Returns the id of this device.
-    pub fn device(&self) -> DeviceId {
-        DeviceId(self.key.verifying_key().to_bytes())
-    }
-
     /// Signs and stores a roster event of this device, and applies the new roster to all stored events. Returns the
     /// team's id, which for a `roster.create` is that of the new event.
     ///
