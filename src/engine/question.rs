@@ -15,7 +15,7 @@ use crate::{
     api::{ApiError, Consider, Doubt, DoubtBand, MAX_PAGE, WriteOutcome},
     domain::{
         CardId, ClaimId, EventId, EventKind, PairVerdict, Scope, Status,
-        derive::{CardKind, local},
+        derive::{CardKind, is_local_kind, local},
         judgement::{pair_key, words_hash},
         text::cut_line,
     },
@@ -71,7 +71,7 @@ impl HeldQuestion {
             question: Option<HeldQuestion>,
         }
         let events = reader.events_of_card(&card.id)?;
-        for event in events.into_iter().rev().filter(|event| event.kind == EventKind::Local(local::HELD.into())) {
+        for event in events.into_iter().rev().filter(|event| is_local_kind(&event.kind, local::HELD)) {
             let Some(data) = event.body.and_then(|body| body.data) else { continue };
             let data: HeldData = serde_json::from_str(&data).map_err(|error| {
                 let id = card.id.short();

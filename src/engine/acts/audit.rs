@@ -9,7 +9,11 @@ use std::{
 use super::found_cards::{self, FoundPair};
 use crate::{
     api::{ApiError, AuditOutcome, AuditRequest, DoubtBand},
-    domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier, guard_report::Relation},
+    domain::{
+        CardId, ClaimId, ClaimKind, Scope, Status, Tier,
+        derive::{is_local_kind, local},
+        guard_report::Relation,
+    },
     engine::{
         Engine,
         act_context::{ActContext, WriteScope},
@@ -119,7 +123,7 @@ fn opened_before(context: &ActContext<'_>) -> Result<Option<AuditOutcome>, ApiEr
     }
     let skipped = Some("an earlier request with this `op_id` did the audit; nothing was compared again".to_owned());
     let mut outcome = AuditOutcome { skipped, ..AuditOutcome::default() };
-    for event in events {
+    for event in events.iter().filter(|event| is_local_kind(&event.kind, local::FOUND)) {
         outcome.opened.push(context.card_view(&CardId::of_members(&event.targets))?.summary);
     }
     Ok(Some(outcome))
