@@ -70,8 +70,9 @@ impl HeldQuestion {
         struct HeldData {
             question: Option<HeldQuestion>,
         }
+        // The store keeps the data of a held write in an event of its own.
         let events = reader.events_of_card(&card.id)?;
-        for event in events.into_iter().rev().filter(|event| is_local_kind(&event.kind, local::HELD)) {
+        for event in events.into_iter().rev().filter(|event| is_local_kind(&event.kind, local::EVIDENCE)) {
             let Some(data) = event.body.and_then(|body| body.data) else { continue };
             let data: HeldData = serde_json::from_str(&data).map_err(|error| {
                 let id = card.id.short();

@@ -112,8 +112,7 @@ fn find(context: &ActContext<'_>, target: &str) -> Result<Found, ApiError> {
     if let Ok(id) = target.parse::<EventId>()
         && let Some(event) = reader.event(&id)?
     {
-        let rev = reader.new_claim(&id)?.map(|row| row.rev);
-        return Ok(Found { event: id, claim: None, rev, scope: event.scope });
+        return Ok(Found { event: id, claim: None, rev: None, scope: event.scope });
     }
     Err(find::missing("target", target, "claim or refused write", "`ergo claims` and `ergo conflicts` list them"))
 }
