@@ -5,7 +5,7 @@ use std::{
     convert::Infallible,
 };
 
-use super::{ClaimFacts, EventSet, ProjectedEvent};
+use super::{ClaimFacts, EventSet};
 use crate::domain::{
     ClaimId, DeviceId, EventId, EventKind, Flags, Header, Norm, OpId, ResolveAct, Scope, Status,
     derive::{
