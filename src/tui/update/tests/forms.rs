@@ -304,6 +304,7 @@ fn the_log_says_that_what_was_submitted_was_refused() {
         unsettled: true,
         scope: scope("api"),
         ways_on: vec![],
+        may_only_propose: false,
     };
     step(&mut state, OutcomeReply(WriteOutcome::Conflict(refused)).to(ticket));
     assert!(form_error(&state).starts_with("Refused by the guard"));
