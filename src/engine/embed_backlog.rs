@@ -102,7 +102,7 @@ impl Engine {
             let mut waiting = self.readers.lend().claims_without_vector(most)?;
             waiting.retain(|(id, _)| !refused.contains(id));
             waiting.truncate(CLAIM_BATCH);
-            let stored = self.embed_each(&waiting, &|model, vectors| self.write_vectors(model, vectors));
+            let stored = self.embed_each(&waiting, &|model, vectors| self.writer().put_vectors(model, vectors));
             if stored > 0 {
                 return Ok(ClaimVectors::Stored(stored));
             }
@@ -123,7 +123,7 @@ impl Engine {
         if waiting.is_empty() {
             self.unembeddable.note(None);
         }
-        Ok(self.embed_each(&waiting, &|model, vectors| self.write_chunk_vectors(model, vectors)))
+        Ok(self.embed_each(&waiting, &|model, vectors| self.writer().put_chunk_vectors(model, vectors)))
     }
 
     /// Computes vectors of a few claims together with their reasons, one by one, because a question or a write waits

@@ -79,11 +79,11 @@ use crate::{
         Snapshot, SnapshotQuery, Story, StoryQuery, SupersedeRequest, Timing, UndoOutcome, UndoRequest, Unembedded,
         WhyAnswer, WhyRequest, WriteOutcome,
     },
-    domain::{CardId, ClaimId, DeviceId, EventId},
+    domain::{CardId, ClaimId, DeviceId},
     guard::{CrossEncoder, Guard, StructuralPairCheck},
     infer::{ModelRole, Models, NoModels},
     recall::answer_model::AnswerFeatures,
-    store::{AgentTally, EventTally, Store, StoreError, StoreOptions, VectorModel},
+    store::{AgentTally, EventTally, Store, StoreOptions},
     story,
 };
 
@@ -479,16 +479,6 @@ impl Engine {
             timings: self.timers.timings(),
             unembedded: self.unembedded(&reader)?,
         })
-    }
-
-    /// Stores vectors of chunks under the write lock.
-    fn write_chunk_vectors(&self, model: &VectorModel, vectors: &[(EventId, Vec<f32>)]) -> Result<usize, StoreError> {
-        self.writer().put_chunk_vectors(model, vectors)
-    }
-
-    /// Stores vectors of claims under the write lock.
-    fn write_vectors(&self, model: &VectorModel, vectors: &[(ClaimId, Vec<f32>)]) -> Result<usize, StoreError> {
-        self.writer().put_vectors(model, vectors)
     }
 
     pub fn models(&self) -> &Arc<dyn Models> {
