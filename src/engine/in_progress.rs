@@ -1,8 +1,8 @@
-//! Counts the writes and the questions that are in progress.
+//! Counts the writes that are in progress.
 
 use std::{
     sync::{
-        Condvar, Mutex, PoisonError,
+        Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -14,18 +14,6 @@ use super::Engine;
 /// background compares it with the models later. Two cores embed about as many texts a second as ten busy agents ask
 /// questions, so the models of their writes would slow down every question (`ergo-bench agents`).
 const MOST_WRITES_WITH_MODELS: usize = 5;
-
-/// The longest time for which a write gives way to questions while there are more than [`MOST_WRITES_WITH_MODELS`]. Such
-/// writes give way one after the other: on two cores at least 35 are stored in a second, and the questions that follow
-/// them are spread over it (`ergo-bench agents`).
-const LONGEST_GIVING_WAY: Duration = Duration::from_millis(20);
-
-/// What clients wait for.
-#[derive(Debug, Default)]
-pub(super) struct InProgress {
-    pub(super) writes: WritesInProgress,
-    pub(super) questions: QuestionsInProgress,
-}
 
 /// The writes that have begun and not ended.
 #[derive(Debug, Default)]
@@ -53,48 +41,10 @@ impl WritesInProgress {
     }
 }
 
-/// The questions (`recall`, `why`, hooks) whose claims are being searched.
-#[derive(Debug, Default)]
-pub(super) struct QuestionsInProgress {
-    count: Mutex<usize>,
-    ended: Condvar,
-}
-
-/// A question in progress; it ends when this is dropped.
-pub(super) struct QuestionInProgress<'a>(&'a QuestionsInProgress);
-
-impl QuestionsInProgress {
-    /// Counts a question until the result is dropped.
-    pub(super) fn begin(&self) -> QuestionInProgress<'_> {
-        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        QuestionInProgress(self)
-    }
-
-    /// Waits until no question is in progress, at most for `longest`. Returns whether none is.
-    fn wait_for_none(&self, longest: Duration) -> bool {
-        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.ended.wait_timeout_while(count, longest, |count| *count > 0);
-        let (count, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        *count == 0
-    }
-}
-
-impl Drop for QuestionInProgress<'_> {
-    fn drop(&mut self) {
-        *self.0.count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.ended.notify_all();
-    }
-}
-
 impl Engine {
-    /// Lets the questions in progress end first, for which it waits at most [`LONGEST_GIVING_WAY`].
-    pub(super) fn give_way_to_questions(&self) {
-        self.in_progress.questions.wait_for_none(LONGEST_GIVING_WAY);
-    }
-
     /// Whether so many clients wrote at once, at most this long ago, that the models were left to questions.
     pub fn was_crowded(&self, within: Duration) -> bool {
-        let at = *self.in_progress.writes.crowded_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = *self.writes_in_progress.crowded_at.lock().unwrap_or_else(PoisonError::into_inner);
         at.is_some_and(|at| at.elapsed() < within)
     }
 }
@@ -107,15 +57,11 @@ impl Drop for WriteInProgress<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::Arc,
-        thread,
-        time::{Duration, Instant},
-    };
+    use std::{sync::Arc, time::Duration};
 
     use ed25519_dalek::SigningKey;
 
-    use super::{LONGEST_GIVING_WAY, MOST_WRITES_WITH_MODELS, QuestionsInProgress};
+    use super::MOST_WRITES_WITH_MODELS;
     use crate::{
         api::{Caller, RememberRequest, WriteOutcome},
         domain::ClaimKind,
@@ -142,31 +88,13 @@ mod tests {
             stored.warnings.iter().any(|warning| warning.code == "stage_skipped")
         };
         let minute = Duration::from_mins(1);
-        let mut others: Vec<_> = (1..MOST_WRITES_WITH_MODELS).map(|_| engine.in_progress.writes.begin()).collect();
+        let mut others: Vec<_> = (1..MOST_WRITES_WITH_MODELS).map(|_| engine.writes_in_progress.begin()).collect();
         assert!(!is_skipped("Tags are signed") && !engine.was_crowded(minute));
-        others.push(engine.in_progress.writes.begin());
+        others.push(engine.writes_in_progress.begin());
         assert!(is_skipped("Backups are encrypted"));
-        let question = engine.in_progress.questions.begin();
-        let begun = Instant::now();
-        assert!(is_skipped("Keys are rotated") && begun.elapsed() >= LONGEST_GIVING_WAY);
-        drop(question);
-        assert_eq!(engine.fill_vectors().unwrap(), 2, "the background computes the vector");
+        assert_eq!(engine.fill_vectors().unwrap(), 1, "the background computes the vector");
         drop(others);
         assert!(engine.was_crowded(minute) && !engine.was_crowded(Duration::ZERO));
         assert!(!is_skipped("Logs are kept for a month"));
-    }
-
-    #[test]
-    fn a_write_waits_until_the_last_question_ends() {
-        let questions = QuestionsInProgress::default();
-        assert!(questions.wait_for_none(Duration::ZERO));
-        let (first, second) = (questions.begin(), questions.begin());
-        drop(first);
-        assert!(!questions.wait_for_none(Duration::ZERO));
-        thread::scope(|threads| {
-            let waiting = threads.spawn(|| questions.wait_for_none(Duration::from_mins(1)));
-            drop(second);
-            assert!(waiting.join().unwrap());
-        });
     }
 }

@@ -134,7 +134,7 @@ pub struct Engine {
     /// waits for a model.
     write_permits: Semaphore,
     /// Counts the writes of claims that clients wait for.
-    in_progress: in_progress::InProgress,
+    writes_in_progress: in_progress::WritesInProgress,
     /// Results of the guard for the writes that wait for verdicts.
     held_results: held_results::HeldResults,
     listeners: RwLock<Vec<OnChange>>,
@@ -201,7 +201,7 @@ impl Engine {
             models,
             writer: Mutex::new(store),
             write_permits: Semaphore::new(std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2)),
-            in_progress: in_progress::InProgress::default(),
+            writes_in_progress: in_progress::WritesInProgress::default(),
             held_results: held_results::HeldResults::default(),
             readers,
             listeners: RwLock::default(),
@@ -234,19 +234,19 @@ impl Engine {
 
     /// Writes a claim: guarded kinds pass the guard, a fact replaces the earlier one with its key.
     pub fn remember(&self, request: RememberRequest) -> Result<WriteOutcome, ApiError> {
-        let _in_progress = self.in_progress.writes.begin();
+        let _in_progress = self.writes_in_progress.begin();
         Ok(acts::after_write(self, &request.caller, acts::remember(self, &request)?))
     }
 
     /// [`Engine::remember`] with a required source.
     pub fn learn(&self, request: RememberRequest) -> Result<WriteOutcome, ApiError> {
-        let _in_progress = self.in_progress.writes.begin();
+        let _in_progress = self.writes_in_progress.begin();
         Ok(acts::after_write(self, &request.caller, acts::learn(self, &request)?))
     }
 
     /// Replaces claims by a new statement or by an existing claim.
     pub fn supersede(&self, request: SupersedeRequest) -> Result<WriteOutcome, ApiError> {
-        let _in_progress = self.in_progress.writes.begin();
+        let _in_progress = self.writes_in_progress.begin();
         Ok(acts::after_write(self, &request.claim.caller, acts::supersede(self, &request)?))
     }
 

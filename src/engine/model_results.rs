@@ -177,18 +177,14 @@ impl Engine {
             into.skip(self, "cross-encoder", &InferError::NoModel { role: ModelRole::Nli });
             return Ok(());
         }
-        let crowded = call.longest_queue.is_some() && self.in_progress.writes.are_crowded();
         let begun = Instant::now();
         let position = self.readers.lend().log_position()?;
         let embed = || self.vector(incoming.statement, call);
         let search = || {
             let _permit = self.write_permits.take();
-            if crowded {
-                self.give_way_to_questions();
-            }
             incoming.by_words(&self.readers.lend())
         };
-        let (vector, by_words) = if crowded {
+        let (vector, by_words) = if call.longest_queue.is_some() && self.writes_in_progress.are_crowded() {
             (Err(InferError::Busy { role: ModelRole::Embedder }), search())
         } else {
             while_embedding(embed, search)

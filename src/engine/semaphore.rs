@@ -2,19 +2,10 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Limits how many threads work at a time. Permits are given in the order in which they are asked for, so that nobody waits
-/// for much longer than the others.
+/// Limits how many threads work at a time.
 pub(super) struct Semaphore {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-struct State {
-    free: usize,
-    /// The number of the next thread that asks.
-    next: u64,
-    /// The number of the thread that gets the next permit.
-    turn: u64,
+    free: Mutex<usize>,
+    returned: Condvar,
 }
 
 /// A permit; returned when dropped.
@@ -23,29 +14,22 @@ pub(super) struct Permit<'a>(&'a Semaphore);
 impl Semaphore {
     /// Creates a semaphore with `count` permits, at least one.
     pub(super) fn new(count: usize) -> Self {
-        Self { state: Mutex::new(State { free: count.max(1), next: 0, turn: 0 }), changed: Condvar::new() }
+        Self { free: Mutex::new(count.max(1)), returned: Condvar::new() }
     }
 
     /// Waits for a permit.
     pub(super) fn take(&self) -> Permit<'_> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = state.next;
-        state.next += 1;
-        let waits = |state: &mut State| state.free == 0 || state.turn != own;
-        let mut state = self.changed.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
-        state.free -= 1;
-        state.turn += 1;
-        drop(state);
-        // Another permit may be free.
-        self.changed.notify_all();
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.returned.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
+        *free -= 1;
         Permit(self)
     }
 }
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).free += 1;
-        self.0.changed.notify_all();
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.returned.notify_one();
     }
 }
 
@@ -75,27 +59,6 @@ mod tests {
             }
         });
         assert_eq!(had.into_inner(), 400);
-    }
-
-    #[test]
-    fn permits_are_given_in_the_order_of_the_requests() {
-        let (permits, order) = (Semaphore::new(1), Mutex::new(Vec::new()));
-        thread::scope(|scope| {
-            let first = permits.take();
-            for number in 1..=4 {
-                let (permits, order) = (&permits, &order);
-                scope.spawn(move || {
-                    let _permit = permits.take();
-                    order.lock().unwrap().push(number);
-                });
-                // Until the thread has asked.
-                while permits.state.lock().unwrap().next <= number {
-                    thread::yield_now();
-                }
-            }
-            drop(first);
-        });
-        assert_eq!(order.into_inner().unwrap(), [1, 2, 3, 4]);
     }
 
     #[test]

@@ -222,7 +222,6 @@ type Near = Vec<(RowNumber, f32)>;
 impl RecallRun<'_> {
     /// Returns the best claims for the question, active ones first.
     fn find(&self) -> Result<RecallFindings, ApiError> {
-        let _in_progress = self.engine.in_progress.questions.begin();
         let ways = self.wanted.ways;
         let question = match ways {
             RecallMeans { words: false, .. } => Question::default(),
