@@ -3,7 +3,7 @@
 //!
 //! One task, the [`scheduler`], decides which peers are dialled, which sessions are kept and what each is told.
 //! Sessions and dials are tasks of their own that report to it. Another task adds the events of this device to the
-//! documents.
+//! documents, and another stores the state of the peers.
 
 mod binding;
 mod decisions;
@@ -12,6 +12,7 @@ mod peers;
 mod publish;
 mod scheduler;
 mod sessions;
+mod state_writer;
 mod status;
 mod tasks;
 

@@ -17,6 +17,7 @@ use tokio::{
 use super::{
     ServiceObserver, ServiceSettings, ServiceShared, decisions,
     peers::{Peer, PeerKey},
+    state_writer::{self, StateWrite},
     status::PeerProblem,
     tasks,
 };
@@ -89,6 +90,8 @@ pub(super) struct Scheduler {
     pub(super) peers: HashMap<PeerKey, Peer>,
     pub(super) teams: watch::Sender<Vec<EventId>>,
     pub(super) flush_task: AbortHandle,
+    /// Where the state of peers and contacts are sent to be stored.
+    state_writes: mpsc::UnboundedSender<StateWrite>,
     /// The number of consecutive bind failures, and the task that retries.
     pub(super) bind_failures: u32,
     pub(super) rebind_task: Option<AbortHandle>,
@@ -121,6 +124,8 @@ impl Scheduler {
         dirty.notify_one();
         let flush_task =
             tokio::spawn(tasks::flush(context.clone(), known, dirty, shared.events.clone())).abort_handle();
+        let (state_writes, received_writes) = mpsc::unbounded_channel();
+        tokio::spawn(state_writer::run(context.clone(), received_writes));
         Self {
             me: DeviceId(settings.key.verifying_key().to_bytes()),
             settings,
@@ -134,6 +139,7 @@ impl Scheduler {
             peers: HashMap::new(),
             teams,
             flush_task,
+            state_writes,
             bind_failures: 0,
             rebind_task: None,
             pending_compares: HashMap::new(),
@@ -285,8 +291,8 @@ impl Scheduler {
                 let _gone = answer.send(self.rounds);
             }
             SchedulerEvent::AddAddress(device, address, done) => {
-                self.learn_addresses(device, vec![address], true).await;
-                let _gone = done.send(());
+                self.learn_addresses(device, vec![address], true);
+                self.store(StateWrite::Flush(done));
             }
             SchedulerEvent::Transport(answer) => {
                 self.refresh().await;
@@ -298,7 +304,7 @@ impl Scheduler {
             },
             SchedulerEvent::PeerFound(device, addresses) => {
                 let local = addresses.into_iter().filter(|address| is_local(address.ip())).collect();
-                self.learn_addresses(device, local, false).await;
+                self.learn_addresses(device, local, false);
             }
             SchedulerEvent::AddressesChanged => {
                 for peer in self.peers.values_mut() {
@@ -306,9 +312,9 @@ impl Scheduler {
                     peer.call_soon(Duration::ZERO);
                 }
             }
-            SchedulerEvent::AddressContacted(address, what) => self.log_contact(address, what).await,
+            SchedulerEvent::AddressContacted(address, what) => self.log_contact(address, what),
             SchedulerEvent::SessionEstablished(established, connection) => {
-                self.established(established, connection).await;
+                self.established(established, connection);
             }
             SchedulerEvent::HandshakeFailed(device, team, ended) => self.handshake_failed(device, team, &ended),
             SchedulerEvent::DialFailed(team, device, error) => {
@@ -320,7 +326,7 @@ impl Scheduler {
                     }
                 }
             }
-            SchedulerEvent::ViewChanged(key) => self.view_changed(key).await,
+            SchedulerEvent::ViewChanged(key) => self.view_changed(key),
             SchedulerEvent::SessionEnded(key, id, ended) => self.ended(key, id, ended).await,
             SchedulerEvent::Flushed(team, documents) => {
                 self.flush_problem = None;
@@ -406,7 +412,7 @@ impl Scheduler {
     /// Stores the addresses of a peer, and dials it soon. If one side has rejected the other, the peer is dialled only
     /// if an address is new or a person entered it (`given`), because discovery reports the same addresses again and
     /// again.
-    async fn learn_addresses(&mut self, device: DeviceId, addresses: Vec<SocketAddr>, given: bool) {
+    fn learn_addresses(&mut self, device: DeviceId, addresses: Vec<SocketAddr>, given: bool) {
         let keys: Vec<PeerKey> = self.peers.keys().filter(|(_, of)| *of == device).copied().collect();
         for key in keys {
             let Some(peer) = self.peers.get_mut(&key) else { continue };
@@ -422,22 +428,20 @@ impl Scheduler {
                 peer.call_soon(decisions::first_call_delay(self.me, device));
             }
             if changed {
-                self.save_peer(key).await;
+                self.save_peer(key);
             }
         }
     }
 
-    /// Stores the state of a peer.
-    pub(super) async fn save_peer(&self, key: PeerKey) {
-        let Some(row) = self.peers.get(&key).map(|peer| peer.row(key)) else { return };
-        let written = self.context.engine(move |engine| engine.sync_write(|store| store.write_peer(&row))).await;
-        if let Err(error) = written {
-            tracing::warn!(%error, "cannot store the state of a peer");
+    /// Stores the state of a peer, without waiting for it.
+    pub(super) fn save_peer(&self, key: PeerKey) {
+        if let Some(peer) = self.peers.get(&key) {
+            self.store(StateWrite::Peer(Box::new(peer.row(key))));
         }
     }
 
-    /// Stores a contact with an address.
-    async fn log_contact(&mut self, address: String, what: &'static str) {
+    /// Stores a contact with an address, without waiting for it.
+    fn log_contact(&mut self, address: String, what: &'static str) {
         let now = Instant::now();
         let key = (address, what);
         if self.logged_contacts.get(&key).is_some_and(|last| now.duration_since(*last) < CONTACT_LOG_INTERVAL) {
@@ -446,18 +450,20 @@ impl Scheduler {
         let address = key.0.clone();
         self.logged_contacts.retain(|_, last| now.duration_since(*last) < CONTACT_LOG_INTERVAL);
         self.logged_contacts.insert(key, now);
-        let written = self.context.engine(move |engine| {
-            let now = (engine.config().clock)();
-            engine.sync_write(|store| store.note_contact(&address, what, now))
-        });
-        if let Err(error) = written.await {
-            tracing::warn!(%error, "cannot store a contact");
-        }
+        self.store(StateWrite::Contact { address, what, at: (self.context.engine.config().clock)() });
+    }
+
+    fn store(&self, write: StateWrite) {
+        // The writer ends after the scheduler.
+        drop(self.state_writes.send(write));
     }
 
     async fn stop(&mut self) {
         self.flush_task.abort();
         self.unbind().await;
+        let (done, stored) = oneshot::channel();
+        self.store(StateWrite::Flush(done));
+        drop(stored.await);
         self.publish_status();
     }
 }

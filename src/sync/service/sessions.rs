@@ -32,7 +32,7 @@ const SAVE_INTERVAL_MS: u64 = 60_000;
 const CLOSED_BACKOFF: u32 = 4;
 
 impl Scheduler {
-    pub(super) async fn established(&mut self, established: EstablishedSession, connection: Connection) {
+    pub(super) fn established(&mut self, established: EstablishedSession, connection: Connection) {
         let key = (established.team, established.peer);
         let lan = self.transport.as_ref().is_some_and(|transport| transport.mode() == NetworkMode::Lan);
         let Some(peer) = self.peers.get_mut(&key) else {
@@ -97,7 +97,7 @@ impl Scheduler {
             view,
             events,
         ));
-        self.save_peer(key).await;
+        self.save_peer(key);
         self.observer.peer(key.0, key.1);
     }
 
@@ -114,7 +114,7 @@ impl Scheduler {
         }
     }
 
-    pub(super) async fn view_changed(&mut self, key: PeerKey) {
+    pub(super) fn view_changed(&mut self, key: PeerKey) {
         let Some(peer) = self.peers.get_mut(&key) else { return };
         let Some(view) = peer.live.as_ref().map(|live| live.view.borrow().clone()) else { return };
         if view.in_sync || view.received > 0 {
@@ -129,7 +129,7 @@ impl Scheduler {
         peer.missing = (view.missing_here, view.missing_at_peer);
         if caught_up {
             peer.last_sync = view.last_sync;
-            self.save_peer(key).await;
+            self.save_peer(key);
         }
         self.observer.peer(key.0, key.1);
     }
@@ -159,7 +159,7 @@ impl Scheduler {
             // The peer ended the session in order. It dials when it is back, and is dialled occasionally.
             None => peer.due = Some(Instant::now() + decisions::backoff(CLOSED_BACKOFF, tasks::chance())),
         }
-        self.save_peer(key).await;
+        self.save_peer(key);
         self.observer.peer(key.0, key.1);
         if let SessionEnd::Rejected(code, _) | SessionEnd::RejectedByPeer(code, _) = &ended
             && matches!(code, RejectCode::NotPaired | RejectCode::TeamMismatch)

@@ -145,19 +145,52 @@ async fn three_services_get_in_sync_and_stay_so() {
     b.synced_with(&a).await;
     assert_eq!(c.node.set(team, "api").0, 22);
     assert_eq!(b.node.set(team, "api"), c.node.set(team, "api"));
+    for daemon in [&a, &b, &c] {
+        daemon.service.stop().await;
+        daemon.node.assert_sound();
+    }
     // Every address that was contacted is written down, and is on this machine.
     let contacts = b.node.engine.with_reader(ergo::store::Reader::contacts).unwrap();
     assert!(contacts.iter().any(|row| row.what == "dialled"), "{contacts:?}");
     for row in contacts {
         assert!(row.address.parse::<SocketAddr>().unwrap().ip().is_loopback(), "{row:?}");
     }
-    for daemon in [&a, &b, &c] {
-        daemon.service.stop().await;
-        daemon.node.assert_sound();
-    }
     // The stored state of a peer outlives the service.
     let row = b.node.engine.with_reader(|r| r.peer(&team, &a.node.device())).unwrap().unwrap();
     assert!(!row.addresses.is_empty() && row.last_sync.is_some(), "{row:?}");
+}
+
+#[tokio::test]
+async fn the_service_runs_on_while_another_write_holds_the_lock() {
+    let (a, b) = (Node::new(48), Node::new(49));
+    let team = a.create_team(&["api"]);
+    a.admit(team, &b, Role::Writer, None);
+    let a = Daemon::start(a);
+    a.listening().await;
+    let (locked, lock_held) = tokio::sync::oneshot::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let engine = Arc::clone(&a.node.engine);
+    let write = tokio::task::spawn_blocking(move || {
+        engine.with_store(|_| {
+            locked.send(()).unwrap();
+            drop(released.recv());
+            Ok(())
+        })
+    });
+    lock_held.await.unwrap();
+    let address: SocketAddr = "127.0.0.1:9".parse().unwrap();
+    let adding = a.service.add_address(b.device(), address);
+    tokio::pin!(adding);
+    let stored = tokio::time::timeout(Duration::from_millis(50), &mut adding).await;
+    assert!(stored.is_err(), "an address that a person entered is stored before the answer");
+    let round = tokio::time::timeout(TEST_TIMEOUT, a.service.sync_now(None)).await;
+    assert_eq!(round.expect("the scheduler does not wait for the lock"), 1);
+    drop(release);
+    adding.await;
+    write.await.unwrap().unwrap();
+    let row = a.node.engine.with_reader(|r| r.peer(&team, &b.device())).unwrap().unwrap();
+    assert_eq!(row.addresses, [address.to_string()]);
+    a.service.stop().await;
 }
 
 #[tokio::test]
