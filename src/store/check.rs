@@ -113,19 +113,18 @@ impl Reader {
     /// Notes the events in quarantine, because nothing else in the file refers to them. Those that cannot be read or do
     /// not verify are left to [`super::team::consistency`].
     fn check_quarantine(&self, report: &mut CheckReport) -> Result<()> {
-        for team in self.teams()? {
-            let roster = self.roster(&team.id)?;
+        for (team, roster) in self.teams_with_rosters()? {
             let waiting: Vec<_> = self.undiscarded(&team.id, usize::MAX >> 1)?.into_iter().flatten().collect();
             for row in waiting.iter().take(MAX_LISTED) {
                 let header = &row.event.header;
-                let member = roster.as_ref().and_then(|roster| roster.member(&header.author));
+                let member = roster.member(&header.author);
                 let device = member.map_or_else(|| header.author.short(), |member| member.name.clone());
                 report.notes.push(format!(
                     "event {} in {} by {} on {device} is not accepted by the team {}: {}",
                     row.event.id.short(),
                     header.scope,
                     header.who,
-                    team.name,
+                    roster.name(),
                     row.refusal
                 ));
             }
@@ -133,7 +132,7 @@ impl Reader {
             if more > 0 {
                 report.notes.push(format!(
                     "{more} more events are not accepted by the team {}: `ergo sync quarantine list` lists them",
-                    team.name
+                    roster.name()
                 ));
             }
         }

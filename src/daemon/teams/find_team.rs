@@ -69,13 +69,9 @@ impl Teams {
     async fn known(&self, past: bool) -> Result<Vec<KnownTeam>, ApiError> {
         self.engine(move |engine| {
             engine.sync_read(|reader| {
-                let mut known = Vec::new();
-                for team in reader.teams()?.into_iter().filter(|team| team.left_at.is_some() == past) {
-                    if let Some(roster) = reader.roster(&team.id)? {
-                        known.push(KnownTeam { id: team.id, roster });
-                    }
-                }
-                Ok(known)
+                let teams = reader.teams_with_rosters()?.into_iter();
+                let wanted = teams.filter(|(team, _)| team.left_at.is_some() == past);
+                Ok(wanted.map(|(team, roster)| KnownTeam { id: team.id, roster }).collect())
             })
         })
         .await

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::Teams;
 use crate::{
@@ -13,9 +13,6 @@ use crate::{
 
 /// The maximum time to wait for a round.
 const MAX_WAIT: Duration = Duration::from_mins(10);
-
-/// The interval at which documents are checked for new events.
-const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The number of events received from each peer.
 type Received = HashMap<(EventId, DeviceId), u64>;
@@ -65,10 +62,13 @@ impl Teams {
                 })
             })
         };
-        while events_wait().await? && Instant::now() < end {
-            sleep(CHECK_INTERVAL).await;
+        loop {
+            // Created before the check, so that no attempt is missed.
+            let flushed = self.service.flushed();
+            if !events_wait().await? || timeout_at(end, flushed).await.is_err() {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 }
 

@@ -46,6 +46,7 @@ macro_rules! writes {
 impl SyncReader<'_> {
     reads! {
         teams() -> Vec<TeamRow>;
+        teams_with_rosters() -> Vec<(TeamRow, Roster)>;
         team_scopes(team: &EventId) -> Vec<TeamScopeRow>;
         roster(team: &EventId) -> Option<Roster>;
         roster_events(team: &EventId) -> Vec<SignedEvent>;

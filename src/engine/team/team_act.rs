@@ -15,7 +15,7 @@ use crate::{
         act_context::{random_op, refuse_reused_op},
         validate,
     },
-    store::{Reader, RequestHash, RosterDraft, Store, SyncImported},
+    store::{Reader, RequestHash, RosterDraft, Store, SyncImported, TeamRow},
 };
 
 /// An act on a team in progress.
@@ -166,21 +166,21 @@ pub(super) fn view(reader: &Reader, me: &DeviceId, team: EventId, summary: Strin
 
 /// Finds the team with an id, prefix or name; without a text, the only team.
 pub(super) fn team_named(reader: &Reader, text: Option<&str>) -> Result<EventId, ApiError> {
-    let teams = reader.teams()?;
-    let here = teams.iter().filter(|team| team.left_at.is_none());
+    let teams = reader.teams_with_rosters()?;
+    let here = teams.iter().filter(|(team, _)| team.left_at.is_none());
     let found: Vec<_> = match text.map(str::trim).filter(|text| !text.is_empty()) {
         None => here.collect(),
-        Some(text) => here.filter(|team| team.name == text || team.id.has_prefix(text)).collect(),
+        Some(text) => here.filter(|(team, roster)| roster.name() == text || team.id.has_prefix(text)).collect(),
     };
     match (found.as_slice(), text) {
-        ([one], _) => Ok(one.id),
+        ([(team, _)], _) => Ok(team.id),
         ([], None) => Err(ApiError::not_found("this device is in no team")
             .hint("`ergo sync create` creates one, `ergo sync join` joins one")),
         ([], Some(text)) => Err(ApiError::not_found(format!("this device is in no team “{text}”"))
             .hint("`ergo sync status` lists its teams")),
         (several, _) => {
-            let teams = several.iter().map(|team| format!("{} {}", team.id.short(), escape(&team.name))).collect();
-            Err(ApiError::several_teams("in_team", teams))
+            let label = |(team, roster): &&(TeamRow, Roster)| format!("{} {}", team.id.short(), escape(roster.name()));
+            Err(ApiError::several_teams("in_team", several.iter().map(label).collect()))
         }
     }
 }

@@ -38,24 +38,23 @@ fn read_entry(row: &Row<'_>) -> rusqlite::Result<(LogEntryCursor, LogEntry)> {
 impl Reader {
     /// Returns the teams that this device belongs or belonged to, by the time of joining.
     pub fn teams(&self) -> Result<Vec<TeamRow>> {
+        let mut read = self.db.prepare_cached("SELECT id, joined_at, left_at FROM teams ORDER BY n")?;
+        let rows = read.query_map([], |row| {
+            Ok(TeamRow {
+                id: id_at(row, 0)?,
+                joined_at: row.get::<_, i64>(1)?.unsigned_abs(),
+                left_at: row.get::<_, Option<i64>>(2)?.map(i64::unsigned_abs),
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns the teams like [`Reader::teams`], each with its roster, which is computed from all of its events.
+    pub fn teams_with_rosters(&self) -> Result<Vec<(TeamRow, Roster)>> {
         self.snapshot(|reader| {
-            let mut read = reader.db.prepare_cached("SELECT id, joined_at, left_at FROM teams ORDER BY n")?;
-            let rows = read.query_map([], |row| {
-                let left: Option<i64> = row.get(2)?;
-                Ok((id_at(row, 0)?, row.get::<_, i64>(1)?.unsigned_abs(), left.map(i64::unsigned_abs)))
-            })?;
             let mut teams = Vec::new();
-            for row in rows {
-                let (id, joined_at, left_at) = row?;
-                let roster: Option<Roster> = reader.roster(&id)?;
-                let Some(roster) = roster else { continue };
-                teams.push(TeamRow {
-                    id,
-                    name: roster.name().to_owned(),
-                    roster_scope: roster.scope().clone(),
-                    joined_at,
-                    left_at,
-                });
+            for team in reader.teams()? {
+                teams.extend(reader.roster(&team.id)?.map(|roster| (team, roster)));
             }
             Ok(teams)
         })

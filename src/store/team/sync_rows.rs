@@ -152,9 +152,6 @@ pub struct DocumentRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeamRow {
     pub id: EventId,
-    pub name: String,
-    /// The scope of its roster.
-    pub roster_scope: Scope,
     /// When this device joined, in milliseconds since the Unix epoch.
     pub joined_at: u64,
     /// When this device left, or learnt that it was revoked, in the same unit.

@@ -29,7 +29,7 @@ use std::{
 use ed25519_dalek::SigningKey;
 use futures_util::future::BoxFuture;
 use iroh::{EndpointAddr, endpoint::Connection};
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{Notify, futures::Notified, mpsc, oneshot, watch};
 
 use self::scheduler::{Scheduler, SchedulerEvent};
 pub use self::{
@@ -117,6 +117,8 @@ pub(super) struct ServiceShared {
     status: watch::Sender<NetworkStatus>,
     events: mpsc::UnboundedSender<SchedulerEvent>,
     dirty: Arc<Notify>,
+    /// Notified after each attempt to add events to documents.
+    flushed: Arc<Notify>,
     handler: Mutex<Option<Arc<dyn PairHandler>>>,
     pairing_windows: AtomicUsize,
 }
@@ -159,6 +161,7 @@ impl Service {
             status: watch::Sender::new(NetworkStatus::default()),
             events,
             dirty: Arc::new(Notify::new()),
+            flushed: Arc::new(Notify::new()),
             handler: Mutex::default(),
             pairing_windows: AtomicUsize::new(0),
         });
@@ -172,6 +175,12 @@ impl Service {
     /// Records that this device wrote an event. Cheap.
     pub fn changed(&self) {
         self.0.dirty.notify_one();
+    }
+
+    /// Returns a future that is ready once events of this device were added to documents, or could not be. Attempts
+    /// count from this call on, even if the future is polled later.
+    pub fn flushed(&self) -> Notified<'_> {
+        self.0.flushed.notified()
     }
 
     /// Applies a change of the teams or rosters: starts or stops listening, dials new members, and ends the sessions

@@ -119,11 +119,11 @@ impl Scheduler {
         observer: Arc<dyn ServiceObserver>,
     ) -> Self {
         let (teams, known) = watch::channel(Vec::new());
-        let dirty = Arc::clone(&shared.dirty);
+        let (dirty, flushed) = (Arc::clone(&shared.dirty), Arc::clone(&shared.flushed));
         // Events may be left from before the service was last stopped.
         dirty.notify_one();
         let flush_task =
-            tokio::spawn(tasks::flush(context.clone(), known, dirty, shared.events.clone())).abort_handle();
+            tokio::spawn(tasks::flush(context.clone(), known, (dirty, flushed), shared.events.clone())).abort_handle();
         let (state_writes, received_writes) = mpsc::unbounded_channel();
         tokio::spawn(state_writer::run(context.clone(), received_writes));
         Self {
@@ -399,11 +399,8 @@ impl Scheduler {
         let me = self.me;
         let read = self.context.engine(move |engine| {
             engine.sync_read(|r| {
-                let mut rosters = Vec::new();
-                for team in r.teams()? {
-                    rosters.extend(r.roster(&team.id)?.filter(|roster| roster.is_member(&me)));
-                }
-                Ok(rosters)
+                let rosters = r.teams_with_rosters()?.into_iter().map(|(_, roster)| roster);
+                Ok(rosters.filter(|roster| roster.is_member(&me)).collect())
             })
         });
         read.await.map_err(|error| error.to_string())

@@ -210,11 +210,11 @@ pub(super) async fn wait_for_close(connection: &Connection) {
     connection.close(0_u32.into(), b"bye");
 }
 
-/// Adds new events of this device to documents whenever `dirty` is notified.
+/// Adds new events of this device to documents whenever `dirty` is notified, then notifies `flushed`.
 pub(super) async fn flush(
     context: SyncContext,
     teams: watch::Receiver<Vec<EventId>>,
-    dirty: Arc<Notify>,
+    (dirty, flushed): (Arc<Notify>, Arc<Notify>),
     events: mpsc::UnboundedSender<SchedulerEvent>,
 ) {
     loop {
@@ -234,6 +234,7 @@ pub(super) async fn flush(
                 drop(events.send(SchedulerEvent::Flushed(team, documents)));
             }
         }
+        flushed.notify_waiters();
         if events.is_closed() {
             return;
         }

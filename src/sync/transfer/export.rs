@@ -51,11 +51,10 @@ struct Audience {
 
 impl ExportJob<'_> {
     fn write(&self, reader: &SyncReader<'_>, out: impl Write) -> Result<ExportOutcome, ApiError> {
-        let team = team(reader, self.request.in_team.as_deref())?;
+        let (team, roster) = team(reader, self.request.in_team.as_deref())?;
         if team.left_at.is_some() {
-            return Err(no_longer_in(&team));
+            return Err(no_longer_in(roster.name()));
         }
-        let roster = reader.roster(&team.id)?.ok_or_else(|| ApiError::not_found("the team's roster is not here"))?;
         let parsed = ParsedSince::of(self.request, &roster, self.key, self.now)?;
         let answers = self.request.receipt_for.as_deref().map(bundle_id).transpose()?;
         let audience = self.audience(&roster, reader.team_scopes(&team.id)?)?;
@@ -70,7 +69,7 @@ impl ExportJob<'_> {
             seed: self.seed,
             recipients: audience.devices.as_ref().map(|devices| recipients(&roster, devices, &audience.scopes, me)),
             manifest: BundleManifest {
-                team_name: team.name.clone(),
+                team_name: roster.name().to_owned(),
                 from_name: device_name(Some(&roster), me).name,
                 since: parsed.description.clone(),
                 previous: parsed.previous,
@@ -91,7 +90,7 @@ impl ExportJob<'_> {
         Ok(ExportOutcome {
             bundle: id.to_string(),
             team: team.id,
-            team_name: team.name,
+            team_name: roster.name().to_owned(),
             sealed_to: audience.devices.map(|devices| names(&roster, &devices)),
             since: parsed.description,
             roster_events: heads.first().map_or(0, |head| head.events),

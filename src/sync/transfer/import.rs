@@ -75,17 +75,18 @@ impl<'a> ImportJob<'a> {
             for row in reader.team_scopes(&team)? {
                 authors.extend(reader.vector(&team, &row.scope)?.iter().map(|end| end.chain.author));
             }
-            Ok(Some((found, authors)))
+            let left = if found.left_at.is_some() { reader.roster(&team)? } else { None };
+            Ok(Some((left, authors)))
         })?;
-        let Some((found, before)) = before else {
+        let Some((left, before)) = before else {
             let message = format!("this device does not belong to the team of the bundle ({})", team.short());
             return Err(ApiError::new(ErrorCode::BadRequest, message).hint(
                 "if the file is a grant for this device, run `ergo sync join FILE`; otherwise ask an admin to \
                     admit this device first",
             ));
         };
-        if found.left_at.is_some() {
-            return Err(no_longer_in(&found));
+        if let Some(left) = left {
+            return Err(no_longer_in(left.name()));
         }
         Ok(Self {
             engine,

@@ -81,15 +81,15 @@ fn io_error(error: &io::Error) -> ApiError {
         .hint("free disk space or repair the disk, then repeat the command: nothing is lost or done twice")
 }
 
-/// Finds the team by name, id or prefix; if none is named, the only one.
-fn team(reader: &SyncReader<'_>, named: Option<&str>) -> Result<TeamRow, ApiError> {
-    let mut teams = reader.teams()?;
+/// Finds the team by name, id or prefix; if none is named, the only one. Returns its roster too.
+fn team(reader: &SyncReader<'_>, named: Option<&str>) -> Result<(TeamRow, Roster), ApiError> {
+    let mut teams = reader.teams_with_rosters()?;
     if let Some(named) = named {
-        teams.retain(|team| team.name == named || team.id.has_prefix(named));
-    } else if teams.iter().any(|team| team.left_at.is_none()) {
-        teams.retain(|team| team.left_at.is_none());
-    } else if let Some(last) = teams.iter().max_by_key(|team| team.left_at) {
-        return Err(no_longer_in(last));
+        teams.retain(|(team, roster)| roster.name() == named || team.id.has_prefix(named));
+    } else if teams.iter().any(|(team, _)| team.left_at.is_none()) {
+        teams.retain(|(team, _)| team.left_at.is_none());
+    } else if let Some((_, last)) = teams.iter().max_by_key(|(team, _)| team.left_at) {
+        return Err(no_longer_in(last.name()));
     }
     match (teams.len(), named) {
         (1, _) => teams.pop().ok_or_else(|| ApiError::internal("the team no longer exists on this device")),
@@ -98,15 +98,15 @@ fn team(reader: &SyncReader<'_>, named: Option<&str>) -> Result<TeamRow, ApiErro
         (0, Some(named)) => Err(ApiError::field("in_team", format!("this device is in no team “{named}”"))
             .hint("`ergo sync status` lists its teams")),
         _ => {
-            let name = |team: &TeamRow| format!("{} {}", team.id.short(), escape(&team.name));
-            Err(ApiError::several_teams("in_team", teams.iter().map(name).collect()))
+            let label = |(team, roster): &(TeamRow, Roster)| format!("{} {}", team.id.short(), escape(roster.name()));
+            Err(ApiError::several_teams("in_team", teams.iter().map(label).collect()))
         }
     }
 }
 
 /// Returns the error about a team that this device has left or from which it was revoked.
-fn no_longer_in(team: &TeamRow) -> ApiError {
-    let message = format!("this device no longer belongs to the team “{}”, and exchanges no files with it", team.name);
+fn no_longer_in(team: &str) -> ApiError {
+    let message = format!("this device no longer belongs to the team “{team}”, and exchanges no files with it");
     ApiError::new(ErrorCode::BadRequest, message).hint(
         "what it has stays here, and `ergo export jsonl` writes a project to a file of your own; to exchange again, ask an \
             admin of the team for a new invitation",

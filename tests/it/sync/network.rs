@@ -194,6 +194,25 @@ async fn the_service_runs_on_while_another_write_holds_the_lock() {
 }
 
 #[tokio::test]
+async fn who_waits_for_documents_is_notified_when_events_were_added() {
+    let (a, b) = (Node::new(50), Node::new(51));
+    let team = a.create_team(&["api"]);
+    a.admit(team, &b, Role::Writer, None);
+    let a = Daemon::start(a);
+    a.listening().await;
+    a.node.fact("api", "news", "from a");
+    let undocumented = || a.node.engine.with_reader(|r| r.undocumented_count(&team, &scope("api"))).unwrap();
+    loop {
+        let flushed = a.service.flushed();
+        if undocumented() == 0 {
+            break;
+        }
+        tokio::time::timeout(TEST_TIMEOUT, flushed).await.expect("each attempt is announced");
+    }
+    a.service.stop().await;
+}
+
+#[tokio::test]
 async fn two_devices_in_two_teams_keep_what_they_know_of_each_other_apart() {
     let (a, b) = (Node::new(46), Node::new(47));
     let teams = [a.create_team(&["api"]), a.create_team(&["web"])];
