@@ -174,21 +174,21 @@ impl<'a> ToolCall<'a> {
             McpTool::Why => {
                 only_of(tool, &arguments)?;
                 // The answer itself counts as one of the claims.
-                let limit = limit(&arguments).saturating_sub(1);
+                let limit = limit(&arguments)?.saturating_sub(1);
                 arguments.insert("limit".to_owned(), json!(limit));
                 let body = self.reading(arguments).await?;
                 shape::why(self.post::<WhyAnswer>("/why", &body).await?)
             }
             McpTool::Recall => {
                 only_of(tool, &arguments)?;
-                let limit = limit(&arguments);
+                let limit = limit(&arguments)?;
                 arguments.entry("limit").or_insert(json!(limit));
                 let body = self.reading(arguments).await?;
                 shape::recall(self.post::<RecallAnswer>("/recall", &body).await?, limit)
             }
             McpTool::History => {
+                only(&arguments, &["claim", "scope"])?;
                 let claim = id(&mut arguments, "claim")?;
-                only(&arguments, &[])?;
                 shape::history(self.get::<History>(&format!("/claims/{claim}/history"), "").await?)
             }
             McpTool::Ingest => shape::ingested(&self.ingest(arguments).await?),
@@ -226,12 +226,12 @@ impl<'a> ToolCall<'a> {
 
     async fn conflicts(&self, mut arguments: JsonObject) -> Result<Value, ToolError> {
         if arguments.contains_key("card") {
+            only(&arguments, &["card", "scope"])?;
             let card = id(&mut arguments, "card")?;
-            only(&arguments, &["scope"])?;
             return Ok(shape::card(self.get::<CardView>(&format!("/conflicts/{card}"), "").await?));
         }
+        only(&arguments, &["status", "limit", "cursor", "scope", "org_id", "project"])?;
         let scope = self.known(&mut arguments).await?;
-        only(&arguments, &["status", "limit", "cursor"])?;
         let mut query: ConflictsQuery = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
             ToolError::new(format!("invalid arguments: {error}. Next: use only `status`, `limit`, `cursor` and `card`"))
         })?;
@@ -394,8 +394,10 @@ impl<'a> ToolCall<'a> {
 const DEFAULT_LIMIT: usize = 3;
 
 /// Returns the number of claims that the call asks for.
-fn limit(arguments: &JsonObject) -> usize {
-    arguments.get("limit").and_then(Value::as_u64).map_or(DEFAULT_LIMIT, |limit| limit as usize)
+fn limit(arguments: &JsonObject) -> Result<usize, ToolError> {
+    let Some(given) = arguments.get("limit") else { return Ok(DEFAULT_LIMIT) };
+    let limit = given.as_u64().and_then(|limit| usize::try_from(limit).ok());
+    limit.ok_or_else(|| ToolError::new("`limit` must be a whole number"))
 }
 
 /// Returns a value as text and as structured content: clients show one of the two to their model.
@@ -450,10 +452,7 @@ fn id(arguments: &mut JsonObject, name: &str) -> Result<String, ToolError> {
 
 /// Refuses unknown arguments.
 pub(super) fn only(arguments: &JsonObject, known: &[&str]) -> Result<(), ToolError> {
-    let Some(stray) = arguments.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
-    let stray = super::pipe::shown(stray);
-    let expected = if known.is_empty() { "no arguments".to_owned() } else { known.join(", ") };
-    Err(ToolError::new(format!("unknown argument `{stray}`; expected: {expected}")))
+    refuse_unknown(arguments, known, &[])
 }
 
 /// Refuses arguments that the tool's schema does not have. Arguments for author, scope, `op_id` and time are not in the
@@ -462,12 +461,15 @@ fn only_of(tool: McpTool, arguments: &JsonObject) -> Result<(), ToolError> {
     const UNLISTED: [&str; 9] =
         ["scope", "org_id", "project", "who", "op_id", "identity", "expect_rev", "as_of", "filter"];
     let known = tool.arguments();
-    let Some(stray) = arguments.keys().find(|name| !known.contains(name) && !UNLISTED.contains(&name.as_str())) else {
-        return Ok(());
-    };
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    refuse_unknown(arguments, &known.iter().map(String::as_str).collect::<Vec<_>>(), &UNLISTED)
+}
+
+/// Refuses arguments that are in neither list. The error names those of the first.
+fn refuse_unknown(arguments: &JsonObject, listed: &[&str], unlisted: &[&str]) -> Result<(), ToolError> {
+    let mut names = arguments.keys().map(String::as_str);
+    let Some(stray) = names.find(|name| !listed.contains(name) && !unlisted.contains(name)) else { return Ok(()) };
     let stray = super::pipe::shown(stray);
-    let expected = if known.is_empty() { "no arguments".to_owned() } else { known.join(", ") };
+    let expected = if listed.is_empty() { "no arguments".to_owned() } else { listed.join(", ") };
     Err(ToolError::new(format!("unknown argument `{stray}`; expected: {expected}")))
 }
 

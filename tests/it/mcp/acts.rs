@@ -101,7 +101,13 @@ fn what_is_wrong_is_reported_in_the_words_of_the_schema() {
         assert!(refusal.contains(&format!("unknown argument `{wrong}`")) && refusal.contains(expected), "{refusal}");
         let refusal = client.refusal(tool, json!({"limit": 2}));
         assert!(refusal.contains(&format!("`{expected}`")) && !refusal.contains("GET /"), "{refusal}");
+        let refusal = client.refusal(tool, json!({ expected: "billing", "limit": "ten" }));
+        assert!(refusal.contains("`limit` must be a whole number"), "{refusal}");
     }
+    let refusal = client.refusal("ergo_history", json!({"claim": "abcd", "limit": 2}));
+    assert!(refusal.contains("unknown argument `limit`; expected: claim, scope"), "{refusal}");
+    let refusal = client.refusal("ergo_history", json!({"claim": "abcdef12", "scope": "acme/billing"}));
+    assert!(!refusal.contains("unknown argument"), "{refusal}");
 }
 
 #[test]
