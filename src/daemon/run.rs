@@ -126,6 +126,7 @@ async fn serve(
     let background = Background::start(&engine).map_err(DaemonError::system("start a thread"))?;
     let judging = JudgeThread::start(&engine).map_err(DaemonError::system("start a thread"))?;
     let notes = Arc::new(NotesKeeper::open(paths, config, Arc::clone(&engine)));
+    problems.extend(notes.problem());
     let watcher = NotesWatcher::start(&notes).map_err(DaemonError::system("start a thread"))?;
     let socket = listen::unix(&paths.socket)?;
     let tcp = if config.daemon.tcp { listen::tcp(config.daemon.address, &mut problems).await } else { None };

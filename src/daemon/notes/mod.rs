@@ -73,8 +73,14 @@ impl NotesKeeper {
         }
     }
 
+    /// Returns the problem with the list of followed files that a person must solve.
+    pub(super) fn problem(&self) -> Option<String> {
+        lock(&self.list).problem()
+    }
+
     /// Follows files, or stops following them.
     pub(super) fn add(&self, request: &NotesAddRequest) -> Result<NotesAdded, ApiError> {
+        lock(&self.list).usable()?;
         let _working = lock(&self.working);
         let mut answer = NotesAdded::default();
         if request.paths.is_empty() {
@@ -125,17 +131,20 @@ impl NotesKeeper {
 
     /// Reads the files that changed, and compares the claims of the affected organisations.
     pub(super) fn scan(&self, request: &NotesScanRequest) -> Result<NotesRun, ApiError> {
+        lock(&self.list).usable()?;
         let only = request.path.as_deref().map(absolute).transpose()?;
         read_changes::scan(self, &request.caller, only.as_deref())
     }
 
     /// Writes ergo's section of a file.
     pub(super) fn write(&self, request: &NotesWriteRequest) -> Result<NotesWritten, ApiError> {
+        lock(&self.list).usable()?;
         section_writer::write(self, request)
     }
 
     /// Compares files with the stored claims, without storing anything.
     pub(super) fn check(&self, request: &NotesCheckRequest) -> Result<NotesCheck, ApiError> {
+        lock(&self.list).usable()?;
         let only = request.path.as_deref().map(absolute).transpose()?;
         Ok(compare::check(self, &request.caller, only.as_deref()))
     }
@@ -143,6 +152,7 @@ impl NotesKeeper {
     /// Fits the minimum similarity of equal claims to judged pairs, for each domain. Uses the result if the request
     /// says so.
     pub(super) fn calibrate(&self, request: &NotesCalibrateRequest) -> Result<NotesCalibrated, ApiError> {
+        lock(&self.list).usable()?;
         if request.apply && request.reset {
             return Err(ApiError::field("reset", "`apply` and `reset` exclude each other"));
         }
@@ -181,6 +191,7 @@ impl NotesKeeper {
     pub(super) fn status(&self) -> Result<NotesStatus, ApiError> {
         let (mut files, runs) = {
             let list = lock(&self.list);
+            list.usable()?;
             (list.files.clone(), list.runs.clone())
         };
         let scopes = self.engine.scopes()?.items;

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -132,6 +133,9 @@ impl WatchedFile {
 pub(super) struct WatchList {
     #[serde(skip)]
     path: PathBuf,
+    /// Why the list could not be read.
+    #[serde(skip)]
+    unusable: Option<String>,
     /// The paths that were added, each with its organisation.
     pub(super) roots: BTreeMap<PathBuf, String>,
     /// Paths below one of the roots that are not followed.
@@ -161,25 +165,57 @@ pub(super) struct LastComparison {
 }
 
 impl WatchList {
-    /// Reads the list. A list that cannot be read is renamed and replaced by an empty one, so that all files are read
-    /// again.
+    /// Reads the list. A list whose content is invalid is renamed and replaced by an empty one. After any other error
+    /// the list cannot be used, because saving it would replace the one in the file.
     pub(super) fn load(path: PathBuf) -> Self {
-        let read = files::text(&path, MAX_LIST).map_err(|error| error.to_string());
-        let list = read.and_then(|text| serde_json::from_str::<Self>(&text).map_err(|error| error.to_string()));
-        if let Err(error) = &list
-            && path.exists()
-        {
-            tracing::warn!(path = %path.display(), error, "cannot read the list of followed files");
-            let _kept = fs::rename(&path, path.with_extension("json.unreadable"));
+        let list = match files::text(&path, MAX_LIST) {
+            Ok(text) => serde_json::from_str::<Self>(&text).map_err(|error| error.to_string()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) if error.kind() == ErrorKind::InvalidData => Err(error.to_string()),
+            Err(error) => return Self { unusable: Some(error.to_string()), path, ..Self::default() },
+        };
+        let list = list.unwrap_or_else(|error| {
+            tracing::warn!(path = %path.display(), error, "the list of followed files is invalid");
+            let renamed = fs::rename(&path, invalid_list(&path));
+            Self { unusable: renamed.err().map(|error| error.to_string()), ..Self::default() }
+        });
+        Self { path, ..list }
+    }
+
+    /// Returns an error if the list could not be read.
+    pub(super) fn usable(&self) -> Result<(), ApiError> {
+        let Some(error) = &self.unusable else { return Ok(()) };
+        let message = format!("the list of followed files ({}) cannot be read: {error}", self.path.display());
+        Err(ApiError::new(ErrorCode::Unavailable, message).hint(
+            "repair the file, then run `ergo daemon stop` and `ergo daemon start`: until then no file is followed",
+        ))
+    }
+
+    /// Returns the problem with the list that a person must solve.
+    pub(super) fn problem(&self) -> Option<String> {
+        if let Err(error) = self.usable() {
+            return Some([error.message, error.hint.unwrap_or_default()].join("; "));
         }
-        Self { path, ..list.unwrap_or_default() }
+        let kept = invalid_list(&self.path);
+        kept.exists().then(|| {
+            format!(
+                "the list of followed files was invalid and is kept as {}: follow the files again with `ergo notes add`, \
+                 then delete it",
+                kept.display()
+            )
+        })
     }
 
     /// Writes the list atomically.
     pub(super) fn save(&self) -> Result<(), ApiError> {
+        self.usable()?;
         let failed =
             |error: String| ApiError::new(ErrorCode::Unavailable, format!("cannot save the list of files: {error}"));
         let text = serde_json::to_vec(self).map_err(|error| failed(error.to_string()))?;
+        if text.len() as u64 > MAX_LIST {
+            return Err(failed(format!("it would have more than {} MiB", MAX_LIST >> 20))
+                .hint("stop following some of the files (`ergo notes remove PATH`)"));
+        }
         write_private(&self.path, &text).map_err(|error| failed(error.to_string()))
     }
 
@@ -238,9 +274,36 @@ impl WatchList {
     }
 }
 
+/// Returns the path under which an invalid list is kept.
+fn invalid_list(path: &Path) -> PathBuf {
+    path.with_extension("json.unreadable")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_that_cannot_be_read_is_not_replaced_and_an_invalid_one_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("notes.json");
+        assert_eq!(WatchList::load(path.clone()).problem(), None, "there is none yet");
+        let mut list = WatchList { path: path.clone(), ..WatchList::default() };
+        list.follow(Path::new("/src/api"), "acme", Vec::new());
+        list.save().unwrap();
+        assert_eq!(WatchList::load(path.clone()), list);
+        // A list that is too large is an example of one that cannot be read.
+        fs::File::options().write(true).open(&path).unwrap().set_len(MAX_LIST + 1).unwrap();
+        let unusable = WatchList::load(path.clone());
+        assert!(unusable.problem().unwrap().contains("cannot be read"), "{:?}", unusable.problem());
+        unusable.save().unwrap_err();
+        assert_eq!(fs::metadata(&path).unwrap().len(), MAX_LIST + 1);
+        fs::write(&path, "{").unwrap();
+        let empty = WatchList::load(path.clone());
+        assert!(empty.problem().unwrap().contains("notes.json.unreadable"), "{:?}", empty.problem());
+        empty.save().unwrap();
+        assert_eq!(fs::read_to_string(invalid_list(&path)).unwrap(), "{");
+    }
 
     #[test]
     fn what_is_removed_below_a_followed_folder_stays_away_until_it_is_added_again() {

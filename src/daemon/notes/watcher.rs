@@ -47,12 +47,13 @@ pub(in crate::daemon) struct NotesWatcher {
 }
 
 impl NotesWatcher {
-    /// Starts the threads, if the settings say so. All files are checked first.
+    /// Starts the threads, if the settings say so and the list of followed files could be read. All files are checked
+    /// first.
     ///
     /// # Errors
     /// If a thread cannot be created.
     pub(in crate::daemon) fn start(keeper: &Arc<NotesKeeper>) -> std::io::Result<Option<Self>> {
-        if !keeper.settings.watch {
+        if !keeper.settings.watch || lock(&keeper.list).usable().is_err() {
             return Ok(None);
         }
         let (wake, woken) = channel();
