@@ -60,11 +60,33 @@ impl PastImports {
         Ok(Self { path, imports })
     }
 
-    pub(super) fn save(&self) {
-        // Best effort: if it fails, the next import compares again.
-        let _ = serde_json::to_string(&self.imports).ok().and_then(|text| {
-            fs::create_dir_all(self.path.parent()?).ok()?;
-            write_private(&self.path, text.as_bytes()).ok()
+    /// Writes the list. If that fails, an import of another repository's file with the same path may retract the claims
+    /// of this import.
+    pub(super) fn save(&self) -> Result<(), CliError> {
+        let written = serde_json::to_string(&self.imports).map_err(io::Error::from).and_then(|text| {
+            self.path.parent().map_or(Ok(()), fs::create_dir_all)?;
+            write_private(&self.path, text.as_bytes())
         });
+        written.map_err(|error| {
+            CliError::file("write", &self.path, &error)
+                .hint("the claims are stored, but not recorded as imported: make the file writable and import again")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_cannot_be_written_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("state");
+        let past = PastImports { path: state.join("imports.json"), ..PastImports::default() };
+        past.save().unwrap();
+        fs::remove_dir_all(&state).unwrap();
+        fs::write(&state, "no folder").unwrap();
+        let error = past.save().unwrap_err();
+        assert!(error.to_string().contains("imports.json"), "{error}");
     }
 }

@@ -140,10 +140,10 @@ impl Reimport {
     }
 
     /// Records the claims that the import of a file's history stored; the next import compares the file with them.
-    pub(super) fn record_history(&mut self, file: &RuleFile, claims: BTreeSet<ClaimId>) {
-        let Some(probe) = claims.first().copied() else { return };
+    pub(super) fn record_history(&mut self, file: &RuleFile, claims: BTreeSet<ClaimId>) -> Result<(), CliError> {
+        let Some(probe) = claims.first().copied() else { return Ok(()) };
         self.record(file, String::new(), (probe, true), claims);
-        self.past.save();
+        self.past.save()
     }
 
     fn record(&mut self, file: &RuleFile, hash: String, (probe, in_force): (ClaimId, bool), claims: BTreeSet<ClaimId>) {
@@ -180,11 +180,34 @@ impl Reimport {
         self.files.iter().flat_map(|one| one.file.skipped.iter().cloned()).collect()
     }
 
-    /// Applies the changes: retracts removed lines, supersedes changed ones, stores new ones.
+    /// Applies the changes, and records what was imported, even if an error ends the import early.
     pub(super) async fn send(mut self, cx: &mut Context, sender: &mut Sender) -> Result<(), CliError> {
         let mut probes: Vec<Option<(ClaimId, bool)>> = vec![None; self.files.len()];
         let mut claims: Vec<BTreeSet<ClaimId>> = vec![BTreeSet::new(); self.files.len()];
-        for ((one, probe), claims) in self.files.iter().zip(&mut probes).zip(&mut claims) {
+        let sent = self.apply(cx, sender, &mut probes, &mut claims).await;
+        // Refused and proposed rows, and those that were not reached, are retried by the next import.
+        let open = sent.is_err() || sender.report.has_open_cards();
+        let files = std::mem::take(&mut self.files);
+        for ((one, probe), claims) in files.iter().zip(probes).zip(claims).filter(|((one, _), _)| !one.untouched) {
+            if let Some(probe) = probe {
+                let hash = if open { String::new() } else { one.file.hash.clone() };
+                self.record(&one.file, hash, probe, claims);
+            }
+        }
+        let saved = self.past.save();
+        sent.and(saved)
+    }
+
+    /// Applies the changes: retracts removed lines, supersedes changed ones, stores new ones. Adds a probe and the claims
+    /// of each file.
+    async fn apply(
+        &self,
+        cx: &mut Context,
+        sender: &mut Sender,
+        probes: &mut [Option<(ClaimId, bool)>],
+        claims: &mut [BTreeSet<ClaimId>],
+    ) -> Result<(), CliError> {
+        for ((one, probe), claims) in self.files.iter().zip(probes.iter_mut()).zip(claims.iter_mut()) {
             if one.untouched {
                 sender.report.untouched.push(one.file.path.clone());
             }
@@ -237,16 +260,6 @@ impl Reimport {
                 claims.insert(id);
             }
         }
-        // Refused and proposed rows are retried by the next import.
-        let open = sender.report.has_open_cards();
-        let files = std::mem::take(&mut self.files);
-        for ((one, probe), claims) in files.iter().zip(probes).zip(claims).filter(|((one, _), _)| !one.untouched) {
-            if let Some(probe) = probe {
-                let hash = if open { String::new() } else { one.file.hash.clone() };
-                self.record(&one.file, hash, probe, claims);
-            }
-        }
-        self.past.save();
         Ok(())
     }
 

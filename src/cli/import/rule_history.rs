@@ -111,22 +111,24 @@ pub(super) async fn run(file: &Path, options: ImportOptions, cx: &mut Context) -
     let mut sender = Sender::new(cx, "rule history", &[file.to_owned()], &[]).await?;
     let (mut imported, mut done): (Vec<ImportedRule>, usize) = (Vec::new(), 0);
     let mut claims = BTreeSet::new();
+    let mut sent = Ok(());
     for version in &versions {
         done += version.rules.len();
         cx.ui.progress(text!("importing {} of {}", done, steps));
-        let applied = apply_version(&mut sender, &path, imported, version).await;
-        if applied.is_err() {
-            cx.ui.progress_done();
+        match apply_version(&mut sender, &path, std::mem::take(&mut imported), version, &mut claims).await {
+            Ok(applied) => imported = applied,
+            Err(error) => {
+                sent = Err(error);
+                break;
+            }
         }
-        imported = applied?;
-        claims.extend(imported.iter().filter_map(|rule| rule.claim));
     }
     cx.ui.progress_done();
+    // What was stored before an error is recorded, too.
+    let recorded = past.as_mut().map_or(Ok(()), |past| past.record_history(&rule_file, claims));
+    sent.and(recorded)?;
     for rule in &imported {
         rule.report(&mut sender);
-    }
-    if let Some(past) = &mut past {
-        past.record_history(&rule_file, claims);
     }
     sender.report.show(cx, options.details);
     Ok(Exit::Ok)
@@ -186,6 +188,7 @@ async fn apply_version(
     path: &str,
     before: Vec<ImportedRule>,
     version: &Version,
+    claims: &mut BTreeSet<ClaimId>,
 ) -> Result<Vec<ImportedRule>, CliError> {
     let lines: Vec<RuleLine> = before.iter().map(|rule| rule.line.clone()).collect();
     let rows = rows(path, version);
@@ -216,7 +219,7 @@ async fn apply_version(
             old.report(sender);
         }
         row.targets.extend(old.into_iter().flat_map(ImportedRule::claims));
-        after.push(store(sender, line, row, &mut ended).await?);
+        after.push(store(sender, line, row, &mut ended, claims).await?);
     }
     // Now that all changes of this version are made, some refused rules may contradict nothing any more.
     let mut rules = Vec::with_capacity(after.len());
@@ -226,7 +229,7 @@ async fn apply_version(
             ImportedRule { line, row: Some(row), .. } if freed => {
                 // With the reason and the first day of the commit that added it.
                 let row = ImportRow { file: row_file(path, &version.commit), ..row };
-                store(sender, line, row, &mut ended).await?
+                store(sender, line, row, &mut ended, claims).await?
             }
             rule => rule,
         });
@@ -234,12 +237,13 @@ async fn apply_version(
     Ok(rules)
 }
 
-/// Stores a rule. `ended` gets the claims that it replaces.
+/// Stores a rule. `ended` gets the claims that it replaces, and `claims` its own.
 async fn store(
     sender: &mut Sender,
     line: RuleLine,
     row: ImportRow,
     ended: &mut BTreeSet<ClaimId>,
+    claims: &mut BTreeSet<ClaimId>,
 ) -> Result<ImportedRule, CliError> {
     let (claim, refused) = match sender.try_store(&row).await? {
         RowOutcome::Claim(claim) => (Some(claim), None),
@@ -248,6 +252,7 @@ async fn store(
     };
     if claim.is_some() {
         ended.extend(&row.targets);
+        claims.extend(claim);
     }
     Ok(ImportedRule { line, claim, row: Some(row).filter(|_| claim.is_none()), refused })
 }

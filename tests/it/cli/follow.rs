@@ -1,7 +1,7 @@
 //! Rule files that are imported again: the stored claims follow the changes of the file.
 
 use super::{
-    super::support::{TestHome, git},
+    super::support::{TestHome, block_on, git, until},
     remember,
 };
 
@@ -254,6 +254,43 @@ fn files_of_two_repositories_have_imports_and_claims_of_their_own() {
     assert_eq!(total(&home), 2);
     home.run(["undo", "--import", &numbers[1]]).ok();
     assert_eq!(total(&home), 1);
+}
+
+#[test]
+fn what_was_stored_before_the_daemon_died_is_recorded_as_imported() {
+    let home = TestHome::new();
+    let rules = |folder: &str, text: &str| {
+        let folder = home.work().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("AGENTS.md"), text).unwrap();
+        home.command(["import", "rules", "AGENTS.md", "--scope", "acme/both", "--json"])
+            .current_dir(folder)
+            .output()
+            .unwrap()
+    };
+    let total = || home.run(["claims", "--scope", "acme/both", "--json"]).ok().json()["total"].as_u64().unwrap();
+    let mut stored = 0;
+    for nth in 2..20 {
+        let mut daemon = home.daemon_that_dies_at(&format!("commit #{nth}"));
+        until("it answers or is dead", || !daemon.alive() || block_on(home.client().health()).is_ok());
+        if !daemon.alive() {
+            continue;
+        }
+        let import = rules("one", FIRST);
+        daemon.kill();
+        assert!(!import.status.success(), "the daemon died meanwhile");
+        let _daemon = home.daemon();
+        stored = total();
+        if stored > 0 {
+            break;
+        }
+    }
+    assert!((1..4).contains(&stored), "{stored}");
+    let _daemon = home.daemon();
+    let report = rules("two", "# Rules\n\n- Backups are encrypted.\n");
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!((many(&report, "stored"), many(&report, "retired")), (1, 0), "{report}");
+    assert_eq!(total(), stored + 1);
 }
 
 #[test]
