@@ -7,6 +7,7 @@
 
 mod adr;
 mod agree;
+mod change_order;
 mod chat;
 mod closed_claims;
 mod earlier_claims;

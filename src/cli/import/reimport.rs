@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    ImportOptions,
+    ImportOptions, change_order,
     earlier_claims::{EarlierClaims, earlier, former_of},
     guard_checks::{self, RowChecks, RowForecast, has_store},
     past_imports::{PastImport, PastImports, READER_VERSION},
@@ -241,16 +241,10 @@ impl Reimport {
             let rows = one.file.rows.iter().zip(&one.changes).filter(|(_, change)| **change == LineChange::New);
             rows.map(move |(row, _)| (at, row.clone()))
         });
-        let new: Vec<(usize, ImportRow)> = new.collect();
-        let total = waiting.len() + new.len();
-        let mut new = new.into_iter();
-        for done in 1..=total {
-            let next = if waiting.is_empty() {
-                new.next()
-            } else {
-                Some(waiting.remove(first_independent(sender, &waiting).await))
-            };
-            let Some((at, row)) = next else { break };
+        let mut rows = change_order::in_safe_order(sender, waiting).await?;
+        rows.extend(new);
+        let total = rows.len();
+        for (done, (at, row)) in (1_usize..).zip(rows) {
             cx.ui.progress(text!("importing {} of {}", done, total));
             let file = self.files.get(at).filter(|_| row.targets.is_empty());
             if let Some(id) = store_or_bring_back(sender, &row, file).await?
@@ -410,21 +404,6 @@ async fn store_or_bring_back(
         return Ok(Some(claim.id));
     }
     sender.store_new(row).await
-}
-
-/// Returns the index of the first changed row that does not contradict the old version of another one; 0 if there is none.
-async fn first_independent(sender: &Sender, waiting: &[(usize, ImportRow)]) -> usize {
-    if waiting.len() < 2 {
-        return 0;
-    }
-    for (at, (_, row)) in waiting.iter().enumerate() {
-        let targets = waiting.iter().flat_map(|(_, row)| row.targets.iter().copied());
-        let others: Vec<ClaimId> = targets.filter(|id| !row.targets.contains(id)).collect();
-        if !sender.waits_for(row, &others).await.unwrap_or(false) {
-            return at;
-        }
-    }
-    0
 }
 
 fn word(change: LineChange) -> &'static str {

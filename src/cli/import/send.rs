@@ -159,14 +159,16 @@ impl Sender {
         self.write(&dry, self.random_op()?).await.map_err(row_error)
     }
 
-    /// Whether the guard would refuse a row because of claims in `pending`, which this import will also change.
-    pub(super) async fn waits_for(&self, row: &ImportRow, pending: &[ClaimId]) -> Result<bool, CliError> {
-        Ok(match self.dry_run(row).await? {
-            WriteOutcome::Conflict(refused) => {
-                refused.conflicts.iter().any(|conflict| pending.contains(&conflict.claim.id))
+    /// Returns the claims because of which the guard would refuse a row; none if the row cannot be stored at all.
+    pub(super) async fn contradicted_by(&self, row: &ImportRow) -> Result<Vec<ClaimId>, CliError> {
+        match self.dry_run(row).await {
+            Ok(WriteOutcome::Conflict(refused)) => {
+                Ok(refused.conflicts.iter().map(|conflict| conflict.claim.id).collect())
             }
-            _ => false,
-        })
+            Ok(_) => Ok(Vec::new()),
+            Err(error) if concerns_row(&error) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Stores rows one by one and shows progress.
@@ -347,7 +349,7 @@ impl Sender {
             // An import does not set `consider`, so it never gets questions.
             Ok(WriteOutcome::Done(_) | WriteOutcome::Consider(_)) => return Ok(RowOutcome::Skipped),
             Ok(WriteOutcome::Stale(stale)) => format!("changed in the meantime: {}", stale.message),
-            Err(error) if matches!(error.kind, Exit::Usage | Exit::Refused) => error.error.to_string(),
+            Err(error) if concerns_row(&error) => error.error.to_string(),
             Err(error) => return Err(error),
         };
         self.report.skipped(&row.source, &row.claim.statement, &why);
@@ -394,6 +396,11 @@ impl Sender {
 /// Whether the id of the act was already used for a row with the same statement but another reason, kind or condition.
 fn is_reused(error: &ClientError) -> bool {
     matches!(error, ClientError::Api(error) if error.code == ErrorCode::OpIdReused)
+}
+
+/// Whether an error concerns one row, so that the others can be stored.
+fn concerns_row(error: &CliError) -> bool {
+    matches!(error.kind, Exit::Usage | Exit::Refused)
 }
 
 /// The error of a row that was not stored.
