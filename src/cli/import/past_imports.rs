@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     cli::{CliError, Context},
     config::write_private,
-    domain::ClaimId,
+    domain::{ClaimId, Scope},
     files,
 };
 
@@ -35,11 +35,50 @@ pub(super) struct PastImport {
     pub(super) claims: BTreeSet<ClaimId>,
 }
 
-/// The imports of this device, by daemon, scope, path and origin.
+/// What the imports of one file have in common. In the list it is a text of four lines.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub(super) struct ImportKey {
+    /// The daemon.
+    place: String,
+    scope: String,
+    /// The file's path in sources.
+    path: String,
+    /// The file's repository, or else its folder.
+    origin: String,
+}
+
+impl ImportKey {
+    /// Creates a key. Line breaks in its parts become spaces.
+    pub(super) fn new(place: &str, scope: &Scope, path: &str, origin: &str) -> Self {
+        let [place, scope, path, origin] =
+            [place, &scope.to_string(), path, origin].map(|part| part.replace('\n', " "));
+        Self { place, scope, path, origin }
+    }
+}
+
+impl From<ImportKey> for String {
+    fn from(ImportKey { place, scope, path, origin }: ImportKey) -> Self {
+        [place, scope, path, origin].join("\n")
+    }
+}
+
+impl TryFrom<String> for ImportKey {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let parts: Vec<&str> = text.split('\n').collect();
+        let [place, scope, path, origin] = parts[..] else { return Err("the key of an import has no four lines") };
+        let [place, scope, path, origin] = [place, scope, path, origin].map(str::to_owned);
+        Ok(Self { place, scope, path, origin })
+    }
+}
+
+/// The imports of this device.
 #[derive(Debug, Default)]
 pub(super) struct PastImports {
     path: PathBuf,
-    pub(super) imports: BTreeMap<String, PastImport>,
+    pub(super) imports: BTreeMap<ImportKey, PastImport>,
 }
 
 impl PastImports {
@@ -60,6 +99,12 @@ impl PastImports {
         Ok(Self { path, imports })
     }
 
+    /// Returns the claims of files with the path of this one in other repositories.
+    pub(super) fn claims_of_others(&self, file: &ImportKey) -> BTreeSet<ClaimId> {
+        let others = self.imports.iter().filter(|(key, _)| *key != file && key.path == file.path);
+        others.flat_map(|(_, import)| import.claims.iter().copied()).collect()
+    }
+
     /// Writes the list. If that fails, an import of another repository's file with the same path may retract the claims
     /// of this import.
     pub(super) fn save(&self) -> Result<(), CliError> {
@@ -77,6 +122,28 @@ impl PastImports {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::EventId;
+
+    #[test]
+    fn the_claims_of_other_files_with_the_same_path_are_found_after_the_list_was_read_again() {
+        let scope = Scope { org_id: "acme".into(), project: "api".into() };
+        let key = |path: &str, origin: &str| ImportKey::new("here", &scope, path, origin);
+        let import = |n: u8| {
+            let probe = EventId([n; 32]);
+            PastImport { hash: String::new(), reader: 1, probe, in_force: true, claims: BTreeSet::from([probe]) }
+        };
+        let imports = [("AGENTS.md", "one", 1), ("AGENTS.md", "two\nlines", 2), ("CLAUDE.md", "two", 3)];
+        let imports: BTreeMap<ImportKey, PastImport> =
+            imports.into_iter().map(|(path, origin, n)| (key(path, origin), import(n))).collect();
+        let text = serde_json::to_string(&imports).unwrap();
+        assert!(text.contains(r"here\nacme/api\nAGENTS.md\ntwo lines"), "{text}");
+        let past = PastImports { imports: serde_json::from_str(&text).unwrap(), path: PathBuf::new() };
+        assert_eq!(past.imports, imports);
+        let of = |path, origin| past.claims_of_others(&key(path, origin)).into_iter().collect::<Vec<_>>();
+        assert_eq!(of("AGENTS.md", "one"), [EventId([2; 32])]);
+        assert_eq!(of("CLAUDE.md", "two"), []);
+        serde_json::from_str::<BTreeMap<ImportKey, PastImport>>(&text.replace(r"here\n", "")).unwrap_err();
+    }
 
     #[test]
     fn a_list_that_cannot_be_written_is_an_error() {

@@ -10,7 +10,7 @@ use super::{
     ImportOptions, change_order,
     earlier_claims::{EarlierClaims, earlier, former_of},
     guard_checks::{self, RowChecks, RowForecast, has_store},
-    past_imports::{PastImport, PastImports, READER_VERSION},
+    past_imports::{ImportKey, PastImport, PastImports, READER_VERSION},
     report::SkippedRow,
     scope,
     send::{ImportRow, Sender},
@@ -131,7 +131,7 @@ impl Reimport {
 
     /// Returns the claims that were imported from a file before, and not from another repository's file with this path.
     pub(super) async fn earlier(&self, client: &Client, file: &RuleFile) -> Result<EarlierClaims, CliError> {
-        let others = self.claims_of_others(file);
+        let others = self.past.claims_of_others(&self.key(file));
         let mut found = earlier(client, &self.scope, file).await?;
         for claims in [&mut found.own, &mut found.former] {
             claims.retain(|claim| !others.contains(&claim.id));
@@ -154,17 +154,8 @@ impl Reimport {
         self.past.imports.insert(key, PastImport { hash, reader: READER_VERSION, probe, in_force, claims });
     }
 
-    fn key(&self, file: &RuleFile) -> String {
-        [&self.place, &self.scope.to_string(), &file.path, &file.origin].map(|part| part.replace('\n', " ")).join("\n")
-    }
-
-    /// Returns the claims of files with this path in other repositories.
-    fn claims_of_others(&self, file: &RuleFile) -> BTreeSet<ClaimId> {
-        let own = self.key(file);
-        let path = file.path.replace('\n', " ");
-        let is_other = |key: &str| key != own && key.split('\n').nth(2) == Some(&path);
-        let others = self.past.imports.iter().filter(|(key, _)| is_other(key));
-        others.flat_map(|(_, import)| import.claims.iter().copied()).collect()
+    fn key(&self, file: &RuleFile) -> ImportKey {
+        ImportKey::new(&self.place, &self.scope, &file.path, &file.origin)
     }
 
     /// Returns the rows that are new or changed.
