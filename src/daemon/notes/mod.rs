@@ -26,12 +26,12 @@ pub(super) use watcher::NotesWatcher;
 
 use crate::{
     api::{
-        ApiError, Caller, DomainThreshold, ErrorCode, NoteFileState, NoteFileView, NotesAddRequest, NotesAdded,
+        ApiError, Caller, DomainThreshold, NoteFileState, NoteFileView, NotesAddRequest, NotesAdded,
         NotesCalibrateRequest, NotesCalibrated, NotesCheck, NotesCheckRequest, NotesRun, NotesScanRequest, NotesStatus,
         NotesWriteRequest, NotesWritten,
     },
     config::{Config, NotesSettings, Paths},
-    domain::{CardId, ClaimId, Scope, Status},
+    domain::{CardId, ClaimId, Scope},
     engine::{Engine, ReconcileBudget},
     files::rule_files::{self, FoundRuleFiles},
     notes::sameness::SameThresholds,
@@ -200,13 +200,14 @@ impl NotesKeeper {
             line_claims::read_settlements(self, &mut file.rules)?;
             let mut view = view(path, file);
             view.cards = self.open_cards(file)?;
+            let active_claims = self.engine.active_claims(&file.claims())?;
             let (mut active, mut is_closed) = (0, false);
             for rule in &file.rules {
                 let Some(claim) = rule.claim else {
                     view.declined += usize::from(line_claims::contradicts_a_decision(self, rule)?);
                     continue;
                 };
-                if self.is_active(claim)? {
+                if active_claims.contains(&claim) {
                     active += 1;
                 } else {
                     is_closed |= !rule.closed;
@@ -244,11 +245,7 @@ impl NotesKeeper {
 
     /// Whether a claim is stored and active.
     fn is_active(&self, claim: ClaimId) -> Result<bool, ApiError> {
-        match self.engine.claim(&claim.to_hex()) {
-            Ok(claim) => Ok(claim.status == Status::Active),
-            Err(error) if error.code == ErrorCode::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(self.engine.active_claims(&[claim])?.contains(&claim))
     }
 
     /// Returns the scope of a file, with the name that the store has for its project, and the project's identity.

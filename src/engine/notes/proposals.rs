@@ -163,6 +163,11 @@ impl Engine {
         Ok(found.into_iter().collect())
     }
 
+    /// Returns those of these claims that are stored and active.
+    pub fn active_claims(&self, claims: &[ClaimId]) -> Result<HashSet<ClaimId>, ApiError> {
+        Ok(self.readers.lend().snapshot(|reader| reader.active_among(claims))?)
+    }
+
     /// Returns the claims that contradict a claim, with the open cards of both.
     pub fn opposing(&self, claim: &ClaimId) -> Result<Vec<(CardId, ClaimId)>, ApiError> {
         let reader = self.readers.lend();

@@ -1,6 +1,6 @@
 //! Reads single claims with all details, and finds claims by their attributes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -220,6 +220,18 @@ impl Reader {
 
     pub fn claim(&self, id: &ClaimId) -> Result<Option<ClaimRow>> {
         self.snapshot(|reader| claim(&reader.db, id))
+    }
+
+    /// Returns those of these claims that are active.
+    pub fn active_among(&self, ids: &[ClaimId]) -> Result<HashSet<ClaimId>> {
+        let mut read = self.db.prepare_cached("SELECT 1 FROM claims WHERE id = ?1 AND status = 0")?;
+        let mut active = HashSet::new();
+        for id in ids {
+            if read.exists([id.0])? {
+                active.insert(*id);
+            }
+        }
+        Ok(active)
     }
 
     /// Finds a claim by its id or a prefix of it.
