@@ -249,7 +249,7 @@ mod tests {
     fn a_folder_that_was_deleted_and_created_again_is_watched_again() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap().join("api");
-        let folder = root.join("docs");
+        let folder = root.join("web");
         let file = folder.join("CLAUDE.md");
         let write = |rule: &str| {
             std::fs::create_dir_all(&folder).unwrap();

@@ -19,7 +19,7 @@ fn a_retract_needs_a_reason_and_stays_in_history() {
     assert_eq!(fixture.engine.retract(on(id, " ")).unwrap_err().field.as_deref(), Some("reason"));
     let answer = fixture.retract(id, "test junk");
     assert!(answer.summary.contains("We ship on Fridays"));
-    let kept = fixture.remember("We ship on Mondays", "rested");
+    let kept = fixture.remember("Backups are encrypted", "law");
     let unknown = ergo::domain::EventId([9; 32]);
     assert_eq!(fixture.engine.active_claims(&[id, kept, unknown]).unwrap(), [kept].into());
     let claim = fixture.claim(id);
