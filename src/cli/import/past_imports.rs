@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     cli::{CliError, Context},
-    config::write_private,
     domain::{ClaimId, Scope},
     files,
 };
@@ -110,7 +109,7 @@ impl PastImports {
     pub(super) fn save(&self) -> Result<(), CliError> {
         let written = serde_json::to_string(&self.imports).map_err(io::Error::from).and_then(|text| {
             self.path.parent().map_or(Ok(()), fs::create_dir_all)?;
-            write_private(&self.path, text.as_bytes())
+            files::write_private(&self.path, text.as_bytes())
         });
         written.map_err(|error| {
             CliError::file("write", &self.path, &error)
