@@ -173,7 +173,7 @@ async fn the_service_runs_on_while_another_write_holds_the_lock() {
     let write = tokio::task::spawn_blocking(move || {
         engine.with_store(|_| {
             locked.send(()).unwrap();
-            drop(released.recv());
+            let _released = released.recv();
             Ok(())
         })
     });
