@@ -8,6 +8,7 @@
 mod adr;
 mod agree;
 mod change_order;
+mod changes_view;
 mod chat;
 mod closed_claims;
 mod earlier_claims;

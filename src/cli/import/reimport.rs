@@ -1,15 +1,12 @@
 //! Imports a rule file again: stores new lines, supersedes changed ones, retracts removed ones.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::Path,
-};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use super::{
     ImportOptions, change_order,
+    changes_view::{self, ChangedRow, RowChange},
     earlier_claims::{EarlierClaims, earlier, former_of},
-    guard_checks::{self, RowChecks, RowForecast, has_store},
+    guard_checks::{self, RowChecks, has_store},
     past_imports::{ImportKey, PastImport, PastImports, READER_VERSION},
     report::SkippedRow,
     scope,
@@ -17,9 +14,9 @@ use super::{
 };
 use crate::{
     api::ClaimView,
-    cli::{CliError, Context, show::text::count, ui::Style},
+    cli::{CliError, Context},
     client::Client,
-    domain::{ClaimId, Scope, Status, text::sanitize_line},
+    domain::{ClaimId, Scope, Status},
     interchange::{
         again_in,
         line_diff::{LineChange, RuleLine, compare},
@@ -269,6 +266,16 @@ impl Reimport {
 
     /// Shows the changes with the checks of the guard, as a table or as JSON.
     pub(super) fn show(&self, cx: &mut Context, checks: &RowChecks, details: bool) {
+        let (rows, skipped) = (self.changed_rows(), self.skipped());
+        if cx.ui.json {
+            changes_view::show_json(cx, &rows, &skipped, checks);
+        } else {
+            changes_view::show_table(cx, &rows, &skipped, checks, details);
+        }
+    }
+
+    /// Returns the rows of each file, followed by the claims of its removed lines.
+    fn changed_rows(&self) -> Vec<ChangedRow<'_>> {
         let mut rows = Vec::new();
         for one in &self.files {
             for (row, change) in one.file.rows.iter().zip(&one.changes) {
@@ -276,109 +283,14 @@ impl Reimport {
                     LineChange::Same(old) | LineChange::Moved(old) | LineChange::Changed(old) => one.earlier.get(*old),
                     LineChange::New => None,
                 };
-                let word = if one.returning(row, *change).is_some() { "returned" } else { word(*change) };
-                rows.push((word, Some(row), old));
+                let returns = one.returning(row, *change).is_some();
+                let change = if returns { RowChange::Returned } else { RowChange::from(*change) };
+                rows.push(ChangedRow { change, row: Some(row), old });
             }
-            rows.extend(one.gone.iter().map(|at| ("gone", None, one.earlier.get(*at))));
+            let gone = one.gone.iter().map(|at| one.earlier.get(*at));
+            rows.extend(gone.map(|old| ChangedRow { change: RowChange::Gone, row: None, old }));
         }
-        let skipped = self.skipped();
-        if cx.ui.json {
-            let rows: Vec<_> = rows
-                .iter()
-                .map(|(change, row, old)| {
-                    serde_json::json!({
-                        "change": change,
-                        "statement": row.map_or_else(|| old.map(|old| &old.statement), |row| Some(&row.claim.statement)),
-                        "kind": row.map_or_else(|| old.map(|old| old.kind), |row| row.claim.kind),
-                        "reason": row.and_then(|row| row.claim.reason.as_ref()),
-                        "source": row.map_or_else(|| old.and_then(|old| old.source.as_ref()), |row| Some(&row.source)),
-                        "before": old.map(|old| serde_json::json!({ "claim_id": old.id, "statement": old.statement, "source": old.source })),
-                    })
-                })
-                .collect();
-            cx.ui.value(&serde_json::json!({ "dry_run": true, "rows": rows, "skipped": skipped, "guard": checks }));
-            return;
-        }
-        let ui = &mut cx.ui;
-        let of = |row: Option<&ImportRow>, old: Option<&ClaimView>| {
-            let source = row.map_or_else(|| old.and_then(|old| old.source.clone()), |row| Some(row.source.clone()));
-            sanitize_line(&source.unwrap_or_default())
-        };
-        let width = rows.iter().map(|(_, row, old)| of(*row, *old).chars().count()).max().unwrap_or_default();
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for (change, row, old) in &rows {
-            let instead = row.filter(|_| matches!(*change, "new" | "returned" | "changed"));
-            let counted = match instead.and_then(|row| checks.instead_of_stored(row)) {
-                Some(RowForecast::AlreadyStored) => "known",
-                Some(RowForecast::Skipped) => "skipped",
-                Some(RowForecast::Refused) => "refused",
-                Some(RowForecast::Proposed) => "proposed",
-                Some(RowForecast::Warned) | None => *change,
-            };
-            *counts.entry(counted).or_default() += 1;
-            if matches!(counted, "same" | "known") && !details {
-                continue;
-            }
-            let source = format!("{:<width$}", of(*row, *old));
-            let kind = row.map_or_else(|| old.map(|old| old.kind), |row| row.claim.kind).unwrap_or_default();
-            let style = match *change {
-                "new" | "returned" => Style::Good,
-                "gone" => Style::Bad,
-                "changed" => Style::Warn,
-                _ => Style::Dim,
-            };
-            let word = match counted {
-                "same" => "unchanged",
-                "gone" => "removed",
-                "known" => "stored",
-                _ => *change,
-            };
-            let change_word = ui.paint(style, format_args!("{word:<9}"));
-            let statement =
-                row.map_or_else(|| old.map(|old| old.statement.clone()), |row| Some(row.claim.statement.clone()));
-            ui.line(text!(
-                "{}  {}  {}  {}",
-                change_word,
-                format_args!("{kind:<10}"),
-                source,
-                statement.unwrap_or_default()
-            ));
-            if let Some(old) = old
-                && matches!(*change, "changed" | "moved")
-            {
-                let before = format!(
-                    "before     {:<10}  {:<width$}  {}",
-                    "",
-                    old.source.clone().unwrap_or_default(),
-                    old.statement
-                );
-                let before = ui.paint(Style::Dim, sanitize_line(&before));
-                ui.line(before);
-            }
-        }
-        if details {
-            for one in &skipped {
-                let line = format!("skipped    {}  {} ({})", one.source(), one.why(), one.text());
-                let line = ui.fit(&line, 0);
-                let line = ui.paint(Style::Dim, line);
-                ui.line(line);
-            }
-        }
-        let of = |change: &str| counts.get(change).copied().unwrap_or_default();
-        let known = if of("known") > 0 { format!(", {} already stored", of("known")) } else { String::new() };
-        let returned = if of("returned") > 0 { format!("{} returned, ", of("returned")) } else { String::new() };
-        let summary = format!(
-            "{} new, {returned}{} changed, {} moved, {} removed, {} unchanged{known}; {} skipped.{} Nothing was stored.",
-            of("new"),
-            of("changed"),
-            of("moved"),
-            of("gone"),
-            of("same"),
-            count(skipped.len() + of("skipped"), "line", "lines"),
-            checks.counts(),
-        );
-        checks.show(cx);
-        cx.ui.line(text!("{}", summary));
+        rows
     }
 }
 
@@ -395,15 +307,6 @@ async fn store_or_bring_back(
         return Ok(Some(claim.id));
     }
     sender.store_new(row).await
-}
-
-fn word(change: LineChange) -> &'static str {
-    match change {
-        LineChange::Same(_) => "same",
-        LineChange::Moved(_) => "moved",
-        LineChange::Changed(_) => "changed",
-        LineChange::New => "new",
-    }
 }
 
 /// Whether an import is still in effect and was not undone, by the state of its probe.
