@@ -67,7 +67,9 @@ impl TryFrom<String> for ImportKey {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let parts: Vec<&str> = text.split('\n').collect();
-        let [place, scope, path, origin] = parts[..] else { return Err("the key of an import has no four lines") };
+        let [place, scope, path, origin] = parts[..] else {
+            return Err("the key of an import does not have four lines");
+        };
         let [place, scope, path, origin] = [place, scope, path, origin].map(str::to_owned);
         Ok(Self { place, scope, path, origin })
     }
