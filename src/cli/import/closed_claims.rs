@@ -1,4 +1,5 @@
-//! Closes claims of an import: those whose line was removed, and those that their file marks as no longer active.
+//! Acts of an import on stored claims: closes those whose line was removed or that their file marks as no longer active,
+//! and reinstates those whose line returns.
 
 use super::send::{ImportRow, Sender};
 use crate::{
@@ -36,6 +37,31 @@ impl Sender {
             }
         }
         Ok(false)
+    }
+
+    /// Makes a claim active again whose line is back in its file. Returns false if that is not possible, so that the row
+    /// must be stored anew.
+    pub(super) async fn bring_back(
+        &mut self,
+        row: &ImportRow,
+        claim: &ClaimView,
+        reason: &str,
+    ) -> Result<bool, CliError> {
+        let request = ActRequest {
+            caller: Caller { op_id: Some(self.random_op()?), ..self.caller.clone() },
+            target: claim.id.to_hex(),
+            reason: reason.to_owned(),
+            ..ActRequest::default()
+        };
+        let is_done = match self.client.reinstate(&request).await.map_err(CliError::from) {
+            Ok(answer) => matches!(answer, WriteOutcome::Done(_)),
+            Err(error) if error.kind == Exit::Stale || error.kind == Exit::Usage => false,
+            Err(error) => return Err(error),
+        };
+        if is_done {
+            self.report.reinstated(row, claim.id);
+        }
+        Ok(is_done)
     }
 
     /// Replaces a claim of this import by another one of it.

@@ -1,7 +1,5 @@
 //! Sends the rows of an import to the daemon, one act per row.
 
-mod claim_acts;
-
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use super::{
