@@ -5,7 +5,7 @@ use std::fmt::Display;
 /// Returns what was parsed from the built-in file of this name.
 ///
 /// # Panics
-/// If the file is invalid: the same program would fail at each start, and a default instead would switch off what the file describes.
+/// If the file is invalid. A default instead would silently switch off what the file describes.
 #[expect(clippy::panic, reason = "a built-in file is valid or the program is broken; tests parse each")]
 pub fn expect_valid<T, E: Display>(name: &str, parsed: Result<T, E>) -> T {
     parsed.unwrap_or_else(|error| panic!("the built-in file {name} is invalid: {error}"))

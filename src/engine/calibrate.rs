@@ -196,13 +196,20 @@ mod tests {
     use ed25519_dalek::SigningKey;
 
     use super::*;
-    use crate::engine::EngineConfig;
+    use crate::{
+        api::{Caller, RememberRequest},
+        engine::EngineConfig,
+    };
 
     #[test]
     fn a_redaction_deletes_the_cached_words_of_claims() {
         let dir = tempfile::tempdir().unwrap();
         let config = EngineConfig::new(dir.path().join("store.db"), SigningKey::from_bytes(&[7; 32]));
         let engine = Engine::open(config).unwrap();
+        let caller = Caller { org_id: "acme".into(), project: "api".into(), who: "jane".into(), ..Caller::default() };
+        let request =
+            RememberRequest { caller, statement: "The trinket is hunter2".into(), ..RememberRequest::default() };
+        engine.remember(request).unwrap();
         let scope = Scope::new("acme", "api").unwrap();
         engine.writer().put_calibration(&scope, r#"[["trinket", "hunter2"]]"#).unwrap();
         assert!(engine.vocabulary(&engine.readers.lend(), &scope).unwrap().is_some());

@@ -114,7 +114,8 @@ fn public_types(source: &str) -> Vec<&str> {
             if text(next) == "(" {
                 next += (next..tokens.len()).take_while(|at| text(*at) != ")").count() + 1;
             }
-            if matches!(text(next), "struct" | "enum" | "trait" | "type" | "union") {
+            // A macro names its types by a variable.
+            if matches!(text(next), "struct" | "enum" | "trait" | "type" | "union") && text(next + 1) != "$" {
                 found.push(text(next + 1));
             }
         }
@@ -169,6 +170,7 @@ fn public_types_are_found_and_those_of_tests_are_not() {
         pub struct A; pub(crate) enum B {} pub(in crate::x) trait C {} pub type D = A; pub union E { f: u8 }
         struct F; pub fn g() {} const H: &str = "pub struct I;"; // pub struct J;
         impl C for A { type K = u8; }
+        macro_rules! m { ($n:ident) => { pub struct $n; } }
         #[cfg(test)]
         mod tests { pub struct L; }
     "#;

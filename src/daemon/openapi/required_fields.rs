@@ -50,6 +50,7 @@ const REQUESTS: &[RequestType] = requests![
     JudgeRequest,
     LearnRequest,
     LeaveRequest,
+    ModeRequest,
     NotesAddRequest,
     NotesCalibrateRequest,
     NotesCheckRequest,
@@ -91,8 +92,8 @@ pub(super) fn declare(document: &mut OpenApi) {
     }
 }
 
-/// Replaces references to other requests by copies of them, because the other request may require more. A part with
-/// fields of its own becomes the first one.
+/// Replaces references to other requests by copies of them that require nothing, because the other request may require
+/// more. A part with fields of its own becomes the first one.
 fn copy_requests<'a>(parts: &mut AllOf, schema: impl Fn(&str) -> Option<&'a RefOr<Schema>>) {
     let (own, others): (Vec<_>, Vec<_>) = parts.items.drain(..).partition(|part| matches!(part, RefOr::T(_)));
     let copies = others.into_iter().flat_map(|part| {
@@ -100,12 +101,19 @@ fn copy_requests<'a>(parts: &mut AllOf, schema: impl Fn(&str) -> Option<&'a RefO
         let name = to.ref_location.rsplit('/').next().unwrap_or_default();
         match schema(name) {
             Some(RefOr::T(Schema::AllOf(other))) if REQUESTS.iter().any(|request| (request.name)() == name) => {
-                other.items.clone()
+                other.items.iter().cloned().map(without_required).collect()
             }
             _ => vec![part],
         }
     });
     parts.items = own.into_iter().chain(copies).collect();
+}
+
+fn without_required(mut part: RefOr<Schema>) -> RefOr<Schema> {
+    if let RefOr::T(Schema::Object(object)) = &mut part {
+        object.required.clear();
+    }
+    part
 }
 
 /// Returns the fields that a request must have, and the error of reading it with these fields.

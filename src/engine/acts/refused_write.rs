@@ -23,7 +23,7 @@ pub(super) struct RefusedWrite {
     pub(super) row: ClaimRow,
     /// The active claims on the card, and those that replaced a claim on the card.
     pub(super) opposed: Vec<ClaimRow>,
-    /// The effects that the write should have had besides. What replaced a claim since is to be replaced in its place.
+    /// The effects that the write should have had besides.
     pub(super) proposal: WriteIntent,
 }
 
@@ -65,11 +65,18 @@ impl ActContext<'_> {
             reader.new_claim(&id)?.ok_or_else(|| ApiError::internal(format!("the refused write {id} is missing")))?;
         let mut opposed = opposing_claims(reader, card)?;
         opposed.retain(|row| row.status == Status::Active);
-        let mut proposal = write_intent(reader, &card.id)?;
-        for target in std::mem::take(&mut proposal.supersedes) {
-            proposal.supersedes.extend(reader.heads(&target)?.iter().map(|row| row.id));
-        }
+        let proposal = write_intent(reader, &card.id)?;
         Ok(RefusedWrite { scope: card.scope.clone(), row, opposed, proposal })
+    }
+
+    /// [`ActContext::refused_write`] for somebody who sees the card: what replaced a claim since is on it, and is to be
+    /// replaced in its place.
+    pub(super) fn refused_write_as_shown(&self, card: &CardRow) -> Result<RefusedWrite, ApiError> {
+        let mut refused = self.refused_write(card)?;
+        for target in std::mem::take(&mut refused.proposal.supersedes) {
+            refused.proposal.supersedes.extend(self.reader().heads(&target)?.iter().map(|row| row.id));
+        }
+        Ok(refused)
     }
 
     /// Returns the refused write as a new claim that replaces `replaces`. It keeps its text, kind and source, except

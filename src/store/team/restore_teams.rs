@@ -58,7 +58,9 @@ pub(in crate::store) fn restore(db: &Connection, me: Option<&DeviceId>) -> Resul
 
 /// Binds again the teams' scopes that have events, each to the scope of this device that contains them.
 fn restore_scopes(db: &Connection) -> Result<()> {
-    let mut read = db.prepare("SELECT DISTINCT shared FROM events WHERE shared NOT IN (SELECT n FROM team_scopes)")?;
+    let mut read = db.prepare(
+        "SELECT DISTINCT shared FROM events WHERE shared IS NOT NULL AND shared NOT IN (SELECT n FROM team_scopes)",
+    )?;
     let lost = read.query_map([], |row| row.get::<_, i64>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
     // An event that was adopted, or that founds the team, does not name it.
     let mut read = db.prepare(

@@ -21,7 +21,7 @@ use crate::{
 };
 
 pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {
-    let refused_write = context.refused_write(card)?;
+    let refused_write = context.refused_write_as_shown(card)?;
     match resolution.act {
         CardAct::Supersede if resolution.merges() => merge(context, card, resolution, &refused_write),
         CardAct::Supersede => supersede(context, card, resolution, &refused_write),
