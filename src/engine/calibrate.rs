@@ -207,9 +207,9 @@ mod tests {
         let config = EngineConfig::new(dir.path().join("store.db"), SigningKey::from_bytes(&[7; 32]));
         let engine = Engine::open(config).unwrap();
         let caller = Caller { org_id: "acme".into(), project: "api".into(), who: "jane".into(), ..Caller::default() };
-        let request =
-            RememberRequest { caller, statement: "The trinket is hunter2".into(), ..RememberRequest::default() };
-        engine.remember(request).unwrap();
+        let statement = "The trinket is hunter2".to_owned();
+        let reason = Some("nobody should know".to_owned());
+        engine.remember(RememberRequest { caller, statement, reason, ..RememberRequest::default() }).unwrap();
         let scope = Scope::new("acme", "api").unwrap();
         engine.writer().put_calibration(&scope, r#"[["trinket", "hunter2"]]"#).unwrap();
         assert!(engine.vocabulary(&engine.readers.lend(), &scope).unwrap().is_some());

@@ -113,7 +113,7 @@ async fn check(
             Some(successor) => record.claim_before(successor),
             None => row.claim.clone(),
         };
-        open.push(ImportRow { targets, claim, ..row.clone() });
+        open.push(ImportRow { claim, targets, ..row.clone() });
     }
     let mut checks = guard_checks::check(cx, &open, &leaving).await?;
     for (row, claim) in same {

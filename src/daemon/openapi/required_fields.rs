@@ -128,11 +128,25 @@ fn required(request: &RequestType, schemas: &Value) -> (Vec<String>, Option<serd
         match missing.filter(|name| !given.contains_key(*name)) {
             Some(name) => {
                 let property = property(schemas.get(&*(request.name)()), name, schemas);
-                given.insert(name.to_owned(), property.map_or(Value::Null, |property| shortest(property, schemas)));
+                given.insert(
+                    name.to_owned(),
+                    property.map_or(Value::Null, |property| shortest(&without_null(property), schemas)),
+                );
             }
             None => return (given.into_iter().map(|(name, _)| name).collect(), Some(error)),
         }
     }
+}
+
+/// Returns the schema of a field that must be given, whose value cannot be null.
+fn without_null(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Some(types) = schema.get_mut("type")
+        && let Some(other) = types.as_array().and_then(|all| all.iter().find(|one| *one != "null")).cloned()
+    {
+        *types = other;
+    }
+    schema
 }
 
 /// Returns the schema of a field of a request or of a struct that it contains.

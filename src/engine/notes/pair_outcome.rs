@@ -99,7 +99,7 @@ impl Engine {
         };
         let (newer, older) = (&book.rows[newer], &book.rows[older]);
         let cross_encoder = shifts.of(self, &newer.scope)?;
-        if let Some(guarded) = self.guarded_pair(newer, older, (pair.cosine, inference), book.now, cross_encoder)
+        if let Some(guarded) = Self::guarded_pair(newer, older, (pair.cosine, inference), book.now, cross_encoder)
             && let Some(finding) = self.exclusion(&guarded)
         {
             let (ours, theirs) = (newer.clone(), older.clone());
@@ -118,7 +118,6 @@ impl Engine {
     }
 
     fn guarded_pair<'a>(
-        &self,
         newer: &'a ClaimRow,
         older: &'a ClaimRow,
         (cosine, inference): (f32, Option<Inference>),

@@ -4,7 +4,11 @@ use rusqlite::{Connection, params};
 
 use super::{Team, apply_roster, scopes};
 use crate::{
-    domain::{DeviceId, replica::SetDigest, roster::is_roster_scope},
+    domain::{
+        DeviceId, Scope,
+        replica::SetDigest,
+        roster::{Roster, is_roster_scope},
+    },
     store::{Result, log},
 };
 
@@ -71,31 +75,51 @@ fn restore_scopes(db: &Connection) -> Result<()> {
         "INSERT OR IGNORE INTO team_scopes (n, team, org, project, scope, roster, writes, digest)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)",
     )?;
+    let mut bind = |n: i64, team: i64, name: &Scope, scope: i64| {
+        let is_roster = is_roster_scope(name);
+        write.execute(params![n, team, name.org_id, name.project, scope, is_roster, SetDigest::default().0])
+    };
+    let mut all_adopted = Vec::new();
     for n in lost {
-        let found = read.query_row([n], |row| {
+        let (name, scope, team) = read.query_row([n], |row| {
             Ok((log::header_at(row, 0)?.scope, row.get::<_, i64>(1)?, row.get::<_, Option<i64>>(2)?))
         })?;
-        if let (name, scope, Some(team)) = found {
-            let is_roster = is_roster_scope(&name);
-            write.execute(params![n, team, name.org_id, name.project, scope, is_roster, SetDigest::default().0])?;
+        match team {
+            Some(team) => drop(bind(n, team, &name, scope)?),
+            None => all_adopted.push((n, name, scope)),
+        }
+    }
+    // The rosters' own scopes are bound by now.
+    let rosters = if all_adopted.is_empty() { Vec::new() } else { rosters(db)? };
+    for (n, name, scope) in all_adopted {
+        if let Some((team, _)) = rosters.iter().find(|(_, roster)| roster.shares(&name)) {
+            bind(n, team.n, &name, scope)?;
         }
     }
     Ok(())
 }
 
+/// Returns the teams whose roster can be read.
+fn rosters(db: &Connection) -> Result<Vec<(Team, Roster)>> {
+    let mut read = db.prepare("SELECT id FROM teams")?;
+    let teams = read.query_map([], |row| log::id_at(row, 0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut readable = Vec::with_capacity(teams.len());
+    for id in teams {
+        let team = Team::find(db, id)?;
+        match team.roster(db) {
+            Ok(roster) => readable.push((team, roster)),
+            Err(error) if error.is_damage() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(readable)
+}
+
 /// Stores again what follows from the teams' rosters: names, bindings of scopes without events, and whether this device
 /// has left.
 fn apply_rosters(db: &Connection, me: Option<&DeviceId>) -> Result<()> {
-    let mut read = db.prepare("SELECT id FROM teams")?;
-    let teams = read.query_map([], |row| log::id_at(row, 0))?.collect::<rusqlite::Result<Vec<_>>>()?;
     let now: i64 = db.query_row("SELECT coalesce(max(received_at), 0) FROM events", [], |row| row.get(0))?;
-    for id in teams {
-        let team = Team::find(db, id)?;
-        let roster = match team.roster(db) {
-            Ok(roster) => roster,
-            Err(error) if error.is_damage() => continue,
-            Err(error) => return Err(error),
-        };
+    for (team, roster) in rosters(db)? {
         scopes::name_devices(db, &roster)?;
         match me {
             Some(me) if team.left_at.is_none() && roster.is_member(me) => scopes::bind_all(db, &team, &roster, me)?,

@@ -213,7 +213,7 @@ impl InboxState {
     /// stay.
     pub fn reset(&mut self) {
         let Self { settled, snoozing, focus, .. } = *self;
-        *self = Self { settled, snoozing, focus, ..Self::default() };
+        *self = Self { focus, snoozing, settled, ..Self::default() };
     }
 
     /// Returns the row under the cursor.

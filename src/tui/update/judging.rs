@@ -156,26 +156,23 @@ pub(super) fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure,
         (_, None) => String::new(),
     };
     let message = format!("{}{hint}", sentence(&failure.message));
-    match shown(state) {
-        Some(judging) => {
-            if slot == Slot::Doubts {
-                judging.error = Some(message.clone());
-            } else {
-                judging.failed(message.clone());
-            }
-            state.add_log_line(Tone::Bad, message);
+    if let Some(judging) = shown(state) {
+        if slot == Slot::Doubts {
+            judging.error = Some(message.clone());
+        } else {
+            judging.failed(message.clone());
         }
-        None => {
-            let closed = (slot == Slot::Judged).then(|| state.closed_pairs.take()).flatten();
-            // After a timeout it is not known whether the first of these verdicts is stored.
-            let not = if failure.kind == FailureKind::Timeout { "may not be stored" } else { "not stored" };
-            let lost = closed.map_or_else(String::new, |closed| {
-                let verdicts = count(closed.unsent(), "verdict", "verdicts");
-                format!("{verdicts} {not}; pairs without a verdict still wait. ")
-            });
-            out.push(state.toast(Tone::Bad, format!("{lost}{message}")));
-        }
+        state.add_log_line(Tone::Bad, message);
+        return;
     }
+    let closed = (slot == Slot::Judged).then(|| state.closed_pairs.take()).flatten();
+    // After a timeout it is not known whether the first of these verdicts is stored.
+    let not = if failure.kind == FailureKind::Timeout { "may not be stored" } else { "not stored" };
+    let lost = closed.map_or_else(String::new, |closed| {
+        let verdicts = count(closed.unsent(), "verdict", "verdicts");
+        format!("{verdicts} {not}; pairs without a verdict still wait. ")
+    });
+    out.push(state.toast(Tone::Bad, format!("{lost}{message}")));
 }
 
 /// Moves by a number of pairs.

@@ -22,8 +22,8 @@ fn replaced_fixture() -> (Fixture, ClaimId, ClaimId, CardId) {
     (fixture, blue, lime, card)
 }
 
-fn new_claim(fixture: &Fixture, card: CardId) -> Option<String> {
-    Some(fixture.card(card).sides[0].claim.id.to_hex())
+fn new_claim(fixture: &Fixture, card: CardId) -> String {
+    fixture.card(card).sides[0].claim.id.to_hex()
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_card_compares_with_the_active_claim_in_place_of_a_replaced_one() {
 #[test]
 fn the_new_claim_is_kept_narrowed_or_excepted_against_the_active_claim() {
     let (fixture, _, lime, card) = replaced_fixture();
-    let keep = ResolveRequest { winner: new_claim(&fixture, card), ..order(CardAct::Supersede, "red it is") };
+    let keep = ResolveRequest { winner: Some(new_claim(&fixture, card)), ..order(CardAct::Supersede, "red it is") };
     let red = done(fixture.resolve(card, keep)).claim_id.unwrap();
     assert_eq!((fixture.claim(lime).replaced_by, fixture.open_cards()), (vec![red], 0));
 
@@ -73,7 +73,7 @@ fn an_act_on_a_claim_that_was_replaced_after_the_card_was_shown_does_nothing() {
     let shown = fixture.card(card).summary.rev;
     stored(fixture.supersede(lime, "Deployments must use a teal canary", "teal is newest"));
     let keep = ResolveRequest {
-        winner: new_claim(&fixture, card),
+        winner: Some(new_claim(&fixture, card)),
         expect_rev: Some(shown),
         ..order(CardAct::Supersede, "red it is")
     };

@@ -248,8 +248,7 @@ fn an_act_of_an_unknown_kind_is_described_by_its_kind() {
         let claim = fixture.remember("Tea is free", "kind");
         let draft = EventDraft::new(EventKind::Local(kind.into()), [Ref::Id(claim)]);
         super::doubts::commit(&fixture, "ada", vec![draft]);
-        let request =
-            UndoRequest { caller: caller(), target_op: Some(op(77)), dry_run: true, ..UndoRequest::default() };
+        let request = UndoRequest { caller: caller(), target_op: Some(op(77)), dry_run: true };
         assert_eq!(fixture.engine.undo(request).unwrap().summary, format!("Would undo: {text}"));
     }
 }
