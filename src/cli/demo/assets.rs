@@ -83,6 +83,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0060-readers-hand-on-events.md"),
     record!("0061-questions-in-vain-raise-the-bar.md"),
     record!("0062-an-admission-cancels-an-unseen-leave.md"),
+    record!("0063-a-recall-waits-for-its-vector.md"),
 ];
 
 #[cfg(test)]
