@@ -306,7 +306,8 @@ fn prefill(facts: &CardContext<'_>, act: CardAct) -> Option<String> {
     match act {
         CardAct::Supersede | CardAct::Narrow => facts.newer().and_then(ClaimView::own_reason).map(str::to_owned),
         CardAct::Exception => facts.proposed.map(str::to_owned),
-        CardAct::Discard => facts.active().next().map(|claim| format!("{} still holds", quote(&claim.statement))),
+        // Names the claim by its id: a copy of its text would outlive a redaction of the claim.
+        CardAct::Discard => facts.active().next().map(|claim| format!("claim {} still holds", claim.id.short())),
         CardAct::Retract if facts.kind == CardKind::Proposed => facts.proposed.map(str::to_owned),
         CardAct::Retract | CardAct::Dismiss | CardAct::Snooze | CardAct::Yes | CardAct::No => None,
     }
@@ -471,7 +472,10 @@ mod tests {
         let prefill = |act| acts(&facts).into_iter().find(|option| option.act == act).and_then(|option| option.prefill);
         assert_eq!(prefill(CardAct::Supersede).as_deref(), Some("why use red"));
         assert_eq!(prefill(CardAct::Exception).as_deref(), Some("one week only"));
-        assert_eq!(prefill(CardAct::Discard).as_deref(), Some("“use blue” still holds"));
+        assert_eq!(
+            prefill(CardAct::Discard).as_deref(),
+            Some(format!("claim {} still holds", blue.id.short()).as_str())
+        );
         assert_eq!(prefill(CardAct::Retract), None);
         let imported = ClaimView {
             reason: Some("Stated in AGENTS.md under “Guide”.".into()),
