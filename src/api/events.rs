@@ -48,6 +48,7 @@ impl EventView {
         Some(match (self.kind.as_str(), &self.statement) {
             ("supersede", Some(_)) => format!("new: {text}"),
             ("undo" | "local.undo", None) => format!("the change that {text}"),
+            ("local.proposed", _) => format!("to retract “{text}”"),
             _ => text.to_owned(),
         })
     }

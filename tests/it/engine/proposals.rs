@@ -48,6 +48,14 @@ fn a_retract_that_an_agent_may_only_propose_waits_and_a_person_accepts_it() {
 }
 
 #[test]
+fn the_log_says_that_a_retraction_was_proposed() {
+    let (fixture, ..) = proposal();
+    let log = fixture.engine.log(&ergo::api::LogQuery { acts: true, limit: Some(1), ..Default::default() }).unwrap();
+    let event = &log.items[0];
+    assert_eq!((event.verb(), event.subject().as_deref()), ("proposed", Some("to retract “We ship on Fridays”")));
+}
+
+#[test]
 fn a_person_keeps_the_claim_and_it_is_not_proposed_again() {
     let (fixture, claim, answer) = proposal();
     done(fixture.resolve(answer.card_id, order(CardAct::Dismiss, "we do, since May")));
