@@ -201,6 +201,9 @@ pub struct CardSettlement {
     /// The claim that the refused write became, if it was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored_as: Option<ClaimId>,
+    /// Whether a merged statement replaced the claims; `act` is `supersede`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub merged: bool,
 }
 
 impl CardSettlement {
@@ -212,6 +215,7 @@ impl CardSettlement {
     /// Describes how the card was settled.
     pub fn outcome(&self) -> &str {
         match self.act.as_str() {
+            "supersede" if self.merged => "the claims were merged",
             "supersede" => "one claim was kept",
             "retract" => "one claim was retracted",
             "narrow" => "one claim was narrowed, and both hold",

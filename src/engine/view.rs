@@ -124,6 +124,7 @@ pub(super) fn settlement(row: &CardRow) -> Option<CardSettlement> {
             reason: by.reason.clone(),
             op_id: Some(by.op),
             stored_as: None,
+            merged: false,
         },
         None => CardSettlement {
             act: if row.new_claim.is_some() { "undone" } else { "moot" }.into(),
@@ -138,6 +139,7 @@ pub(super) fn settlement(row: &CardRow) -> Option<CardSettlement> {
             },
             op_id: None,
             stored_as: None,
+            merged: false,
         },
     })
 }

@@ -66,6 +66,8 @@ pub struct LocalNote {
     pub card: Option<String>,
     /// How it was settled.
     pub act: Option<String>,
+    /// The active claims that were kept instead of a refused write.
+    pub kept: Vec<EventId>,
     /// The end of a snooze, in milliseconds since the Unix epoch.
     pub until: Option<u64>,
     /// The claim of the organisation's level that the first target of a narrowing replaces in this project.

@@ -42,7 +42,7 @@ pub(super) use remember::{learn, remember, remember_by_rules};
 pub(super) use resolve::{StorySide, resolve, resolve_many, story_question};
 pub(super) use retract::retract;
 pub(super) use reviewed::reviewed;
-pub(super) use settlement::describe_settlement;
+pub(super) use settlement::{describe_settlement, was_merged};
 pub(super) use supersede::supersede;
 pub(super) use undo::{describe_undone, undo};
 pub(super) use verdicts::{AnsweredQuestion, judge, next_unanswered, store_unanswered};

@@ -11,7 +11,7 @@ use crate::{
         derive::{LocalNote, local, local_note},
     },
     engine::wording,
-    store::{EventRow, Reader},
+    store::{CardRow, EventRow, Reader},
 };
 
 /// Describes an act that settled a card, from one of its events; what is kept comes first. Returns the reason of the
@@ -45,15 +45,12 @@ fn outcome(reader: &Reader, events: &[EventRow]) -> Result<String, ApiError> {
         return describe(reader, events);
     }
     let card = members(reader, events)?;
-    let stored = events.iter().find(|event| event.creates_claim()).map(|event| event.id);
-    let targets = |kind: &EventKind| {
-        let of_kind = events.iter().filter(|event| event.kind == *kind);
-        of_kind.flat_map(|event| event.targets.iter().copied()).collect::<Vec<ClaimId>>()
-    };
-    let (superseded, retracted) = (targets(&EventKind::Supersede), targets(&EventKind::Retract));
+    let stored = stored_claim(events);
+    let (superseded, retracted) = (targets(events, &EventKind::Supersede), targets(events, &EventKind::Retract));
     let is_left = |id: &&ClaimId| Some(**id) != card.new_claim && !retracted.contains(id);
-    let left: Vec<ClaimId> = card.ids.iter().filter(is_left).copied().collect();
-    let merges = !superseded.is_empty() && stored.map_or(Ok(false), |stored| is_merge(reader, &card, &stored))?;
+    let on_card = if card.kept.is_empty() { &card.ids } else { &card.kept };
+    let left: Vec<ClaimId> = on_card.iter().filter(is_left).copied().collect();
+    let merges = is_merge(reader, events, card.new_claim)?;
     let stored = stored.as_slice();
     let named = |verb: &str, ids: &[ClaimId]| named(reader, verb, ids);
     Ok(if merges {
@@ -83,11 +80,32 @@ fn outcome(reader: &Reader, events: &[EventRow]) -> Result<String, ApiError> {
     })
 }
 
-/// Whether the claim that an act stored is a text in place of all claims on the card, and not the card's new claim.
-fn is_merge(reader: &Reader, card: &Members, stored: &ClaimId) -> Result<bool, ApiError> {
-    let Some(new_claim) = card.new_claim else { return Ok(true) };
-    let texts = reader.new_claim(&new_claim)?.zip(reader.claim(stored)?);
+/// Returns whether a card was settled with a text that replaced all claims on it.
+pub(in crate::engine) fn was_merged(reader: &Reader, card: &CardRow) -> Result<bool, ApiError> {
+    let Some(by) = card.settled.as_ref().filter(|by| !card.open && by.act == "supersede") else { return Ok(false) };
+    let events = reader.op(&by.op)?;
+    Ok(cards_settled(&events) <= 1 && is_merge(reader, &events, card.new_claim)?)
+}
+
+/// Whether an act that settled one card stored a text in place of all claims on it, and not the card's new claim.
+fn is_merge(reader: &Reader, events: &[EventRow], new_claim: Option<ClaimId>) -> Result<bool, ApiError> {
+    let Some(stored) = stored_claim(events) else { return Ok(false) };
+    if targets(events, &EventKind::Supersede).is_empty() {
+        return Ok(false);
+    }
+    let Some(new_claim) = new_claim else { return Ok(true) };
+    let texts = reader.new_claim(&new_claim)?.zip(reader.claim(&stored)?);
     Ok(texts.is_some_and(|(new, stored)| !new.statement.is_empty() && new.statement != stored.statement))
+}
+
+/// Returns the claim that an act stored.
+fn stored_claim(events: &[EventRow]) -> Option<ClaimId> {
+    events.iter().find(|event| event.creates_claim()).map(|event| event.id)
+}
+
+/// Returns the targets of an act's events of this kind.
+fn targets(events: &[EventRow], kind: &EventKind) -> Vec<ClaimId> {
+    events.iter().filter(|event| event.kind == *kind).flat_map(|event| event.targets.iter().copied()).collect()
 }
 
 /// The claims on a card, and how it was settled.
@@ -96,19 +114,22 @@ struct Members {
     /// The claim that was not stored when the card was opened.
     new_claim: Option<ClaimId>,
     act: Option<String>,
+    /// The claims that were kept instead of the new one; empty if the event does not name them.
+    kept: Vec<ClaimId>,
 }
 
 fn members(reader: &Reader, events: &[EventRow]) -> Result<Members, ApiError> {
     if let Some(event) = events.iter().find(|event| is_local_record(event)) {
-        let LocalNote { card, act, .. } = local_note(event.body.as_ref());
+        let LocalNote { card, act, kept, .. } = local_note(event.body.as_ref());
         if let Some(id) = card.and_then(|id| id.parse::<CardId>().ok())
             && let Some(card) = reader.card(&id)?
         {
-            return Ok(Members { ids: card.members, new_claim: card.new_claim, act });
+            return Ok(Members { ids: card.members, new_claim: card.new_claim, act, kept });
         }
     }
     let record = events.iter().find(|event| is_record(event));
-    Ok(Members { ids: record.map(|event| event.targets.clone()).unwrap_or_default(), new_claim: None, act: None })
+    let ids = record.map(|event| event.targets.clone()).unwrap_or_default();
+    Ok(Members { ids, new_claim: None, act: None, kept: Vec::new() })
 }
 
 /// Returns a verb with the statements of claims, stored or not.

@@ -111,6 +111,7 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
     let mut settled = views::settlement(&row);
     if let Some(settled) = &mut settled {
         settled.stored_as = find::stored_as(reader, &row)?.map(|row| row.id);
+        settled.merged = acts::was_merged(reader, &row)?;
     }
     let mut stored = Vec::new();
     for claim in &sides.claims {

@@ -110,6 +110,7 @@ fn a_card_that_is_settled_while_its_form_is_open() {
         reason: Some("red is for staging".into()),
         op_id: Some(OpId([3; 16])),
         stored_as: None,
+        merged: false,
     });
     let ticket = state.ticket(Slot::Card);
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Card(Box::new(view)))));

@@ -68,6 +68,34 @@ fn the_new_claim_is_kept_narrowed_or_excepted_against_the_active_claim() {
 }
 
 #[test]
+fn the_log_says_that_the_claim_in_place_of_a_replaced_one_was_kept() {
+    let (fixture, _, lime, card) = replaced_fixture();
+    let winner = Some(lime.to_hex());
+    done(fixture.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "lime stays") }));
+    stored(fixture.supersede(lime, "Deployments must use a teal canary", "teal is newest"));
+    let log = fixture.engine.log(&ergo::api::LogQuery { acts: true, ..Default::default() }).unwrap();
+    let settled = log.items.iter().find(|event| event.verb() == "settled").unwrap();
+    assert_eq!(settled.subject().unwrap(), format!("kept “{LIME}”, discarded “{RED}”"));
+}
+
+#[test]
+fn a_settled_card_says_whether_its_claims_were_merged() {
+    let how = |fixture: &Fixture, card| fixture.card(card).settled.unwrap().outcome().to_owned();
+    let (fixture, _, lime, card) = replaced_fixture();
+    let merged = Some("Deployments must use a purple canary".into());
+    done(fixture.resolve(card, ResolveRequest { statement: merged, ..order(CardAct::Supersede, "neither") }));
+    assert_eq!(
+        (fixture.claim(lime).status, how(&fixture, card).as_str()),
+        (Status::Superseded, "the claims were merged")
+    );
+
+    let (fixture, _, _, card) = replaced_fixture();
+    let winner = Some(new_claim(&fixture, card));
+    done(fixture.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "red it is") }));
+    assert_eq!(how(&fixture, card), "one claim was kept");
+}
+
+#[test]
 fn an_act_on_a_claim_that_was_replaced_after_the_card_was_shown_does_nothing() {
     let (fixture, _, lime, card) = replaced_fixture();
     let shown = fixture.card(card).summary.rev;

@@ -65,6 +65,7 @@ fn a_settled_card_says_how_and_where_the_claim_now_holds() {
     view.summary.status = CardStatus::Settled;
     view.settled = Some(CardSettlement {
         stored_as: None,
+        merged: false,
         act: "narrow".into(),
         who: "max".into(),
         agent: None,
@@ -137,6 +138,7 @@ fn a_card_that_nobody_settled_says_why_it_no_longer_applies() {
         reason: None,
         op_id: None,
         stored_as: None,
+        merged: false,
     });
     let screen = screen_of(view);
     assert!(screen.contains("No longer applies: “The canary deployment is always blue"), "{screen}");
@@ -183,6 +185,7 @@ fn a_card_settled_elsewhere_stays_and_says_by_whom() {
                     reason: Some("a typo".into()),
                     op_id: Some(OpId([3; 16])),
                     stored_as: None,
+                    merged: false,
                 });
                 RequestAnswer::Card(Box::new(view))
             }
