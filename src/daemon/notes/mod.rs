@@ -26,7 +26,7 @@ pub(super) use watcher::NotesWatcher;
 
 use crate::{
     api::{
-        ApiError, Caller, DomainThreshold, NoteFileState, NoteFileView, NotesAddRequest, NotesAdded,
+        ApiError, Caller, DomainThreshold, ErrorCode, NoteFileState, NoteFileView, NotesAddRequest, NotesAdded,
         NotesCalibrateRequest, NotesCalibrated, NotesCheck, NotesCheckRequest, NotesRun, NotesScanRequest, NotesStatus,
         NotesWriteRequest, NotesWritten,
     },
@@ -303,10 +303,10 @@ fn absolute(path: &str) -> Result<PathBuf, ApiError> {
     Ok(std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
 }
 
-/// Whether an error concerns only one rule of a file, such as a text that is too long, so that the other rules can be
-/// stored.
+/// Whether an error concerns only one rule of a file, such as a text that is too long or a rule that only a person may
+/// bring back, so that the other rules can be stored.
 fn concerns_rule(error: &ApiError) -> bool {
-    matches!(error.field.as_deref(), Some("statement" | "reason"))
+    matches!(error.field.as_deref(), Some("statement" | "reason")) || error.code == ErrorCode::NeedsPerson
 }
 
 /// Returns the view of a file without what only the store or the file system knows.

@@ -197,6 +197,7 @@ impl ActContext<'_> {
             }
             return self.refuse(write_scope, claim, judged, dry_run);
         }
+        self.must_not_bring_back(write_scope, claim)?;
         if claim.consider && !excepts && !dry_run && judged.must_ask() {
             return self.hold(write_scope, claim, words, &judged);
         }

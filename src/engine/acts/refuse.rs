@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::new_claim::NewClaim;
+use super::{new_claim::NewClaim, propose::needs_person};
 use crate::{
     api::{ApiError, Caller, Refused, WriteOutcome},
     domain::{
         CardId, ClaimId, EventKind, GuardReport,
-        derive::{CardKind, local},
+        derive::{CardKind, SettledBy, local},
         guard_report::{Evidence, RuleId},
     },
     engine::{
@@ -39,8 +39,9 @@ pub(in crate::engine) struct WriteIntent {
 }
 
 impl ActContext<'_> {
-    /// Answers a refusal, and keeps the new claim in its latest form on a card: the open one it has, or a new one. If a
-    /// person has discarded the same write before, the answer names that decision instead.
+    /// Answers a refusal, and keeps the new claim in its latest form on a card: the open one it has, or a new one. A
+    /// decision against the same write stands if the write was only repeated (see [`ActContext::repeats`]), and if a
+    /// person made it and agents may only propose: then there is no new card.
     pub(in crate::engine) fn refuse(
         &mut self,
         write_scope: &WriteScope,
@@ -63,12 +64,21 @@ impl ActContext<'_> {
         // The new claim will also stand beside these once a person settles the card.
         opposed.extend(claim.rules.iter().map(|row| row.id).filter(|id| !judged.blocking().contains(id)));
         if let Some(card) = known.as_ref().filter(|card| !card.open)
-            && let Some(word) = self.discarded_before(card, &judged.blocking())?
+            && let Some(by) = self.discarded_before(card, &judged.blocking())?
         {
-            refused.card_id = Some(card.id);
-            refused.ways_on.insert(0, word);
-            self.commit_answer(write_scope, claim, &judged)?;
-            return Ok(WriteOutcome::Conflict(refused));
+            let why = by.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            let stands = may_only_propose && by.agent.is_none();
+            if self.repeats(card, claim)? || (stands && self.answered.is_some()) {
+                refused.card_id = Some(card.id);
+                refused.ways_on.insert(0, format!("Decided before: {} discarded the same write{why}.", by.who));
+                self.commit_answer(write_scope, claim, &judged)?;
+                return Ok(WriteOutcome::Conflict(refused));
+            }
+            if stands {
+                let (who, card) = (&by.who, card.id.short());
+                return Err(needs_person(format!("not proposed again: {who} discarded the same write{why}"))
+                    .hint(format!("ask {who} to look at it: `ergo tui --conflict {card}`")));
+            }
         }
         let open = known.filter(|card| card.open);
         refused.card_id = open.as_ref().map(|card| card.id);
@@ -138,19 +148,33 @@ impl ActContext<'_> {
         }))
     }
 
-    /// Returns a text about the earlier decision if a person discarded this write and no other claim blocks it now.
-    fn discarded_before(&self, card: &CardRow, blocking: &[ClaimId]) -> Result<Option<String>, ApiError> {
+    /// Returns the decision on the settled card of the same write, if the write was not stored, its writer did not
+    /// withdraw it, and no other claim blocks it now.
+    fn discarded_before<'a>(&self, card: &'a CardRow, blocking: &[ClaimId]) -> Result<Option<&'a SettledBy>, ApiError> {
         let Some(by) = card.settled.as_ref().filter(|by| by.act != WITHDRAW) else { return Ok(None) };
         if !blocking.iter().all(|id| card.members.contains(id)) {
             return Ok(None);
         }
         let became = self.reader().event(&by.event)?.and_then(|event| event.successor);
-        if became.is_some() {
-            return Ok(None);
-        }
-        let why = by.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        Ok(Some(format!("Decided before: {} discarded the same write{why}.", by.who)))
+        Ok(Some(by).filter(|_| became.is_none()))
     }
+
+    /// Whether a write comes from where the write on a card came from: the same file was read again, or the same claims
+    /// are promoted again. Nobody insists on it then.
+    fn repeats(&self, card: &CardRow, claim: &NewClaim) -> Result<bool, ApiError> {
+        if !claim.promotes.is_empty() {
+            return Ok(true);
+        }
+        let Some(source) = claim.draft.source.as_deref() else { return Ok(false) };
+        let row = card.new_claim.map(|id| self.reader().new_claim(&id)).transpose()?.flatten();
+        let before = row.and_then(|row| row.source);
+        Ok(before.is_some_and(|before| without_line(&before) == without_line(source)))
+    }
+}
+
+/// Returns a source without the line at its end.
+fn without_line(source: &str) -> &str {
+    source.rsplit_once(':').map_or(source, |(file, _)| file)
 }
 
 /// Closes the open card of a refused write that came from one of a project's rule files, and whose line is in none of

@@ -1,6 +1,7 @@
 //! `reinstate`: makes a claim active again after the guard has checked it.
 
 use super::{
+    new_claim::NewClaim,
     on_claim::{self, ClaimActPlan},
     propose::needs_person,
 };
@@ -8,7 +9,12 @@ use crate::{
     api::{ActRequest, ApiError, Caller, Conflict, Refused, Warning, WriteOutcome},
     domain::{ClaimId, EventKind, Status},
     engine::{
-        Engine, act_context::ActContext, find, guard_calls::NormalisedStatement, guard_result::IncomingClaim, wording,
+        Engine,
+        act_context::{ActContext, WriteScope},
+        find,
+        guard_calls::NormalisedStatement,
+        guard_result::IncomingClaim,
+        wording,
     },
     store::{ClaimRow, EventDraft, Ref},
 };
@@ -95,6 +101,21 @@ fn must_be_allowed_to_reinstate(context: &ActContext<'_>, claim: &ClaimRow) -> R
             .hint(format!("ask {who} to run `ergo reinstate {id} --reason '…'`")));
     }
     Ok(())
+}
+
+impl ActContext<'_> {
+    /// Refuses a new claim with the words and conditions of one that its writer may not reinstate.
+    pub(super) fn must_not_bring_back(&self, write_scope: &WriteScope, claim: &NewClaim) -> Result<(), ApiError> {
+        let draft = &claim.draft;
+        if !self.may_only_propose() || !draft.kind.is_guarded() {
+            return Ok(());
+        }
+        let (scope, statement) = (&write_scope.scope, &draft.statement);
+        match self.reader().latest_duplicate(scope, draft.kind, statement, &draft.qualifiers)? {
+            Some(latest) => must_be_allowed_to_reinstate(self, &latest),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The result of checking whether a claim can be made active again.

@@ -3,7 +3,7 @@
 use super::{propose::needs_person, replay};
 use crate::{
     api::{ApiError, ErrorCode, UndoOutcome, UndoRequest},
-    domain::{EventKind, OpId, Scope, derive, text},
+    domain::{CardId, EventKind, OpId, Scope, derive, text},
     engine::{
         Engine,
         act_context::{ActContext, WriteScope},
@@ -80,6 +80,7 @@ fn undo_act(
     if effective.is_empty() {
         return Err(undone_already(context.reader(), first)?);
     }
+    must_not_be_settled_proposal(context, &effective)?;
     let later = context.reader().built_on(&target)?;
     if !later.is_empty() {
         let all = later.len();
@@ -108,6 +109,26 @@ fn undo_act(
     let committed = context.commit(&WriteScope::at(&first.scope), drafts, "undo", summary.clone())?;
     context.last_change_undoes(target);
     Ok(UndoOutcome { undone: target, op_id: committed.op, summary, redo, claims: context.changed(&committed)? })
+}
+
+/// Refuses to undo a proposal whose card is settled: the card would lose the decision with it.
+fn must_not_be_settled_proposal(context: &ActContext<'_>, events: &[&EventRow]) -> Result<(), ApiError> {
+    for event in events.iter().filter(|event| derive::is_local_kind(&event.kind, derive::local::PROPOSED)) {
+        let Some(card) = context.reader().card(&CardId::of_members(&[event.id]))? else { continue };
+        let Some(by) = card.settled else { continue };
+        let mut error = ApiError::new(
+            ErrorCode::BuiltOn,
+            format!("this proposal cannot be undone, since {} settled its card {}", by.who, card.id.short()),
+        );
+        error.candidates = vec![by.event.to_hex()];
+        let op = by.op.short();
+        return Err(error.hint(if context.may_only_propose() && by.agent.is_none() {
+            format!("if the card should be open again, ask {} to run `ergo undo {op}`", by.who)
+        } else {
+            format!("undo the settlement instead: `ergo undo {op}`")
+        }));
+    }
+    Ok(())
 }
 
 /// Returns the error for an act that is already undone: by whom, and how to redo it.

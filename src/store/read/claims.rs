@@ -11,11 +11,14 @@ use crate::{
         derive::active_heads,
     },
     store::{
-        ClaimRow, Lookup, Reader, Result,
+        ClaimFilter, ClaimRow, Lookup, Reader, Result,
         log::{self, id_at},
         project::{SuccessionLine, content_hash, events_of_card, kind_code, kind_of, premises_of, status_of},
     },
 };
+
+/// The most results of a search for claims with the same statement; those are the best matches.
+const MAX_DUPLICATES: usize = 100;
 
 /// A `SELECT` of the columns that [`read_claim`] reads; the argument is the rest of the statement.
 macro_rules! select_claim {
@@ -273,6 +276,23 @@ impl Reader {
         )?;
         let key_hash = key_hash.map(|hash| hash.0);
         Ok(read.query_row(params![content, kind_code(kind), key_hash], |row| id_at(row, 0)).optional()?)
+    }
+
+    /// Returns the latest claim of any status that [`Reader::duplicate`] would find if it were active. Found by the text
+    /// index, since claims that are not active have no content hash.
+    pub fn latest_duplicate(
+        &self,
+        scope: &Scope,
+        kind: ClaimKind,
+        statement: &str,
+        qualifiers: &Qualifiers,
+    ) -> Result<Option<ClaimRow>> {
+        let Some(n) = log::known_scope(&self.db, scope)? else { return Ok(None) };
+        let filter = ClaimFilter { scope: Some(scope.clone()), ..ClaimFilter::default() };
+        let found = self.search(&filter, statement, MAX_DUPLICATES, None)?.items.into_iter();
+        let content = content_hash(n, kind, statement, qualifiers);
+        let same = |row: &ClaimRow| content_hash(n, row.kind, &row.statement, &row.qualifiers) == content;
+        Ok(found.filter(same).max_by_key(|row| (row.clock, row.id)))
     }
 
     /// Returns the active claims that replaced a claim, directly or indirectly; the claim itself if it is active.

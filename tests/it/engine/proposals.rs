@@ -99,6 +99,72 @@ fn the_agent_may_withdraw_its_proposal_and_decide_nothing() {
 }
 
 #[test]
+fn a_proposal_that_a_person_settled_cannot_be_undone_unless_the_settlement_is() {
+    for act in [CardAct::Dismiss, CardAct::Retract] {
+        let (fixture, claim, answer) = proposal();
+        done(fixture.resolve(answer.card_id, order(act, "decided")));
+        for caller in [agent(), caller()] {
+            let undo = UndoRequest { caller, target_op: Some(answer.op_id), ..UndoRequest::default() };
+            let error = fixture.engine.undo(undo).unwrap_err();
+            assert_eq!(error.code, ErrorCode::BuiltOn);
+            assert!(error.message.contains("ada settled its card"), "{}", error.message);
+            assert!(error.hint.unwrap().contains("`ergo undo"));
+        }
+        assert_eq!(fixture.card(answer.card_id).settled.unwrap().act, act.as_str());
+        fixture.undo();
+        fixture.engine.undo(UndoRequest { caller: agent(), ..UndoRequest::default() }).unwrap();
+        assert_eq!((fixture.claim(claim).status, fixture.open_cards()), (Status::Active, 0));
+    }
+}
+
+#[test]
+fn a_write_that_was_discarded_has_a_card_again_and_an_agent_is_told_of_the_decision() {
+    let fixture = Fixture::with(AgentPolicy::Propose);
+    fixture.remember("Deployments must use a blue canary", "safe");
+    let red = "Deployments must use a red canary";
+    let first = fixture.refuse(red, "festival week");
+    done(fixture.resolve(first, order(CardAct::Discard, "the week is over")));
+    let by_agent = RememberRequest { caller: agent(), ..request(red, "festival week") };
+    let error = fixture.engine.remember(by_agent).unwrap_err();
+    assert_eq!(error.code, ErrorCode::NeedsPerson);
+    assert!(error.message.contains("ada discarded the same write: the week is over"), "{}", error.message);
+    assert_eq!(fixture.open_cards(), 0);
+
+    let again = fixture.refuse(red, "festival week");
+    assert_ne!(again, first);
+    assert_eq!((fixture.open_cards(), fixture.card(again).summary.status), (1, CardStatus::Open));
+    done(fixture.resolve(again, order(CardAct::Discard, "still over")));
+
+    // A rule file that is read again does not insist.
+    let line = |n| RememberRequest { source: Some(format!("CLAUDE.md:{n}")), ..request(red, "festival week") };
+    let read = refused(fixture.engine.remember(line(3)).unwrap()).card_id.unwrap();
+    done(fixture.resolve(read, order(CardAct::Discard, "not in files either")));
+    let repeated = refused(fixture.engine.remember(line(4)).unwrap());
+    assert!(repeated.ways_on[0].contains("not in files either"), "{:?}", repeated.ways_on);
+    assert_eq!((repeated.card_id, fixture.open_cards()), (Some(read), 0));
+}
+
+#[test]
+fn an_agent_that_may_only_propose_does_not_write_again_what_a_person_retracted() {
+    let fixture = Fixture::with(AgentPolicy::Propose);
+    let claim = fixture.remember("We ship on Fridays", "habit");
+    fixture.retract(claim, "we never did");
+    let again = |caller| RememberRequest { caller, ..request("we ship  on Fridays.", "habit") };
+    let error = fixture.engine.remember(again(agent())).unwrap_err();
+    assert_eq!(error.code, ErrorCode::NeedsPerson);
+    assert!(error.hint.unwrap().contains(&format!("ask ada to run `ergo reinstate {}", claim.short())));
+
+    // Only the latest claim with these words counts.
+    let persons = stored(fixture.engine.remember(again(caller())).unwrap()).claim_id;
+    fixture.retract(persons, "no");
+    assert!(fixture.engine.remember(again(agent())).is_err());
+    let other = |caller| RememberRequest { caller, ..request("Tests run in parallel", "speed") };
+    let own = stored(fixture.engine.remember(other(agent())).unwrap()).claim_id;
+    done(fixture.engine.retract(by_agent(own, "looks wrong")).unwrap());
+    assert!(!stored(fixture.engine.remember(other(agent())).unwrap()).duplicate);
+}
+
+#[test]
 fn a_claim_that_goes_otherwise_closes_the_card() {
     let (fixture, claim, answer) = proposal();
     fixture.supersede(claim, "We ship on Mondays", "Fridays were bad");
