@@ -139,6 +139,8 @@ fn a_file_that_contradicts_the_memory_has_a_card_a_conflict_line_and_fails_the_c
     assert_eq!(check.code, Some(1), "{check:?}");
     let calm = write(&home, "web/CLAUDE.md", "- Never commit secrets.\n");
     assert_eq!(home.run(["notes", "check", &calm]).code, Some(0));
+    let both = home.run(["notes", "check", ".", "--json"]);
+    assert_eq!(both.json()["files"], 2, "one of them is not followed: {both:?}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     cli::{CliError, Context, Exit},
-    domain::{ClaimId, Status},
+    domain::{ClaimId, Status, marked_section},
     files::rule_files,
     interchange::{
         adr::{Record, RecordStatus, StoredClaims},
@@ -209,6 +209,9 @@ fn records(args: &Args) -> Result<(Vec<Record>, Vec<SkippedRow>), CliError> {
                 continue;
             }
         };
+        // With a merge conflict, both versions would be read. Records refer to each other: none is imported.
+        marked_section::check(&text)
+            .map_err(|error| CliError::usage(format_args!("{path}: {error}; nothing was imported")))?;
         match Record::parse(&path, &text) {
             Ok(record) => match &record.status {
                 RecordStatus::Proposed if !args.proposed => {

@@ -1,14 +1,15 @@
 //! `ergo import jsonl`: imports an export into this project, through the guard and with its history.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     path::PathBuf,
 };
 
 use super::{
     ImportOptions,
     agree::agreed,
-    guard_checks, read,
+    guard_checks::{self, RowChecks},
+    read,
     report::{SkippedRow, preview},
     send::{ImportRow, RowOutcome, Sender},
     source_path,
@@ -59,10 +60,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         .collect();
     let rows: Vec<ImportRow> = kept.iter().map(|kept| row(&kept.claim, &format!("{path}:{}", kept.line))).collect();
     if args.options.dry_run {
-        // Claims that were replaced contradict those that replaced them, which an earlier import may have stored.
-        let open = kept.iter().zip(&rows).filter(|(kept, _)| kept.claim.status == Status::Active);
-        let open: Vec<ImportRow> = open.map(|(_, row)| row.clone()).collect();
-        let checks = guard_checks::check(cx, &open, &BTreeSet::new()).await?;
+        let checks = check(cx, &kept, &rows).await?;
         preview(cx, &rows, &skipped, &checks, args.options.details);
         return Ok(Exit::Ok);
     }
@@ -89,6 +87,51 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let report = &replay.sender.report;
     report.show(cx, args.options.details);
     Ok(if report.is_complete(skipped.len()) { Exit::Ok } else { Exit::Refused })
+}
+
+/// Has the guard check the active claims that an import would store.
+async fn check(cx: &mut Context, kept: &[ExportedRow], rows: &[ImportRow]) -> Result<RowChecks, CliError> {
+    let stored = if guard_checks::has_store(cx)? {
+        Sender::unique(cx, "jsonl", &[], &[]).await?.claims_from(None).await?
+    } else {
+        Vec::new()
+    };
+    let stored = by_statement(&stored);
+    let (mut open, mut same) = (Vec::new(), Vec::new());
+    for (kept, row) in kept.iter().zip(rows) {
+        let known = stored.get(row.claim.statement.as_str()).into_iter().flatten();
+        if let Some(claim) = known.copied().find(|claim| was_imported_from(claim, &kept.claim, row)) {
+            same.push((row, claim));
+        } else if kept.claim.status == Status::Active {
+            // Claims that were replaced contradict those that replaced them, which an earlier import may have stored.
+            open.push(row.clone());
+        }
+    }
+    let mut checks = guard_checks::check(cx, &open, &BTreeSet::new()).await?;
+    for (row, claim) in same {
+        checks.same(row, claim);
+    }
+    Ok(checks)
+}
+
+fn by_statement(claims: &[ClaimView]) -> HashMap<&str, Vec<&ClaimView>> {
+    let mut found: HashMap<&str, Vec<&ClaimView>> = HashMap::new();
+    for claim in claims {
+        found.entry(&claim.statement).or_default().push(claim);
+    }
+    found
+}
+
+/// Whether an earlier import of an exported claim, converted to a row, stored this claim of the same statement. It has
+/// the same kind, reason, source and conditions, but another id.
+fn was_imported_from(claim: &ClaimView, exported: &ClaimView, row: &ImportRow) -> bool {
+    let RememberRequest { kind, reason, source, qualifiers, .. } = &row.claim;
+    claim.id != exported.id
+        && !claim.flags.undone
+        && Some(claim.kind) == *kind
+        && claim.reason == *reason
+        && claim.source == *source
+        && claim.qualifiers == *qualifiers
 }
 
 /// Repeats the history of an export.

@@ -158,6 +158,12 @@ fn unreadable(path: &Path, error: &io::Error) -> CliError {
     }
 }
 
+/// Returns the file that a source names, as [`source_path`] wrote it in this working tree.
+fn file_of_source(source: &str) -> PathBuf {
+    let top = std::env::current_dir().and_then(fs::canonicalize).map(|folder| scope::top_of(&folder).join(source));
+    top.unwrap_or_else(|_| source.into())
+}
+
 /// Returns a path for use as a source: relative to the top of the working tree if it is inside one, else unchanged.
 fn source_path(path: &Path) -> String {
     let inside = || {

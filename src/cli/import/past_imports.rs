@@ -106,6 +106,13 @@ impl PastImports {
         others.flat_map(|(_, import)| import.claims.iter().copied()).collect()
     }
 
+    /// Returns the paths in sources and the origins of the other files that were imported into the same scope.
+    pub(super) fn others_in_scope(&self, file: &ImportKey) -> impl Iterator<Item = (&str, &str)> {
+        let others =
+            self.imports.keys().filter(move |key| *key != file && key.place == file.place && key.scope == file.scope);
+        others.map(|key| (key.path.as_str(), key.origin.as_str()))
+    }
+
     /// Writes the list. If that fails, an import of another repository's file with the same path may retract the claims
     /// of this import.
     pub(super) fn save(&self) -> Result<(), CliError> {

@@ -1,13 +1,19 @@
 //! Imports a rule file again: stores new lines, supersedes changed ones, retracts removed ones.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 use super::{
-    ImportOptions, change_order,
+    ImportOptions, MAX_FILE, change_order,
     changes_view::{self, ChangedRow, RowChange},
     earlier_claims::{EarlierClaims, earlier, former_of},
+    file_of_source,
     guard_checks::{self, RowChecks, has_store},
     past_imports::{ImportKey, PastImport, PastImports, READER_VERSION},
+    read,
     report::SkippedRow,
     scope,
     send::{ImportRow, Sender},
@@ -16,11 +22,11 @@ use crate::{
     api::ClaimView,
     cli::{CliError, Context},
     client::Client,
-    domain::{ClaimId, Scope, Status},
+    domain::{ClaimId, EventId, Qualifiers, Scope, Status, judgement::words_hash},
     interchange::{
         again_in,
         line_diff::{LineChange, RuleLine, compare},
-        no_longer_in,
+        no_longer_in, rules,
     },
 };
 
@@ -52,6 +58,8 @@ struct ComparedFile {
     former: Vec<ClaimView>,
     /// The indexes in `earlier` of active claims whose lines were removed.
     gone: Vec<usize>,
+    /// Whether other claims of removed lines stay because another file has the line. The next import compares again.
+    kept: bool,
 }
 
 impl ComparedFile {
@@ -92,6 +100,7 @@ impl Reimport {
             earlier: Vec::new(),
             former: Vec::new(),
             gone: Vec::new(),
+            kept: false,
             file,
         };
         if options.dry_run && !has_store(cx)? {
@@ -113,7 +122,7 @@ impl Reimport {
                 new(file)
             } else {
                 let earlier = out.earlier(&client, &file).await?;
-                difference(file, earlier)
+                out.keep_claims_of_other_files(difference(file, earlier))
             };
             out.files.push(compared);
         }
@@ -134,6 +143,36 @@ impl Reimport {
             claims.retain(|claim| !others.contains(&claim.id));
         }
         Ok(found)
+    }
+
+    /// Keeps the claims of removed lines that another imported file still has; they are reported as skipped.
+    fn keep_claims_of_other_files(&self, mut one: ComparedFile) -> ComparedFile {
+        if one.gone.is_empty() {
+            return one;
+        }
+        let words = |kind, statement: &str| words_hash(kind, statement, &Qualifiers::default());
+        let mut elsewhere: BTreeMap<EventId, &str> = BTreeMap::new();
+        for (path, origin_then) in self.past.others_in_scope(&self.key(&one.file)) {
+            let file = file_of_source(path);
+            // A file of another repository or folder may have the same path in sources.
+            if origin(&file) != origin_then {
+                continue;
+            }
+            let Ok(text) = read(&file, MAX_FILE) else { continue };
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let rules = rules::parse(&name, &text).rules;
+            elsewhere.extend(rules.iter().map(|rule| (words(rule.kind, &rule.statement), path)));
+        }
+        let ComparedFile { file, earlier, gone, kept, .. } = &mut one;
+        gone.retain(|at| {
+            let Some(claim) = earlier.get(*at) else { return false };
+            let Some(other) = elsewhere.get(&words(claim.kind, &claim.statement)) else { return true };
+            let why = format!("removed from {}, but still in {other}; its claim stays", file.path);
+            file.skipped.push(SkippedRow::new(claim.source.clone().unwrap_or_default(), &claim.statement, why));
+            *kept = true;
+            false
+        });
+        one
     }
 
     /// Records the claims that the import of a file's history stored; the next import compares the file with them.
@@ -178,7 +217,7 @@ impl Reimport {
         let files = std::mem::take(&mut self.files);
         for ((one, probe), claims) in files.iter().zip(probes).zip(claims).filter(|((one, _), _)| !one.untouched) {
             if let Some(probe) = probe {
-                let hash = if open { String::new() } else { one.file.hash.clone() };
+                let hash = if open || one.kept { String::new() } else { one.file.hash.clone() };
                 self.record(&one.file, hash, probe, claims);
             }
         }
@@ -348,5 +387,5 @@ fn difference(file: RuleFile, earlier: EarlierClaims) -> ComparedFile {
         })
         .collect();
     let earlier = active.into_iter().chain(closed).collect();
-    ComparedFile { file, untouched: false, changes, earlier, former, gone: compared.gone }
+    ComparedFile { file, untouched: false, changes, earlier, former, gone: compared.gone, kept: false }
 }

@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use super::{guard_checks::RowChecks, send::ImportRow};
+use super::{
+    guard_checks::{RowChecks, RowForecast},
+    send::ImportRow,
+};
 use crate::{
     api::{ClaimView, Proposed, Refused, Stored, Warning},
     cli::{Context, show::text::count, ui::Style},
@@ -357,7 +360,9 @@ pub(super) fn preview(cx: &mut Context, rows: &[ImportRow], skipped: &[SkippedRo
         return;
     }
     let ui = &mut cx.ui;
-    for row in rows {
+    let is_known = |row: &&ImportRow| checks.instead_of_stored(row) == Some(RowForecast::AlreadyStored);
+    let (known, new): (Vec<&ImportRow>, Vec<&ImportRow>) = rows.iter().partition(is_known);
+    for row in &new {
         let kind = row.claim.kind.unwrap_or_default();
         let source = ui.paint(Style::Dim, sanitize_line(&row.source));
         ui.line(text!("{}  {}", source, kind));
@@ -367,6 +372,12 @@ pub(super) fn preview(cx: &mut Context, rows: &[ImportRow], skipped: &[SkippedRo
         }
     }
     if details {
+        for row in &known {
+            let line = format!("{}  already stored: {}", row.source, row.claim.statement);
+            let line = ui.fit(&line, 0);
+            let line = ui.paint(Style::Dim, line);
+            ui.line(line);
+        }
         for SkippedRow { source, text, why } in skipped {
             let line = format!("{source}  skipped: {why} ({text})");
             let line = ui.fit(&line, 0);
@@ -374,7 +385,8 @@ pub(super) fn preview(cx: &mut Context, rows: &[ImportRow], skipped: &[SkippedRo
             ui.line(line);
         }
     }
-    let (rows, skipped) = (count(rows.len(), "claim", "claims"), count(skipped.len(), "line", "lines"));
+    let (new, skipped) = (count(new.len(), "claim", "claims"), count(skipped.len(), "line", "lines"));
+    let known = if known.is_empty() { String::new() } else { format!(", {} already stored", known.len()) };
     checks.show(cx);
-    cx.ui.line(text!("{} to import, {} skipped.{} Nothing was stored.", rows, skipped, checks.counts()));
+    cx.ui.line(text!("{} to import{}, {} skipped.{} Nothing was stored.", new, known, skipped, checks.counts()));
 }

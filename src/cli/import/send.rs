@@ -294,7 +294,7 @@ impl Sender {
 
     /// Returns the claims that were stored from a record before.
     pub(super) async fn stored_claims(&self, record: &Record) -> Result<StoredClaims, CliError> {
-        let mut claims = self.claims_from(&record.file).await?;
+        let mut claims = self.claims_from(Some(&record.file)).await?;
         if let Some(exported) = &record.exported {
             let claim = self.client.claim(&exported.id.to_hex()).await;
             claims.extend(claim.ok().filter(|claim| claim.scope == self.scope));
@@ -302,9 +302,9 @@ impl Sender {
         Ok(record.stored_claims(claims))
     }
 
-    /// Returns the claims, active or not, whose source contains the path of a file.
-    async fn claims_from(&self, file: &str) -> Result<Vec<ClaimView>, CliError> {
-        let (status, source) = (Some("all".to_owned()), Some(file.to_owned()));
+    /// Returns the claims, active or not, whose source contains the path of a file; all of the scope without a file.
+    pub(super) async fn claims_from(&self, file: Option<&str>) -> Result<Vec<ClaimView>, CliError> {
+        let (status, source) = (Some("all".to_owned()), file.map(str::to_owned));
         let query = ClaimsQuery { status, source, ..paging::claims_of(&self.scope) };
         paging::all(async |cursor| {
             let page = self.client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
@@ -318,7 +318,9 @@ impl Sender {
         let Some((file, _)) = row.claim.source.as_deref().and_then(|source| source.rsplit_once(':')) else {
             return Ok(None);
         };
-        for claim in self.claims_from(file).await?.into_iter().filter(|claim| claim.statement == row.claim.statement) {
+        for claim in
+            self.claims_from(Some(file)).await?.into_iter().filter(|claim| claim.statement == row.claim.statement)
+        {
             let events = self.client.history(&claim.id.to_hex()).await?.events;
             if events.iter().any(|event| event.id == claim.id && event.op_id == act) {
                 return Ok(Some(claim));

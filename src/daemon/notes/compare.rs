@@ -23,10 +23,10 @@ pub(super) fn check(keeper: &NotesKeeper, caller: &Caller, only: Option<&Path>) 
         list.files.keys().filter(|path| only.is_none_or(|only| path.starts_with(only))).cloned().collect()
     };
     // Files that are not followed can be compared, too, for use in CI.
-    if let Some(only) = only
-        && paths.is_empty()
-    {
-        paths = discover::files_under(only);
+    if let Some(only) = only {
+        paths.extend(discover::files_under(only));
+        paths.sort();
+        paths.dedup();
     }
     let mut answer = NotesCheck::default();
     for path in &paths {

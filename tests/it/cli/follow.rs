@@ -309,3 +309,26 @@ fn a_damaged_record_of_imports_is_an_error_and_stays() {
     home.run(["import", "rules", "AGENTS.md"]).ok();
     assert_eq!(statements(&home), ["Never commit secrets."]);
 }
+
+#[test]
+fn a_claim_stays_while_another_imported_file_has_its_line() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let write = |name: &str, text: &str| std::fs::write(home.work().join(name), text).unwrap();
+    let kept = "Test payment code.".to_owned();
+    write("CLAUDE.md", "- Never commit secrets.\n- Test payment code.\n");
+    write("AGENTS.md", "- Test payment code.\n");
+    home.run(["import", "rules", "CLAUDE.md", "AGENTS.md"]).ok();
+    write("CLAUDE.md", "- Never commit secrets.\n");
+    let dry = home.run(["import", "rules", "CLAUDE.md", "--dry-run"]).ok().stdout;
+    assert!(dry.contains("0 removed, 1 unchanged; 1 line skipped"), "{dry}");
+    let report = home.run(["import", "rules", "CLAUDE.md", "--json"]).ok().json();
+    assert_eq!(many(&report, "retired"), 0, "{report}");
+    assert!(report["skipped"][0]["why"].as_str().unwrap().contains("still in AGENTS.md"), "{report}");
+    assert!(statements(&home).contains(&kept));
+    write("AGENTS.md", "- Use tabs for indentation.\n");
+    home.run(["import", "rules", "AGENTS.md"]).ok();
+    let report = home.run(["import", "rules", "CLAUDE.md", "--json"]).ok().json();
+    assert_eq!(many(&report, "retired"), 1, "the unchanged file is compared again: {report}");
+    assert!(!statements(&home).contains(&kept));
+}

@@ -298,6 +298,28 @@ fn a_dry_run_of_records_and_exports_names_what_the_guard_would_refuse() {
     home.run(["import", "adr", "adr", "--scope", "acme/again"]).ok();
     let again = home.run(["import", "adr", "adr", "--scope", "acme/again", "--dry-run", "--json"]).ok().json();
     assert_eq!(again["guard"][0]["would_be"], "already_stored", "{again}");
+    let again = home.run(["import", "adr", "adr", "--scope", "acme/again", "--dry-run"]).ok().stdout;
+    assert!(again.contains("0 claims to import, 1 already stored"), "{again}");
+    // The claims of an export that are no longer active are known, too.
+    let export = ["import", "jsonl", "dump.jsonl", "--scope", "acme/copy"];
+    let before = home.run(export.iter().chain(&["--dry-run"])).ok().stdout;
+    assert!(before.contains("2 claims to import, 0 lines skipped"), "{before}");
+    home.run(export).ok();
+    let again = home.run(export.iter().chain(&["--dry-run"])).ok().stdout;
+    assert!(again.contains("0 claims to import, 2 already stored"), "{again}");
+}
+
+#[test]
+fn a_record_with_a_merge_conflict_is_not_imported() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    std::fs::create_dir(home.work().join("adr")).unwrap();
+    let record = "# 1. Sign commits\n\n## Status\n\nAccepted\n\n## Decision\n\n<<<<<<< HEAD\n\
+        Commits must be signed.\n=======\nCommits are squashed.\n>>>>>>> topic\n";
+    std::fs::write(home.work().join("adr/0001-sign.md"), record).unwrap();
+    let import = home.run(["import", "adr", "adr"]);
+    assert!(import.code == Some(2) && import.stderr.contains("merge conflicts, the first one in line 9"), "{import:?}");
+    assert_eq!(count(&home, "active"), 0);
 }
 
 #[test]
