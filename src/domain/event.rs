@@ -300,10 +300,10 @@ pub enum EventError {
     #[error("the event's header is not in canonical form")]
     NotCanonical,
     /// The event was not signed by its author, or was changed afterwards.
-    #[error("the signature of event {0:?} does not verify")]
+    #[error("the signature of event {short} does not verify", short = .0.short())]
     BadSignature(EventId),
     /// The body does not match the hash in the header.
-    #[error("the body of event {0:?} does not match its header")]
+    #[error("the body of event {short} does not match its header", short = .0.short())]
     BadBody(EventId),
     /// The event is larger than [`MAX_EVENT`].
     #[error("the event has {0} bytes; at most {MAX_EVENT} are allowed")]
@@ -462,7 +462,9 @@ mod tests {
         assert_eq!(forged.verify(), Err(EventError::BadSignature(good.id)));
         let mut swapped = good.clone();
         swapped.body.as_mut().unwrap().bytes.push(0);
-        assert_eq!(swapped.verify(), Err(EventError::BadBody(good.id)));
+        let error = swapped.verify().unwrap_err();
+        assert_eq!(error, EventError::BadBody(good.id));
+        assert_eq!(error.to_string(), format!("the body of event {} does not match its header", good.id.short()));
         let mut redacted = good.clone();
         redacted.body = None;
         redacted.verify().unwrap();
