@@ -242,7 +242,8 @@ async fn check_through_daemon(client: &Client, diagnose: &Diagnose, ui: &mut Ui)
     let mut out = Vec::new();
     match pace::with_progress(ui, client, "check", client.check_store()).await {
         Ok(check) => {
-            let hint = "ergo daemon stop && ergo doctor --rebuild".to_owned();
+            // The daemon does not say whether the damage is in the events, which no rebuild mends.
+            let hint = "`ergo daemon stop && ergo doctor`, which says whether a rebuild or a backup helps".to_owned();
             out.extend(store_findings(&diagnose.store, check, Some(hint)));
         }
         // Reported by the daemon already.
@@ -363,8 +364,13 @@ fn store_findings(place: &str, check: StoreCheck, hint: Option<String>) -> Vec<F
     let events = count(events, "event", "events");
     let redacted = if redacted > 0 { format!(", {redacted} of them redacted") } else { String::new() };
     let by = if devices > 1 { format!(" by {devices} devices") } else { String::new() };
-    let message = format!("{place}: {events}{by}{redacted}, all signatures checked");
-    let mut out = vec![if problems.is_empty() { fine("store", message) } else { problem("store", message, hint) }];
+    let checked = format!("{events}{by}{redacted}, all signatures checked");
+    let mut out = vec![if problems.is_empty() {
+        fine("store", format!("{place}: {checked}"))
+    } else {
+        let found = count(problems.len(), "problem", "problems");
+        problem("store", format!("{found} found in {place} ({checked})"), hint)
+    }];
     out.extend(problems.into_iter().map(|message| problem("store", message, None)));
     out.extend(notes.into_iter().map(|message| note("store", message)));
     out
@@ -432,6 +438,20 @@ mod tests {
         assert!(finding.hint.unwrap().contains("the date of that change"));
         let finding = clock(&[scope(4 * day)], day).unwrap();
         assert!(finding.hint.unwrap().contains("the present date"), "the clock was wrong and is not followed");
+    }
+
+    #[test]
+    fn a_store_with_problems_begins_with_their_count() {
+        let check = |problems: &[&str]| StoreCheck {
+            events: 28,
+            problems: problems.iter().map(|&text| text.to_owned()).collect(),
+            ..StoreCheck::default()
+        };
+        let found = store_findings("ergo.db", check(&["one", "two"]), Some("what helps".to_owned()));
+        assert_eq!(found[0].message, "2 problems found in ergo.db (28 events, all signatures checked)");
+        assert_eq!((found[0].health, found[0].hint.as_deref(), found.len()), (Health::Problem, Some("what helps"), 3));
+        let sound = store_findings("ergo.db", check(&[]), None);
+        assert_eq!((sound[0].health, &*sound[0].message), (Health::Ok, "ergo.db: 28 events, all signatures checked"));
     }
 
     #[test]
