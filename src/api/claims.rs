@@ -103,7 +103,8 @@ pub struct Provenance {
     /// The name of that peer in the team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrived_from_name: Option<String>,
-    /// Whether the device's signature of exactly this text is valid. Events without a valid signature are rejected before they are stored.
+    /// Whether the device's signature was valid when the claim was stored: events without a valid one are rejected.
+    /// Changes to the store's file since then are found by `POST /check` and `ergo doctor`.
     pub verified: bool,
 }
 
