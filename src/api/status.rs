@@ -11,7 +11,7 @@ use crate::domain::{DeviceId, Scope};
 /// `GET /health`, which needs no token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Health {
-    /// `ok`.
+    /// `ok`, or `damaged` once a request found the store damaged: writes are then refused.
     pub status: String,
     /// The program's version.
     pub version: String,
@@ -71,7 +71,8 @@ pub struct Diagnose {
     pub ask_thresholds: Vec<AskThreshold>,
     /// Requests served and refused since the daemon started.
     pub requests: u64,
-    /// The error of every write, if the store's file was removed, replaced or truncated while the daemon has it open.
+    /// The error of every write, if the store's file was removed, replaced or truncated while the daemon has it open,
+    /// or if a request found it damaged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store_problem: Option<ApiError>,
     /// Problems, each with advice.

@@ -101,18 +101,20 @@ impl SharedState {
         self.blocking(move || work(&engine)).await
     }
 
-    /// Does blocking work on another thread, so that it does not block the connections.
+    /// Does blocking work on another thread, so that it does not block the connections. Once it fails because the store
+    /// is damaged, the engine refuses writes.
     pub(super) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        blocking(work).await
+        let engine = Arc::clone(&self.engine);
+        blocking(move || work().inspect_err(|error| engine.note_damage(error))).await
     }
 
     pub(super) fn health(&self) -> Health {
         let models = self.models.info();
         Health {
-            status: "ok".to_owned(),
+            status: if self.engine.damage().is_some() { "damaged" } else { "ok" }.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             api: API_VERSION,
             pid: std::process::id(),

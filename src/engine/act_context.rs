@@ -76,7 +76,7 @@ impl Engine {
         let acting = self.timers.act.start();
         // Checked even if nothing will be stored, for example because the claim is known: the answer says that it is
         // kept.
-        store.reader().in_place()?;
+        self.check_writable_with(store.reader())?;
         refuse_reused_op(&store, &op, asked)?;
         let mut context = ActContext {
             engine: self,

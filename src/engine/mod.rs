@@ -50,7 +50,7 @@ mod view;
 mod wording;
 
 use std::sync::{
-    Arc, Mutex, PoisonError, RwLock,
+    Arc, Mutex, OnceLock, PoisonError, RwLock,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -129,6 +129,8 @@ pub struct Engine {
     // that is closed may write.
     readers: Readers,
     writer: Mutex<Store>,
+    /// The first damage of the store that a call met; every later write is refused with it.
+    damage: OnceLock<ApiError>,
     /// Permits of writes that search and parse before they take the write lock. More concurrent writes would store no
     /// more claims, because the processor is busy already, but would slow down reads. No write holds a permit while it
     /// waits for a model.
@@ -200,6 +202,7 @@ impl Engine {
             guard,
             models,
             writer: Mutex::new(store),
+            damage: OnceLock::new(),
             write_permits: Semaphore::new(std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2)),
             writes_in_progress: in_progress::WritesInProgress::default(),
             held_results: held_results::HeldResults::default(),

@@ -4,16 +4,37 @@ use std::path::Path;
 
 use super::Engine;
 use crate::{
-    api::{ApiError, StoreCheck},
-    store::CheckReport,
+    api::{ApiError, ErrorCode, StoreCheck},
+    store::{CheckReport, Reader},
 };
 
 pub use crate::store::{StoreProgress, StoreStep};
 
 impl Engine {
-    /// Returns the error of every write, if the store's file is no longer the open one or was truncated.
-    pub fn check_in_place(&self) -> Result<(), ApiError> {
-        Ok(self.readers.lend().in_place()?)
+    /// Returns the error of every write, if the store's file is no longer the open one, was truncated or is known to be
+    /// damaged.
+    pub fn check_writable(&self) -> Result<(), ApiError> {
+        self.check_writable_with(&self.readers.lend())
+    }
+
+    /// [`Engine::check_writable`] with a reader that the caller has.
+    pub(super) fn check_writable_with(&self, reader: &Reader) -> Result<(), ApiError> {
+        reader.in_place()?;
+        self.damage().cloned().map_or(Ok(()), Err)
+    }
+
+    /// Refuses all later writes if `error` says that the store is damaged: what they store might be unreadable. Opening
+    /// the store again ends this.
+    pub fn note_damage(&self, error: &ApiError) {
+        if error.code == ErrorCode::Damaged {
+            // Of several, the first is kept.
+            let _ = self.damage.set(error.clone());
+        }
+    }
+
+    /// Returns the damage that was noted, see [`Engine::note_damage`].
+    pub fn damage(&self) -> Option<&ApiError> {
+        self.damage.get()
     }
 
     /// Checks the whole store without blocking the writer: signatures, chains, projections, quarantine.

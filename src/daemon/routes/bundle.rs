@@ -87,6 +87,7 @@ pub(in crate::daemon) async fn import(
         if query.dry_run {
             return transfer::dry_run(engine, upload);
         }
+        engine.check_writable()?;
         let outcome = transfer::import(engine, upload);
         // On this thread, since it runs to its end even if the client disconnects. Also after an error, since earlier batches of
         // the bundle stay stored.

@@ -298,4 +298,25 @@ mod tests {
         let claims = send(&mut router, "get", "/claims", "").await.into_body().collect().await.unwrap().to_bytes();
         assert_eq!(serde_json::from_slice::<serde_json::Value>(&claims).unwrap()["total"], 0, "nothing was stored");
     }
+
+    #[tokio::test]
+    async fn after_damage_was_met_writes_are_refused_and_reads_go_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = shared(dir.path());
+        let mut router = router(state.clone(), Router::new());
+        let body =
+            r#"{"who": "ada", "org_id": "acme", "project": "api", "statement": "Logs are JSON.", "kind": "fact"}"#;
+        assert_eq!(send(&mut router, "post", "/remember", body).await.status(), 200);
+        let damaged = ApiError::new(ErrorCode::Damaged, "the store is damaged").hint("run `ergo doctor`");
+        let met = damaged.clone();
+        assert!(state.engine(move |_| Err::<(), _>(met)).await.is_err());
+        let response = send(&mut router, "post", "/remember", body).await;
+        assert_eq!(response.status(), 500);
+        assert_eq!(error(response).await, damaged);
+        assert_eq!(send(&mut router, "get", "/claims", "").await.status(), 200);
+        assert_eq!(state.health().status, "damaged");
+        let diagnose = send(&mut router, "get", "/diagnose", "").await.into_body().collect().await.unwrap().to_bytes();
+        let diagnose: crate::api::Diagnose = serde_json::from_slice(&diagnose).unwrap();
+        assert_eq!(diagnose.store_problem, Some(damaged));
+    }
 }

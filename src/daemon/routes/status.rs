@@ -1,6 +1,9 @@
 //! The state of the daemon, and acts on the whole daemon or store.
 
-use std::{path::Path, sync::atomic::Ordering};
+use std::{
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+};
 
 use axum::{Extension, Json, extract::State};
 
@@ -9,7 +12,7 @@ use super::super::{
     openapi::document,
     request_checks::RequestSource,
     response::{ErrorResponse, JsonResult, value},
-    state::SharedState,
+    state::{SharedState, blocking},
 };
 use crate::api::{
     ApiError, AsOf, BackupOutcome, BackupRequest, Diagnose, ErrorCode, Health, LongTasks, Scopes, SizeByKind,
@@ -26,7 +29,7 @@ pub(in crate::daemon) async fn health(State(shared): State<SharedState>, _: NoFi
 #[utoipa::path(get, path = "/diagnose", tag = "daemon", responses((status = 200, body = Diagnose)))]
 pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>, _: NoFields) -> JsonResult<Diagnose> {
     let counts = shared.engine(crate::engine::Engine::counts).await?;
-    let store_problem = shared.engine(|engine| Ok(engine.check_in_place().err())).await?;
+    let store_problem = shared.engine(|engine| Ok(engine.check_writable().err())).await?;
     let (changed_settings, settings_without_effect) = {
         let state = shared.clone();
         let settings = move || (state.settings.changed(state.models.selected_by()), state.settings.without_effect());
@@ -125,7 +128,9 @@ pub(in crate::daemon) async fn backup(
     let bytes = {
         let path = request.path.clone();
         let mut task = shared.tasks.begin("backup");
-        shared.engine(move |engine| engine.backup_shown(Path::new(&path), &mut task)).await?
+        let engine = Arc::clone(&shared.engine);
+        // Not with `shared.engine`, since the damage may be that of the copy.
+        blocking(move || engine.backup_shown(Path::new(&path), &mut task)).await?
     };
     Ok(Json(BackupOutcome { path: request.path, bytes }))
 }

@@ -126,7 +126,7 @@ impl Teams {
         work: impl FnOnce(&Engine) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let engine = Arc::clone(&self.engine);
-        blocking(move || work(&engine)).await
+        blocking(move || work(&engine).inspect_err(|error| engine.note_damage(error))).await
     }
 
     /// Announces a change that is not an act in the log.

@@ -47,7 +47,7 @@ impl Engine {
             None => random_op()?,
         };
         let store = self.writer();
-        store.reader().in_place()?;
+        self.check_writable_with(store.reader())?;
         refuse_reused_op(&store, &op, asked)?;
         let (me, now) = (store.device(), self.now());
         let mut act =
