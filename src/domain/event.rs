@@ -462,9 +462,7 @@ mod tests {
         assert_eq!(forged.verify(), Err(EventError::BadSignature(good.id)));
         let mut swapped = good.clone();
         swapped.body.as_mut().unwrap().bytes.push(0);
-        let error = swapped.verify().unwrap_err();
-        assert_eq!(error, EventError::BadBody(good.id));
-        assert_eq!(error.to_string(), format!("the body of event {} does not match its header", good.id.short()));
+        assert_eq!(swapped.verify(), Err(EventError::BadBody(good.id)));
         let mut redacted = good.clone();
         redacted.body = None;
         redacted.verify().unwrap();

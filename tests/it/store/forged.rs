@@ -61,7 +61,10 @@ fn a_forged_event_never_reaches_the_projector_not_even_in_what_is_rolled_back() 
         let forged = events[victim].id;
         seen.lock().unwrap().clear();
         match a.store.import_synced(import(events)) {
-            Err(StoreError::Event(EventError::BadSignature(id))) => assert_eq!(id, forged),
+            Err(StoreError::Event(error)) => {
+                assert_eq!(error, EventError::BadSignature(forged));
+                assert_eq!(error.to_string(), format!("the signature of event {} does not verify", forged.short()));
+            }
             other => panic!("{other:?}"),
         }
         let seen = seen.lock().unwrap();
