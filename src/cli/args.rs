@@ -172,6 +172,12 @@ pub(super) fn foreign_verb<T: Into<OsString> + Clone>(args: impl IntoIterator<It
     Some(CliError::usage(format_args!("unknown command “{verb}”")).hint(*hint))
 }
 
+/// Returns whether arguments, valid or not, run a hook.
+pub(super) fn is_hook<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> bool {
+    let matches = Cli::command().ignore_errors(true).try_get_matches_from(args);
+    matches.is_ok_and(|matches| matches.subcommand_name() == Some("hook"))
+}
+
 /// Joins the lines of each paragraph below the options of every verb: clap wraps them to the terminal.
 pub(super) fn with_joined_help(mut command: clap::Command) -> clap::Command {
     if let Some(text) = command.get_after_help().map(ToString::to_string) {

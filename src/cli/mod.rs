@@ -98,6 +98,14 @@ use ui::{SafeText, Ui};
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
     survive_file_size_limit();
+    match run() {
+        // Programs of coding agents take code 2 of a hook as an order to block the prompt.
+        exit if exit != Exit::Ok && args::is_hook(std::env::args_os()) => Exit::Ok.into(),
+        exit => exit.into(),
+    }
+}
+
+fn run() -> Exit {
     let matches = match Cli::command().try_get_matches() {
         Ok(matches) => matches,
         // The paragraphs are joined only here and not at every start: hooks start ergo at every prompt.
@@ -115,7 +123,7 @@ pub fn main() -> ExitCode {
     if let Some(name) = args::empty_argument(&matches) {
         let error = CliError::usage(format_args!("`{name}` is empty")).hint("give it a value, or leave it out");
         cx.ui.error(&error);
-        return error.kind.into();
+        return error.kind;
     }
     let result = dispatch(cli.command, &mut cx);
     cx.closing_notes();
@@ -127,10 +135,10 @@ pub fn main() -> ExitCode {
         }
     };
     match cx.ui.finish() {
-        Ok(()) => exit.into(),
+        Ok(()) => exit,
         Err(error) => {
             cx.ui.error(&error);
-            error.kind.into()
+            error.kind
         }
     }
 }
@@ -155,11 +163,11 @@ fn without_hidden(mut error: clap::Error) -> clap::Error {
 }
 
 /// Prints clap's help and version on stdout with success, its errors on stderr.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(error: &clap::Error) -> Exit {
     if !error.use_stderr() {
         // A closed pipe is no reason to fail.
         let _ = error.print();
-        return Exit::Ok.into();
+        return Exit::Ok;
     }
     // Parsing failed, so the flag is looked up in the raw arguments.
     let json = std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json");
@@ -174,7 +182,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         // clap quotes arguments unescaped.
         ui.usage_error(&SafeText::lines(error.render()));
     }
-    Exit::Usage.into()
+    Exit::Usage
 }
 
 fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {

@@ -1,7 +1,7 @@
 //! `ergo hook`: run by a coding agent's program at certain events, to add claims to the agent's context.
 //!
-//! On any error a hook prints nothing and exits with 0, so that it never disturbs a session. Only an unknown event, a
-//! mistake in the program's settings, is reported on stderr. The added claims are recorded ([`session_record`]), and no
+//! On any error a hook prints nothing and exits with 0, so that it never disturbs a session. Only invalid arguments, a
+//! mistake in the program's settings, are reported on stderr. The added claims are recorded ([`session_record`]), and no
 //! claim is added twice to a session.
 
 mod brief;
@@ -53,7 +53,6 @@ hooks; the answer is JSON on stdout, or nothing. `ergo setup` installs the hooks
 `ergo injected` lists what they added.")]
 pub(crate) struct Args {
     /// The event.
-    // Not an enum for clap: an error about arguments would end with code 2, which stops the agent.
     #[arg(value_name = "EVENT")]
     event: String,
     /// Maximum tokens of the brief at the start of a session.
@@ -67,16 +66,18 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Exit {
         return Exit::Ok;
     }
     let payload = HookPayload::from_stdin();
-    if let Some(folder) = &payload.cwd {
-        // If that fails, the working directory is the best guess.
-        let _ = std::env::set_current_dir(folder);
-    }
     let Ok(event) = HookEvent::from_str(&args.event, false) else {
         let known: Vec<_> = HookEvent::value_variants().iter().map(|event| event.as_str()).collect();
         let error = CliError::usage(format_args!("unknown event “{}”, so nothing was done", args.event));
         cx.ui.error(&error.hint(format_args!("the events are {}", known.join(", "))));
         return Exit::Ok;
     };
+    // Without the event's folder, the claims of another project could be added.
+    let Some(payload) = payload else { return Exit::Ok };
+    if let Some(folder) = &payload.cwd {
+        // If that fails, the working directory is the best guess.
+        let _ = std::env::set_current_dir(folder);
+    }
     // Only the start of a session waits for a daemon to start.
     let starting = if event == HookEvent::SessionStart { START_TIMEOUT } else { Duration::ZERO };
     let output = cx.block_on(async |cx| {

@@ -8,7 +8,7 @@ use super::HookOutput;
 use crate::setup::HookEvent;
 
 /// The maximum number of bytes that are read: the output of a tool can be long, and is not needed. Longer input is cut, and so
-/// counts as empty.
+/// cannot be read.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The fields of an event that ergo uses, as far as the program sends them.
@@ -34,19 +34,22 @@ pub(super) struct HookPayload {
 }
 
 impl HookPayload {
-    /// Reads stdin, unless it is a terminal.
-    pub(super) fn from_stdin() -> Self {
+    /// Reads stdin, unless it is a terminal. Returns `None` if it cannot be read.
+    pub(super) fn from_stdin() -> Option<Self> {
         let stdin = std::io::stdin();
-        if stdin.is_terminal() { Self::default() } else { Self::read(stdin) }
+        if stdin.is_terminal() { Some(Self::default()) } else { Self::read(stdin) }
     }
 
-    /// Reads a payload; invalid input counts as empty.
-    fn read(from: impl Read) -> Self {
-        let mut text = Vec::new();
-        match from.take(MAX_BYTES).read_to_end(&mut text) {
-            Ok(_) => serde_json::from_slice(&text).map(|value| Self::of(&value)).unwrap_or_default(),
-            Err(_) => Self::default(),
+    /// Reads a payload, which may be empty. Returns `None` if it is not a JSON object.
+    fn read(from: impl Read) -> Option<Self> {
+        let mut bytes = Vec::new();
+        from.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        if text.trim().is_empty() {
+            return Some(Self::default());
         }
+        let value: Value = serde_json::from_str(&replace_lone_surrogates(&text)).ok()?;
+        value.is_object().then(|| Self::of(&value))
     }
 
     fn of(value: &Value) -> Self {
@@ -89,6 +92,29 @@ impl HookPayload {
         let camel = event.starts_with(|first: char| first.is_ascii_lowercase());
         output.json(event, camel)
     }
+}
+
+/// Replaces the escapes of lone surrogates in a JSON document (`\ud83d`), which name no character, by that of U+FFFD.
+/// Programs that cut a text within an emoji write them, and the parser rejects the document.
+fn replace_lone_surrogates(json: &str) -> String {
+    let unit = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let (length, lone) = match (unit(escape), escape.get(6..).and_then(unit)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (12, false),
+            (Some(0xd800..=0xdfff), _) => (6, true),
+            // The escaped character may be a backslash.
+            _ => (escape.chars().take(2).map(char::len_utf8).sum(), false),
+        };
+        let (kept, after) = escape.split_at(length);
+        out.push_str(if lone { "\\ufffd" } else { kept });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// Returns the first file that a patch in Codex's format changes; `None` for other commands.
@@ -138,7 +164,7 @@ mod tests {
     #[test]
     fn programs_that_name_things_otherwise_are_understood() {
         let one = json!({"session_id": "s", "cwd": "/w", "hook_event_name": "PostToolUse", "tool_input": {"file_path": "/w/a.rs"}});
-        let read = HookPayload::read(one.to_string().as_bytes());
+        let read = HookPayload::read(one.to_string().as_bytes()).unwrap();
         assert_eq!((read.session.as_deref(), read.file.as_deref()), (Some("s"), Some("/w/a.rs")));
         let answer = read.output_json(HookEvent::PostTool, &HookOutput::Context("x".into()));
         assert_eq!(
@@ -146,7 +172,7 @@ mod tests {
             r#"{"hookSpecificOutput":{"additionalContext":"x","hookEventName":"PostToolUse"}}"#
         );
         let other = json!({"conversation_id": "c", "workspace_roots": ["/w"], "hook_event_name": "sessionStart"});
-        let read = HookPayload::read(other.to_string().as_bytes());
+        let read = HookPayload::read(other.to_string().as_bytes()).unwrap();
         assert_eq!((read.session.as_deref(), read.cwd.as_deref()), (Some("c"), Some("/w")));
         assert_eq!(
             read.output_json(HookEvent::SessionStart, &HookOutput::Context("x".into())).to_string(),
@@ -166,10 +192,26 @@ mod tests {
         }
         assert_eq!(read.agent.as_deref(), Some("cursor"));
         let kept = json!({"session_id": "s", "transcript_path": "/home/zoe/.claude/projects/x/s.jsonl"});
-        assert_eq!(HookPayload::read(kept.to_string().as_bytes()).agent.as_deref(), Some("claude-code"));
-        for nothing in ["", "no json", "[]", "5", r#"{"session_id": 5, "cwd": null}"#] {
-            assert_eq!(HookPayload::read(nothing.as_bytes()), HookPayload::default(), "{nothing}");
+        assert_eq!(HookPayload::read(kept.to_string().as_bytes()).unwrap().agent.as_deref(), Some("claude-code"));
+        for nothing in ["", "\n", "{}", r#"{"session_id": 5, "cwd": null}"#] {
+            assert_eq!(HookPayload::read(nothing.as_bytes()), Some(HookPayload::default()), "{nothing}");
         }
+        for unreadable in ["no json", "[]", "5", r#"{"cwd": "/w""#] {
+            assert_eq!(HookPayload::read(unreadable.as_bytes()), None, "{unreadable}");
+        }
+    }
+
+    #[rstest::rstest]
+    #[case(r"cut \ud83d", "cut \u{fffd}")]
+    #[case(r"\uDE80 \ud83d\ude80", "\u{fffd} 🚀")]
+    #[case(r"\ud83d\ud83d\ude80", "\u{fffd}🚀")]
+    #[case(r"\ud83d\\ude80", r"�\ude80")]
+    #[case(r"C:\\ud83d\n", "C:\\ud83d\n")]
+    #[case(r"\ud83dé\u00e9", "\u{fffd}éé")]
+    fn a_lone_surrogate_leaves_the_rest_of_the_input_readable(#[case] escaped: &str, #[case] prompt: &str) {
+        let input = format!(r#"{{"cwd": "/w", "prompt": "{escaped}"}}"#);
+        let read = HookPayload::read(input.as_bytes()).unwrap();
+        assert_eq!((read.cwd.as_deref(), read.prompt.as_deref()), (Some("/w"), Some(prompt)));
     }
 
     #[rstest::rstest]

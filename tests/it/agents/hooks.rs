@@ -158,6 +158,23 @@ fn an_unknown_event_is_reported_and_stops_no_agent() {
 }
 
 #[test]
+fn invalid_arguments_of_a_hook_are_reported_and_block_no_prompt() {
+    let home = TestHome::new();
+    for args in [
+        &["hook", "user-prompt", "--tokens", "1k"][..],
+        &["hook", "user-prompt", "--bogus"],
+        &["hook"],
+        &["hook", "user-prompt", "--scope", "a/b", "--org", "c"],
+        &["--org", "acme", "hook", "stop", "--json", "--bogus"],
+    ] {
+        let output = home.run(args).ok();
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{args:?}: {output:?}");
+    }
+    assert!(home.run(["hook", "--help"]).ok().stdout.contains("session-start"));
+    assert_eq!(home.run(["recall", "hook", "--bogus"]).code, Some(2), "not a hook");
+}
+
+#[test]
 fn a_summary_is_warned_about_without_a_daemon() {
     let home = TestHome::new();
     let answer = hook(&home, "pre-compact", r#"{"session_id": "s"}"#).ok().json();
