@@ -9,6 +9,10 @@ use unicode_normalization::char::is_combining_mark;
 const NON_JOINER: char = '\u{200c}';
 /// Zero-width joiner: joins two letters, or emoji to one.
 const JOINER: char = '\u{200d}';
+/// Variation selector 16: shows the character before it as an emoji.
+const AS_EMOJI: char = '\u{fe0f}';
+/// The combining key that makes a digit, `#` or `*` an emoji.
+const KEYCAP: char = '\u{20e3}';
 
 /// Formats a number with the singular or the plural of its noun.
 pub fn count(count: usize, one: &str, many: &str) -> String {
@@ -21,7 +25,7 @@ pub fn both_or_all(count: usize) -> String {
 }
 
 /// Makes text safe for a terminal: drops control, bidirectional and zero-width characters, replaces tabs by spaces, and
-/// keeps line breaks. Keeps the joiners that belong to a word or an emoji.
+/// keeps line breaks. Keeps the joiners and variation selectors that belong to a word or an emoji.
 pub fn sanitize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -31,6 +35,7 @@ pub fn sanitize(text: &str) -> String {
             '\t' => out.push(' '),
             NON_JOINER | JOINER if !belongs(c, out.chars().next_back(), chars.peek().copied()) => {}
             NON_JOINER | JOINER => out.push(c),
+            AS_EMOJI if shown_as_emoji(out.chars().next_back(), chars.peek().copied()) => out.push(c),
             c if is_unprintable(c) => {}
             c => out.push(c),
         }
@@ -47,7 +52,17 @@ pub fn sanitize_line(text: &str) -> String {
 /// or it stands between two emoji. Elsewhere, it only makes two texts differ that look the same.
 fn belongs(joiner: char, before: Option<char>, after: Option<char>) -> bool {
     let shapes = |c: char| has_joiners(c) && (c.is_alphabetic() || is_combining_mark(c));
-    before.is_some_and(shapes) || (joiner == JOINER && before.is_some_and(is_picture) && after.is_some_and(is_picture))
+    let emoji = |c: char| is_picture(c) || c == AS_EMOJI;
+    before.is_some_and(shapes) || (joiner == JOINER && before.is_some_and(emoji) && after.is_some_and(is_picture))
+}
+
+/// Returns whether a variation selector 16 between two characters has an effect.
+fn shown_as_emoji(before: Option<char>, after: Option<char>) -> bool {
+    before.is_some_and(|c| match c {
+        '0'..='9' | '#' | '*' => after == Some(KEYCAP),
+        '©' | '®' | '‼' | '⁉' | '™' | 'ℹ' | '〰' | '〽' | '㊗' | '㊙' => true,
+        c => is_picture(c),
+    })
 }
 
 /// Returns whether a character is of a block whose letters change with a joiner: Arabic to Myanmar, Khmer and Mongolian
@@ -63,10 +78,10 @@ fn is_picture(c: char) -> bool {
     matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Takes joined emoji apart, and keeps the joiners of words.
+/// Takes joined emoji apart, without their variation selectors, and keeps the joiners of words.
 pub fn without_emoji_joiners(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in text.chars().filter(|c| *c != AS_EMOJI) {
         if c != JOINER || !out.chars().next_back().is_some_and(is_picture) {
             out.push(c);
         }
@@ -84,7 +99,7 @@ pub fn writer(who: &str, agent: Option<&str>) -> String {
 /// Cleans what a person typed or pasted: drops the characters that [`sanitize`] drops, but keeps tabs, and the
 /// joiners and variation selectors of which words and emoji consist.
 pub fn clean_input(text: &str) -> String {
-    let belongs = |c: char| matches!(c, '\n' | '\t' | NON_JOINER | JOINER | '\u{fe0e}' | '\u{fe0f}');
+    let belongs = |c: char| matches!(c, '\n' | '\t' | NON_JOINER | JOINER | '\u{fe0e}' | AS_EMOJI);
     text.chars().filter(|c| belongs(*c) || !is_unprintable(*c)).collect()
 }
 
@@ -385,9 +400,14 @@ mod tests {
 
     #[test]
     fn joiners_stay_where_they_shape_letters_and_emoji() {
-        for kept in
-            ["می\u{200c}خواهم", "क\u{94d}\u{200d}ष", "ന\u{d4d}\u{200d} ഇത്", "👩🏽\u{200d}🚀 👨\u{200d}👩\u{200d}👧"]
-        {
+        for kept in [
+            "می\u{200c}خواهم",
+            "क\u{94d}\u{200d}ष",
+            "ന\u{d4d}\u{200d} ഇത്",
+            "👩🏽\u{200d}🚀 👨\u{200d}👩\u{200d}👧",
+            "▶\u{fe0f} ☺\u{fe0f} ©\u{fe0f} 1\u{fe0f}\u{20e3}",
+            "🏳\u{fe0f}\u{200d}🌈 ❤\u{fe0f}\u{200d}🔥",
+        ] {
             assert_eq!((sanitize(kept), sanitize_line(kept)), (kept.to_owned(), kept.to_owned()));
         }
         for (text, shown) in [
@@ -395,14 +415,14 @@ mod tests {
             ("\u{200c}می\u{200c}\u{200c}خ \u{200d}", "می\u{200c}خ "),
             ("می\u{202e}\u{200c}خ\u{2066}", "می\u{200c}خ"),
             ("👩\u{200c}🚀\u{200d}", "👩🚀"),
-            ("🏳\u{fe0f}\u{200d}🌈", "🏳\u{200d}🌈"),
+            ("pass\u{fe0f}word 1\u{fe0f} ☺\u{fe0f}\u{fe0f}\u{200d}x\u{fe0e}", "password 1 ☺\u{fe0f}x"),
         ] {
             assert_eq!(sanitize(text), shown, "{}", text.escape_unicode());
             assert_eq!(sanitize(shown), shown);
         }
         assert_eq!(
-            without_emoji_joiners("👩\u{200d}🚀 می\u{200c}خ क\u{94d}\u{200d}ष"),
-            "👩🚀 می\u{200c}خ क\u{94d}\u{200d}ष"
+            without_emoji_joiners("👩\u{200d}🚀 🏳\u{fe0f}\u{200d}🌈 می\u{200c}خ क\u{94d}\u{200d}ष"),
+            "👩🚀 🏳🌈 می\u{200c}خ क\u{94d}\u{200d}ष"
         );
     }
 }
