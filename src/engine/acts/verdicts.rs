@@ -13,7 +13,7 @@ use super::{
     replay,
 };
 use crate::{
-    api::{ApiError, Caller, DoubtBand, JudgeRequest, Stale, Warning, WriteOutcome},
+    api::{ApiError, Caller, DoubtBand, ErrorCode, JudgeRequest, Stale, Warning, WriteOutcome},
     domain::{
         CardId, ClaimId, EventId, EventKind, Finding, GuardReport, PairVerdict, Status, Tier,
         derive::{CardKind, local},
@@ -45,17 +45,14 @@ pub(in crate::engine) fn judge(engine: &Engine, request: &JudgeRequest) -> Resul
     let mut caller = request.caller.clone();
     if request.unanswered {
         // Whoever ends the wait, the claim is its writer's.
-        let card = find::card(&engine.readers.lend(), "token", &token)?;
+        let card = held_card(&engine.readers.lend(), &token)?;
         caller = Caller { op_id: caller.op_id, ..writer_of(&card) };
     }
     engine.act_with_models(&caller, request_hash("judge", request), results, |context| {
         if let Some(answer) = replay::write(context)? {
             return Ok(answer);
         }
-        let card = find::card(context.reader(), "token", &token)?;
-        if card.kind != CardKind::Held {
-            return Err(not_a_question(&token));
-        }
+        let card = held_card(context.reader(), &token)?;
         if !card.open {
             return answered_already(context, &card);
         }
@@ -151,12 +148,21 @@ fn waits_until(reader: &Reader, card: &CardRow) -> Result<Option<u64>, ApiError>
     Ok(Some(HeldQuestion::of(reader, card)?.until))
 }
 
-/// Returns the 404 error for a token that names a card which is not a question.
-fn not_a_question(token: &str) -> ApiError {
-    let mut error = ApiError::not_found(format!("{} names no question", find::named(token)))
-        .hint("send the `token` of the answer `consider`");
-    error.field = Some("token".to_owned());
-    error
+/// Returns the card of the held write with this token.
+fn held_card(reader: &Reader, token: &str) -> Result<CardRow, ApiError> {
+    let unknown = || {
+        let hint = "send the `token` of the answer `consider`; `GET /questions` lists the writes that wait";
+        let mut error =
+            ApiError::not_found(format!("there is no held write with the token {}", find::named(token))).hint(hint);
+        error.field = Some("token".to_owned());
+        error
+    };
+    match find::card(reader, "token", token) {
+        Ok(card) if card.kind == CardKind::Held => Ok(card),
+        Ok(_) => Err(unknown()),
+        Err(error) if error.code == ErrorCode::NotFound => Err(unknown()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the answer if the question was answered before: what came of it.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ergo::{
-    api::{Consider, JudgeRequest},
+    api::{Consider, ErrorCode, JudgeRequest},
     domain::{EventKind, PairVerdict, Status, derive::local},
     store::EventDraft,
 };
@@ -143,5 +143,21 @@ fn a_held_write_whose_target_was_replaced_meanwhile_stands_on_a_card_with_the_ne
         let cards = fixture.engine.conflicts(&ergo::api::ConflictsQuery::default()).unwrap().items;
         let between = cards.iter().filter(|card| card.members.contains(&new.claim_id) && card.members.contains(&other));
         assert_eq!(between.count(), 1, "{cards:?}");
+    }
+}
+
+#[test]
+fn a_token_of_no_held_write_is_reported_as_such() {
+    let fixture = Fixture::new().reopen_with(doubting());
+    for unanswered in [false, true] {
+        let verdicts = BTreeMap::from([("0123456789ab".to_owned(), PairVerdict::Compatible)]);
+        let verdicts = if unanswered { BTreeMap::default() } else { verdicts };
+        let token = "0123456789abcdef".to_owned();
+        let because = (!unanswered).then(|| "read both".into());
+        let judged = JudgeRequest { caller: agent(), token, verdicts, because, unanswered, ..JudgeRequest::default() };
+        let error = fixture.engine.judge(&judged).unwrap_err();
+        assert_eq!((error.code, error.field.as_deref()), (ErrorCode::NotFound, Some("token")));
+        assert_eq!(error.message, "there is no held write with the token 0123456789abcdef");
+        assert!(error.hint.unwrap().contains("`consider`"));
     }
 }
