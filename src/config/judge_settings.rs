@@ -1,8 +1,12 @@
 //! The `[judge]` section: the language models that judge pairs of claims, filter results and select sentences.
 
-use std::{env, path::PathBuf, time::Duration};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use crate::files;
 
@@ -36,7 +40,7 @@ pub struct JudgeSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_file: Option<PathBuf>,
     /// A program and its arguments, which reads a prompt on standard input and prints an answer. It receives claims.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "command")]
     pub command: Vec<String>,
     /// The timeout of an answer of the endpoint or the command, in milliseconds; by default [`ANSWER_TIMEOUT_MS`].
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,6 +48,15 @@ pub struct JudgeSettings {
     /// The share of the time in which judges may work on the queue of doubts in the background, in percent; 0 for
     /// never.
     pub budget_percent: u8,
+}
+
+/// Reads `command`, whose first item must name a program.
+fn command<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
+    let command = Vec::<String>::deserialize(value)?;
+    if command.first().is_none_or(|program| program.trim().is_empty()) {
+        return Err(D::Error::custom("no program, expected a program and its arguments, such as [\"claude\", \"-p\"]"));
+    }
+    Ok(command)
 }
 
 impl Default for JudgeSettings {
@@ -75,10 +88,6 @@ impl JudgeSettings {
         if self.budget_percent > 100 {
             return Some(("budget_percent", "invalid `budget_percent`: expected 0 to 100".to_owned()));
         }
-        if self.command.first().is_some_and(|program| program.trim().is_empty()) {
-            let message = "invalid `command`: expected a program and its arguments, such as [\"claude\", \"-p\"]";
-            return Some(("command", message.to_owned()));
-        }
         let endpoint = self.endpoint.as_deref()?;
         if !endpoint.starts_with("https://") && !endpoint.starts_with("http://") {
             return Some((
@@ -95,7 +104,12 @@ impl JudgeSettings {
     /// Says that the program of `command` does not exist. It runs in its own folder, so a relative path names none.
     pub(super) fn missing_program(&self) -> Option<String> {
         let program = self.command.first().filter(|program| files::find_program(program).is_none())?;
-        let why = if program.contains('/') { "is no file at an absolute path" } else { "is not found on PATH" };
+        let why = match program.as_str() {
+            path if path.starts_with('/') && Path::new(path).exists() => "is not a file",
+            path if path.starts_with('/') => "does not exist",
+            path if path.contains('/') => "has a relative path",
+            _ => "is not found on PATH",
+        };
         Some(format!(
             "the program “{program}” of `command` in [judge] {why}, so it judges nothing: install it, or give its \
              absolute path"
@@ -115,5 +129,24 @@ impl JudgeSettings {
             (None, None) => return Ok(None),
         };
         Ok(Some(key.trim().to_owned()).filter(|key| !key.is_empty()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_judge_is_reported_by_what_is_wrong_with_its_name() {
+        for (program, why) in [
+            ("/no/such/judge", "“/no/such/judge” of `command` in [judge] does not exist"),
+            ("/", "is not a file"),
+            ("./judge", "has a relative path"),
+            ("no-such-judge-anywhere", "is not found on PATH"),
+        ] {
+            let settings = JudgeSettings { command: vec![program.to_owned()], ..JudgeSettings::default() };
+            let message = settings.missing_program().unwrap();
+            assert!(message.contains(why), "{message}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The paths of ergo's files, and the settings in `config.toml`. Shared by the daemon and its clients.
 
+mod api_token;
 pub mod app;
 mod changed_settings;
 pub mod daemon_record;
@@ -23,6 +24,7 @@ pub mod toml_text;
 
 use std::path::{Path, PathBuf};
 
+pub use api_token::is_safe_token;
 pub use app::AppMemory;
 pub use daemon_record::DaemonRecord;
 pub use device_key::read_device_key;

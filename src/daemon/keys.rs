@@ -10,7 +10,7 @@ use ed25519_dalek::SigningKey;
 
 use super::DaemonError;
 use crate::{
-    config::{ConfigError, Paths, read_device_key, write_private},
+    config::{ConfigError, Paths, is_safe_token, read_device_key, write_private},
     files,
 };
 
@@ -33,19 +33,23 @@ pub(super) fn device(paths: &Paths) -> Result<SigningKey, DaemonError> {
 }
 
 /// Returns the token for TCP: `ERGO_API_TOKEN` if it is set, otherwise that of the token file, which is created if it
-/// is missing or empty.
+/// is missing, and replaced if its token could be guessed.
 pub(super) fn token(paths: &Paths) -> Result<String, DaemonError> {
     if let Some(token) = std::env::var("ERGO_API_TOKEN").ok().map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()) {
         return Ok(token);
     }
     let path = paths.token();
     match files::text(&path, files::MAX_SETTINGS) {
-        Ok(text) if !text.trim().is_empty() => {
+        Ok(text) if is_safe_token(text.trim()) => {
             make_private(&path)?;
             Ok(text.trim().to_owned())
         }
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(ConfigError::io("read the token", &path, e).into()),
-        _ => {
+        found => {
+            if found.is_ok() {
+                tracing::warn!(path = %path.display(), "the token for TCP was empty, too short or unusable in a header; \
+                    it was replaced");
+            }
             let token = hex::encode(random::<32>()?);
             write_private(&path, format!("{token}\n").as_bytes())?;
             Ok(token)
@@ -100,13 +104,17 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_token_file_gets_a_token() {
+    fn a_token_that_is_empty_or_could_be_guessed_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::under(dir.path());
-        fs::write(paths.token(), "\n").unwrap();
-        let token = token(&paths).unwrap();
-        assert_eq!(token.len(), 64);
-        assert_eq!(fs::read_to_string(paths.token()).unwrap().trim(), token);
-        assert_eq!(fs::metadata(paths.token()).unwrap().mode() & 0o777, 0o600);
+        let spaced = "two words ".repeat(8);
+        for unsafe_token in ["\n", "x\n", &spaced] {
+            fs::write(paths.token(), unsafe_token).unwrap();
+            let written = token(&paths).unwrap();
+            assert_eq!(written.len(), 64);
+            assert_eq!(fs::read_to_string(paths.token()).unwrap().trim(), written);
+            assert_eq!(fs::metadata(paths.token()).unwrap().mode() & 0o777, 0o600);
+            assert_eq!(token(&paths).unwrap(), written, "a safe token stays");
+        }
     }
 }

@@ -5,7 +5,8 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path};
 use super::{Finding, fine, note, problem};
 use crate::{
     client::Connect,
-    config::{CogitoSettings, Config, ConfigError, Paths, privacy, read_device_key},
+    config::{CogitoSettings, Config, ConfigError, Paths, is_safe_token, privacy, read_device_key},
+    files,
 };
 
 /// Checks folders and secrets, the cogito listener, and the address in the environment.
@@ -30,9 +31,21 @@ fn folders_and_secrets(paths: &Paths) -> Vec<Finding> {
     }
     out.extend(device_key(&paths.device_key(), paths.store().exists()));
     if paths.token().exists() {
-        out.push(secret("token", &paths.token()));
+        out.push(token(&paths.token()));
     }
     out
+}
+
+/// Checks the file of the token for TCP and its content.
+fn token(file: &Path) -> Finding {
+    match files::text(file, files::MAX_SETTINGS) {
+        Ok(text) if !is_safe_token(text.trim()) => problem(
+            "token",
+            format!("{} is empty, or its token is too short or unusable in a header", file.display()),
+            "to replace the token, run `ergo daemon stop && ergo daemon start`".to_owned(),
+        ),
+        _ => secret("token", file),
+    }
 }
 
 /// Checks the file of the device's key and its content.
@@ -119,4 +132,20 @@ fn redirection(paths: &Paths) -> Option<Finding> {
         },
         Err(error) => problem("address", error.to_string(), error.hint()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::doctor::Health;
+
+    #[test]
+    fn a_token_that_could_be_guessed_is_a_problem() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
+        for (text, is_safe) in [("x\n", false), ("", false), (&*"0a".repeat(32), true)] {
+            crate::config::write_private(&file, text.as_bytes()).unwrap();
+            assert_eq!(!matches!(token(&file).health, Health::Problem), is_safe, "{text}");
+        }
+    }
 }
