@@ -399,18 +399,6 @@ fn many_writers_at_once_lose_nothing_and_a_listener_may_read() {
 }
 
 #[test]
-fn a_write_that_a_person_dropped_before_makes_no_new_card() {
-    let fixture = Fixture::new();
-    fixture.remember(BLUE, "safe");
-    let card = fixture.refuse(RED, "prettier");
-    done(fixture.resolve(card, order(CardAct::Discard, "blue stays")));
-    let again = refused(fixture.try_remember(RED, "prettier"));
-    assert_eq!(again.card_id, Some(card));
-    assert!(again.ways_on[0].contains("blue stays"), "{:?}", again.ways_on);
-    assert_eq!(fixture.open_cards(), 0);
-}
-
-#[test]
 fn a_statement_is_the_same_with_another_first_letter_or_a_full_stop() {
     let fixture = Fixture::new();
     let first = fixture.remember("Logs are kept for 30 days", "audits");
