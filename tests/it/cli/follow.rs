@@ -281,16 +281,18 @@ fn what_was_stored_before_the_daemon_died_is_recorded_as_imported() {
         assert!(!import.status.success(), "the daemon died meanwhile");
         let _daemon = home.daemon();
         stored = total();
-        if stored > 0 {
+        if stored > 1 {
             break;
         }
     }
-    assert!((1..4).contains(&stored), "{stored}");
+    assert!((2..4).contains(&stored), "{stored}");
     let _daemon = home.daemon();
     let report = rules("two", "# Rules\n\n- Backups are encrypted.\n");
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
-    assert_eq!((many(&report, "stored"), many(&report, "retired")), (1, 0), "{report}");
-    assert_eq!(total(), stored + 1);
+    // The answer about the last one may have been lost with the daemon.
+    let retired = many(&report, "retired");
+    assert!(many(&report, "stored") == 1 && retired <= 1, "{report}");
+    assert_eq!(total(), stored + 1 - retired as u64);
 }
 
 #[test]
