@@ -156,22 +156,23 @@ impl Connect {
         let Some(owner) = StoreLock::owner(&self.paths) else {
             return Ok(asked.map_or(Stopped::NotRunning, |pid| Stopped::Ended { pid }));
         };
-        if !owner.is_daemon() {
+        // An owner whose process id is unknown can only be asked to end.
+        if !owner.is_daemon() || (owner.pid == 0 && asked.is_err()) {
             return Err(ConfigError::Owned { store: self.paths.store(), owner }.into());
         }
         if asked.is_err() {
             terminate(&owner);
         }
+        let pid = asked.as_ref().copied().unwrap_or(owner.pid);
         loop {
             match StoreLock::owner(&self.paths) {
                 Some(still) if still.pid == owner.pid => {}
-                _ => return Ok(Stopped::Ended { pid: owner.pid }),
+                _ => return Ok(Stopped::Ended { pid }),
             }
             if begin.elapsed() > START_DEADLINE + Duration::from_secs(5) {
                 let message = format!("{owner} did not end within {} s", begin.elapsed().as_secs());
                 return Err(ClientError::Api(
-                    ApiError::internal(message)
-                        .hint(format!("`kill -9 {}` ends it; nothing acknowledged is lost", owner.pid)),
+                    ApiError::internal(message).hint(format!("`kill -9 {pid}` ends it; nothing acknowledged is lost")),
                 ));
             }
             sleep(POLL_INTERVAL).await;
