@@ -42,6 +42,14 @@ pub fn named(source: &str) -> Option<(&str, Option<usize>)> {
     (plain && (path.contains('/') || path.contains('.'))).then_some((path, line))
 }
 
+/// Returns a source without the line number at its end.
+pub fn without_line(source: &str) -> &str {
+    match source.rsplit_once(':') {
+        Some((file, line)) if !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()) => file,
+        _ => source,
+    }
+}
+
 /// Compares a claim's statement with the text of its source, which named `line` (from 1).
 pub fn compare(statement: &str, text: &str, line: Option<usize>) -> Drift {
     let wanted = words(statement.strip_prefix(REJECTED).unwrap_or(statement));
@@ -112,6 +120,18 @@ mod tests {
     use super::*;
 
     const FILE: &str = "# Rules\n\nUse PostgreSQL 16 for the main store.\n\n\n\n\n\nNever deploy\non Fridays.\n";
+
+    #[test]
+    fn only_a_number_at_the_end_of_a_source_is_its_line() {
+        for (source, file) in [
+            ("docs/a.md:12", "docs/a.md"),
+            ("https://wiki/a", "https://wiki/a"),
+            ("doc:ADR-12", "doc:ADR-12"),
+            ("a:", "a:"),
+        ] {
+            assert_eq!(without_line(source), file);
+        }
+    }
 
     #[test]
     fn only_files_of_the_project_are_looked_at() {

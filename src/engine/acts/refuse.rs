@@ -8,6 +8,7 @@ use crate::{
     domain::{
         CardId, ClaimId, EventKind, GuardReport,
         derive::{CardKind, SettledBy, local},
+        drift::without_line,
         guard_report::{Evidence, RuleId},
     },
     engine::{
@@ -172,11 +173,6 @@ impl ActContext<'_> {
     }
 }
 
-/// Returns a source without the line at its end.
-fn without_line(source: &str) -> &str {
-    source.rsplit_once(':').map_or(source, |(file, _)| file)
-}
-
 /// Closes the open card of a refused write that came from one of a project's rule files, and whose line is in none of
 /// them any more. A later write from elsewhere keeps the card open.
 pub(in crate::engine) fn withdraw(
@@ -190,8 +186,10 @@ pub(in crate::engine) fn withdraw(
         let card = context.reader().card(card)?;
         let Some(card) = card.filter(|card| card.open && card.kind == CardKind::Refused) else { return Ok(()) };
         let row = card.new_claim.map(|id| context.reader().new_claim(&id)).transpose()?.flatten();
-        let is_of_file =
-            |source: &str| source.rsplit_once(':').is_some_and(|(of, _)| files.iter().any(|file| file == of));
+        let is_of_file = |source: &str| {
+            let of = without_line(source);
+            of != source && files.iter().any(|file| file == of)
+        };
         let Some(row) = row.filter(|row| row.source.as_deref().is_some_and(is_of_file)) else { return Ok(()) };
         if context.may_retract(&row) {
             let draft = settled(&card, WITHDRAW, None, Some(reason.to_owned()));
@@ -204,6 +202,22 @@ pub(in crate::engine) fn withdraw(
 
 /// Returns the event that settles a local card.
 pub(in crate::engine) fn settled(card: &CardRow, act: &str, became: Option<Ref>, reason: Option<String>) -> EventDraft {
+    settled_with(card, act, became, reason, &serde_json::json!({ "card": card.id, "act": act }))
+}
+
+/// Returns the event that settles the card of a refused write in whose place these claims were kept.
+pub(super) fn settled_keeping(card: &CardRow, kept: &[ClaimId], reason: Option<String>) -> EventDraft {
+    let note = serde_json::json!({ "card": card.id, "act": "supersede", "kept": kept });
+    settled_with(card, "supersede", None, reason, &note)
+}
+
+fn settled_with(
+    card: &CardRow,
+    act: &str,
+    became: Option<Ref>,
+    reason: Option<String>,
+    note: &serde_json::Value,
+) -> EventDraft {
     let targets: Vec<Ref> = match card.new_claim {
         Some(new_claim) => vec![Ref::Id(new_claim)],
         None => card.members.iter().copied().map(Ref::Id).collect(),
@@ -212,7 +226,7 @@ pub(in crate::engine) fn settled(card: &CardRow, act: &str, became: Option<Ref>,
     let mut draft = EventDraft::new(EventKind::Local(kind.into()), targets);
     draft.successor = became;
     draft.body.reason = reason;
-    draft.body.data = Some(serde_json::json!({ "card": card.id, "act": act }).to_string());
+    draft.body.data = Some(note.to_string());
     draft
 }
 

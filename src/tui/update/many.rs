@@ -3,7 +3,7 @@
 use super::{form_setup, inbox, live, reads, replies::need_review};
 use crate::{
     api::{CardAct, CardSide, CardStatus, CardView, Keep, ResolveManyRequest, ResolvedCard, ResolvedMany},
-    domain::CardId,
+    domain::{CardId, drift::without_line},
     tui::{
         hits::Pane,
         key::KeyPress,
@@ -112,7 +112,7 @@ fn sources(cards: &[CardView]) -> Vec<(Keep, usize)> {
     for card in cards {
         let mut own: Vec<(Keep, usize)> = Vec::new();
         for CardSide { claim, .. } in &card.sides {
-            let source = claim.source.as_deref().map(|source| Keep::Source(file_of(source).to_owned()));
+            let source = claim.source.as_deref().map(|source| Keep::Source(without_line(source).to_owned()));
             let writer = Some(Keep::Writer(claim.agent.clone().unwrap_or_else(|| claim.who.clone())));
             source.into_iter().chain(writer).for_each(|keep| add_one(&mut own, keep));
         }
@@ -131,12 +131,6 @@ fn add_one(all: &mut Vec<(Keep, usize)>, keep: Keep) {
         Some((_, times)) => *times += 1,
         None => all.push((keep, 1)),
     }
-}
-
-/// Returns a source without its line number.
-fn file_of(source: &str) -> &str {
-    let file = source.rsplit_once(':').filter(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()));
-    file.map_or(source, |(file, _)| file)
 }
 
 fn label(keep: &Keep) -> String {

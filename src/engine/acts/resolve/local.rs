@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     api::ApiError,
-    domain::EventKind,
+    domain::{EventKind, derive::local},
     engine::{
         act_context::ActContext,
         acts::{refuse, settlement::named},
@@ -35,7 +35,7 @@ pub(super) fn snooze(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
     }
     let targets = card.new_claim.map_or_else(|| card.members.clone(), |new_claim| vec![new_claim]);
     let summary = named(context.reader(), "Snoozed the card about", &targets)?;
-    let mut draft = EventDraft::new(EventKind::Local("snooze".into()), targets.into_iter().map(Ref::Id));
+    let mut draft = EventDraft::new(EventKind::Local(local::SNOOZE.into()), targets.into_iter().map(Ref::Id));
     draft.body.data = Some(serde_json::json!({ "card": card.id, "until": until }).to_string());
     draft.body.reason = Some(resolution.reason.clone()).filter(|reason| !reason.is_empty());
     Ok(Settling::plan(vec![draft], summary))

@@ -12,6 +12,7 @@ use crate::{
     domain::{
         CardId, ClaimId, EventKind, Norm, Qualifiers, Scope, Status,
         derive::local,
+        drift::without_line,
         guard_report::{ComparedClaim, PairCheck},
     },
     engine::{
@@ -124,8 +125,7 @@ fn side<'a>(card: &'a CardView, keep: &Keep) -> Result<&'a CardSide, ApiError> {
 
 /// Whether a source is the requested one: equal, or the same file with a line number.
 fn is_from(own: &str, asked: &str) -> bool {
-    let file = own.rsplit_once(':').filter(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()));
-    own == asked || file.is_some_and(|(file, _)| file == asked)
+    own == asked || without_line(own) == asked
 }
 
 /// The result of planning one card.

@@ -114,10 +114,9 @@ fn supersede(
             wording::quote(&winner.statement),
             wording::quote(&refused_write.row.statement)
         );
-        let mut draft = refuse::settled(card, "supersede", None, Some(resolution.reason.clone()));
         // What replaced a claim on the card is not one of its members.
         let kept: Vec<ClaimId> = refused_write.opposed.iter().map(|row| row.id).collect();
-        draft.body.data = Some(serde_json::json!({ "card": card.id, "act": "supersede", "kept": kept }).to_string());
+        let draft = refuse::settled_keeping(card, &kept, Some(resolution.reason.clone()));
         return Ok(Settling::plan(vec![draft], summary));
     }
     must_be_of_scope(card, "winner", &refused_write.opposed)?;
