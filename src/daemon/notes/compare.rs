@@ -80,8 +80,9 @@ pub(super) struct Compared {
     problems: Vec<String>,
 }
 
-/// Compares the rules that a file has now with the claims of its project, as the next scan will. `here`: the caller, in
-/// this project. Nothing is stored.
+/// Compares the rules that a file has now with the claims of its project: what the next scan would refuse, and what the
+/// models find besides, which are asked about each rule without a claim. `here`: the caller, in this project. Nothing is
+/// stored.
 pub(super) fn compare_rules(
     keeper: &NotesKeeper,
     here: &Caller,
@@ -102,11 +103,11 @@ pub(super) fn compare_rules(
             says: rule.statement.clone(),
             ..NoteConflict::default()
         };
-        let line = match earlier.get(rule.statement.as_str()) {
-            Some(line) => Some((*line).clone()),
-            None => earlier_lines::earlier_line(keeper, path, file, rule)?,
+        let id = match earlier.get(rule.statement.as_str()) {
+            Some(line) => line.claim,
+            None => earlier_lines::earlier_line(keeper, path, file, rule)?.and_then(|line| line.claim),
         };
-        let claim = line.and_then(|line| line.claim).map(|id| keeper.engine.claim(&id.to_hex())).transpose()?;
+        let claim = id.map(|id| keeper.engine.claim(&id.to_hex())).transpose()?;
         let (card, opposing) = match claim {
             Some(claim) if claim.status == Status::Active => {
                 for (card, other) in keeper.engine.opposing(&claim.id)? {
@@ -118,7 +119,13 @@ pub(super) fn compare_rules(
                 continue;
             }
             Some(claim) if line_claims::went_with_line(keeper, file, &claim) => {
-                (None, keeper.engine.against_reinstating(here, &claim.id)?)
+                match keeper.engine.against_reinstating(here, &claim.id) {
+                    Err(error) if concerns_rule(&error) => {
+                        found.problems.push(format!("{}:{}: {}", path.display(), rule.line, error.message));
+                        continue;
+                    }
+                    opposing => (None, opposing?),
+                }
             }
             Some(claim) => {
                 let why = claim.closing_reason.as_deref().map(|why| format!(": {}", sanitize_line(why)));

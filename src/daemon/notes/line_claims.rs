@@ -108,15 +108,18 @@ pub(super) fn retract(
     Ok(())
 }
 
-/// Closes the open card of a refused line that is gone, unless another file of the project has the line, too.
+/// Closes the open card of a refused line that is gone, unless another file of the project has the line, too, or it was
+/// moved to a file that was not read since. `here`: the caller, in this project.
 pub(super) fn close_card(
     keeper: &NotesKeeper,
-    here: &Caller,
+    (caller, here): (&Caller, &Caller),
     (path, file): (&Path, &WatchedFile),
     rule: &WatchedRule,
+    unread: &mut UnreadLines,
 ) -> Result<(), ApiError> {
     let Some(card) = rule.card.filter(|_| rule.claim.is_none()) else { return Ok(()) };
-    if another_has(keeper, path, file, |rule| rule.card == Some(card)) {
+    let is_elsewhere = another_has(keeper, path, file, |rule| rule.card == Some(card));
+    if is_elsewhere || unread.have(keeper, caller, (path, file), rule)? {
         return Ok(());
     }
     // The refused write may name the file that had the line before.
@@ -144,9 +147,7 @@ pub(super) fn close_cards_of_deleted(
     };
     read_settlements(keeper, &mut file.rules)?;
     for rule in &file.rules {
-        if rule.card.is_some() && !unread.have(keeper, caller, (path, &*file), rule)? {
-            close_card(keeper, &here, (path, &*file), rule)?;
-        }
+        close_card(keeper, (caller, &here), (path, &*file), rule, unread)?;
     }
     Ok(())
 }

@@ -252,16 +252,14 @@ impl NotesKeeper {
     fn scope_of(&self, file: &WatchedFile, caller: &Caller) -> Result<(Scope, Option<String>), ApiError> {
         let org = if file.org.is_empty() { &caller.org_id } else { &file.org };
         let org = if org.is_empty() { &self.owner.org_id } else { org };
-        let named = Scope::new(org.clone(), file.project.clone())
-            .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+        let named = Scope::new(org.clone(), file.project.clone())?;
         let scopes = self.engine.scopes()?.items;
         Ok(crate::api::known_scope(&named, &file.identities, &scopes))
     }
 
     /// Returns the scope of a caller, with the name that the store has for it.
     fn scope_of_caller(&self, caller: &Caller) -> Result<Scope, ApiError> {
-        let named = Scope::new(caller.org_id.clone(), caller.project.clone())
-            .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+        let named = Scope::new(caller.org_id.clone(), caller.project.clone())?;
         let identities: Vec<String> = caller.identity.iter().cloned().collect();
         Ok(crate::api::known_scope(&named, &identities, &self.engine.scopes()?.items).0)
     }

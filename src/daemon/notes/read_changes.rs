@@ -277,8 +277,8 @@ fn scan_file(
             line_claims::retract(keeper, &here, (path, &*file), &ended, &no_longer_in(&file.shown), run)?;
         }
     }
+    let is_there = |rule: &WatchedRule| now.rules.iter().any(|now| rule.says_same(now.kind, &now.statement));
     if now.record.is_none() {
-        let is_there = |rule: &WatchedRule| now.rules.iter().any(|now| rule.says_same(now.kind, &now.statement));
         for rule in old.iter().filter(|rule| !is_there(rule)) {
             file.keep_gone(rule);
         }
@@ -311,13 +311,14 @@ fn scan_file(
             card: None,
         };
         let is_changed = matches!(change, LineChange::Changed(_));
-        let mut returned = match change {
+        let former = match change {
             LineChange::New if now.record.is_none() => earlier_lines::earlier_line(keeper, path, file, rule)?,
             _ => None,
         };
-        if let Some(line) = returned.take() {
-            returned = line_claims::bring_back(keeper, &here, file, line, run)?;
-        }
+        let returned = match former {
+            Some(line) => line_claims::bring_back(keeper, &here, file, line, run)?,
+            None => None,
+        };
         let before = match change {
             LineChange::Same(at) | LineChange::Moved(at) | LineChange::Changed(at) => old.get(*at),
             LineChange::New => returned.as_ref(),
@@ -365,11 +366,8 @@ fn scan_file(
             && !line_claims::another_had(keeper, path, file, owns_claim);
         file.add_rule(kept);
     }
-    for rule in &old {
-        let is_there = file.rules.iter().any(|now| now.says_same(rule.kind, &rule.statement));
-        if rule.card.is_some() && !is_there && !unread.have(keeper, caller, (path, &*file), rule)? {
-            line_claims::close_card(keeper, &here, (path, &*file), rule)?;
-        }
+    for rule in old.iter().filter(|rule| !is_there(rule)) {
+        line_claims::close_card(keeper, (caller, &here), (path, &*file), rule, unread)?;
     }
     file.fragments = now
         .fragments
