@@ -106,7 +106,7 @@ async fn check(
         let targets: Vec<ClaimId> = step.replaces.iter().filter_map(active).chain(outdated).collect();
         leaving.extend(targets.iter().copied());
         if let Some(claim) = known.and_then(|known| known.same.as_ref()) {
-            same.push((row, claim));
+            same.push((record, row, claim));
             continue;
         }
         let claim = match step.replaced_by.iter().find_map(active) {
@@ -116,8 +116,12 @@ async fn check(
         open.push(ImportRow { claim, targets, ..row.clone() });
     }
     let mut checks = guard_checks::check(cx, &open, &leaving).await?;
-    for (row, claim) in same {
-        checks.same(row, claim);
+    for (record, row, claim) in same {
+        if claim.status == Status::Active && !record.agrees_with(claim) {
+            checks.left_unchanged(row);
+        } else {
+            checks.same(row, claim);
+        }
     }
     Ok(checks)
 }

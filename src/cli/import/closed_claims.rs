@@ -55,7 +55,7 @@ impl Sender {
         };
         let is_done = match self.client.reinstate(&request).await.map_err(CliError::from) {
             Ok(answer) => matches!(answer, WriteOutcome::Done(_)),
-            Err(error) if error.kind == Exit::Stale || error.kind == Exit::Usage => false,
+            Err(error) if concerns_one_claim(&error) => false,
             Err(error) => return Err(error),
         };
         if is_done {

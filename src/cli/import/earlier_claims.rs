@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{reimport::RuleFile, rule_history, send::ImportRow};
+use super::{
+    reimport::RuleFile,
+    rule_history,
+    send::{ImportRow, claims_from},
+};
 use crate::{
-    api::{ClaimView, ClaimsQuery},
-    cli::{CliError, paging},
+    api::ClaimView,
+    cli::CliError,
     client::Client,
     domain::{ClaimId, Scope, Status},
     interchange::rules::{is_from, is_from_commit, left_with_line},
@@ -21,13 +25,7 @@ pub(super) struct EarlierClaims {
 
 /// Returns the claims that were imported from a file.
 pub(super) async fn earlier(client: &Client, scope: &Scope, file: &RuleFile) -> Result<EarlierClaims, CliError> {
-    let (status, source) = (Some("all".to_owned()), Some(file.path.clone()));
-    let query = ClaimsQuery { status, source, ..paging::claims_of(scope) };
-    let mut found: Vec<ClaimView> = paging::all(async |cursor| {
-        let page = client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
-        Ok((page.items, page.next))
-    })
-    .await?;
+    let mut found = claims_from(client, scope, Some(&file.path)).await?;
     found.retain(|claim| {
         let reason = claim.reason.as_deref().unwrap_or_default();
         let imported = is_from(&file.name, reason) || is_from_commit(claim);

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     report::is_as_intended,
-    send::{ImportRow, Sender},
+    send::{ImportRow, LEFT_UNCHANGED, Sender},
 };
 use crate::{
     api::{ClaimView, RememberRequest, Stored, WriteOutcome},
@@ -134,6 +134,17 @@ impl RowChecks {
     pub(super) fn same(&mut self, row: &ImportRow, claim: &ClaimView) {
         let against = Some((claim.id, claim.statement.as_str()));
         self.push(row, RowForecast::AlreadyStored, against, "it was imported before".to_owned());
+    }
+
+    /// Adds a row whose claim was stored before with another reason or other conditions.
+    pub(super) fn left_unchanged(&mut self, row: &ImportRow) {
+        self.push(row, RowForecast::Skipped, None, LEFT_UNCHANGED.to_owned());
+    }
+
+    /// Returns the sources and statements of the rows that are stored already.
+    pub(super) fn already_stored(&self) -> BTreeSet<(&str, &str)> {
+        let stored = self.0.iter().filter(|row| row.would_be == RowForecast::AlreadyStored);
+        stored.map(|row| (row.source.as_str(), row.statement.as_str())).collect()
     }
 
     /// Returns what would become of a row instead of being stored; `None` if it would be stored.

@@ -11,7 +11,7 @@ use super::{
     guard_checks::{self, RowChecks},
     read,
     report::{SkippedRow, preview},
-    send::{ImportRow, RowOutcome, Sender},
+    send::{ImportRow, RowOutcome, Sender, claims_from},
     source_path,
 };
 use crate::{
@@ -92,7 +92,8 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 /// Has the guard check the active claims that an import would store.
 async fn check(cx: &mut Context, kept: &[ExportedRow], rows: &[ImportRow]) -> Result<RowChecks, CliError> {
     let stored = if guard_checks::has_store(cx)? {
-        Sender::unique(cx, "jsonl", &[], &[]).await?.claims_from(None).await?
+        let client = cx.client().await?;
+        claims_from(&client, &cx.known_scope(&client).await?, None).await?
     } else {
         Vec::new()
     };

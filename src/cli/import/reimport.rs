@@ -62,13 +62,6 @@ struct ComparedFile {
     kept: bool,
 }
 
-impl ComparedFile {
-    /// Returns the claim that becomes active again, because a new row is the line with which it was closed.
-    fn returning(&self, row: &ImportRow, change: LineChange) -> Option<&ClaimView> {
-        former_of(&self.former, row).filter(|_| change == LineChange::New)
-    }
-}
-
 /// Rule files, compared with their last imports.
 pub(super) struct Reimport {
     files: Vec<ComparedFile>,
@@ -322,8 +315,10 @@ impl Reimport {
                     LineChange::Same(old) | LineChange::Moved(old) | LineChange::Changed(old) => one.earlier.get(*old),
                     LineChange::New => None,
                 };
-                let returns = one.returning(row, *change).is_some();
-                let change = if returns { RowChange::Returned } else { RowChange::from(*change) };
+                let change = match change {
+                    LineChange::New if former_of(&one.former, row).is_some() => RowChange::Returned,
+                    change => RowChange::from(*change),
+                };
                 rows.push(ChangedRow { change, row: Some(row), old });
             }
             let gone = one.gone.iter().map(|at| one.earlier.get(*at));
@@ -340,7 +335,7 @@ async fn store_or_bring_back(
     file: Option<&ComparedFile>,
 ) -> Result<Option<ClaimId>, CliError> {
     if let Some(one) = file
-        && let Some(claim) = one.returning(row, LineChange::New)
+        && let Some(claim) = former_of(&one.former, row)
         && sender.bring_back(row, claim, &again_in(&one.file.path)).await?
     {
         return Ok(Some(claim.id));

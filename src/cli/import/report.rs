@@ -2,10 +2,7 @@
 
 use serde::Serialize;
 
-use super::{
-    guard_checks::{RowChecks, RowForecast},
-    send::ImportRow,
-};
+use super::{guard_checks::RowChecks, send::ImportRow};
 use crate::{
     api::{ClaimView, Proposed, Refused, Stored, Warning},
     cli::{Context, show::text::count, ui::Style},
@@ -249,12 +246,17 @@ impl ImportReport {
         if !notes.is_empty() {
             stored = format!("{stored} ({})", notes.join(", "));
         }
+        let some = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
         let counts = [
-            stored,
-            format!("{} already stored", self.duplicates.len()),
-            format!("{} refused", self.refused.len()),
-            format!("{} skipped", self.skipped.len()),
+            Some(stored),
+            some(self.retired.len(), "retracted"),
+            some(self.reinstated.len(), "reinstated"),
+            Some(format!("{} already stored", self.duplicates.len())),
+            Some(format!("{} refused", self.refused.len())),
+            some(self.proposed.len(), "proposed"),
+            Some(format!("{} skipped", self.skipped.len())),
         ];
+        let counts: Vec<String> = counts.into_iter().flatten().collect();
         for file in &self.untouched {
             ui.line(text!("{}: unchanged since its last import.", file));
         }
@@ -262,16 +264,6 @@ impl ImportReport {
         let others = self.proposed.len() + self.retired.len() + self.skipped.len();
         if rows + others == 0 && !self.untouched.is_empty() {
             return;
-        }
-        let mut counts = counts.to_vec();
-        if !self.proposed.is_empty() {
-            counts.insert(3, format!("{} proposed", self.proposed.len()));
-        }
-        if !self.reinstated.is_empty() {
-            counts.insert(1, format!("{} reinstated", self.reinstated.len()));
-        }
-        if !self.retired.is_empty() {
-            counts.insert(1, format!("{} retracted", self.retired.len()));
         }
         let scope = escape(&self.scope.to_string());
         ui.line(text!("{} -> {}: {}.", sanitize_line(&self.from), scope, counts.join(", ")));
@@ -360,7 +352,8 @@ pub(super) fn preview(cx: &mut Context, rows: &[ImportRow], skipped: &[SkippedRo
         return;
     }
     let ui = &mut cx.ui;
-    let is_known = |row: &&ImportRow| checks.instead_of_stored(row) == Some(RowForecast::AlreadyStored);
+    let stored = checks.already_stored();
+    let is_known = |row: &&ImportRow| stored.contains(&(row.source.as_str(), row.claim.statement.as_str()));
     let (known, new): (Vec<&ImportRow>, Vec<&ImportRow>) = rows.iter().partition(is_known);
     for row in &new {
         let kind = row.claim.kind.unwrap_or_default();

@@ -126,11 +126,12 @@ pub(super) async fn run(file: &Path, options: ImportOptions, cx: &mut Context) -
     cx.ui.progress_done();
     // What was stored before an error is recorded, too.
     let recorded = past.as_mut().map_or(Ok(()), |past| past.record_history(&rule_file, claims));
-    sent.and(recorded)?;
+    sent?;
     for rule in &imported {
         rule.report(&mut sender);
     }
     sender.report.show(cx, options.details);
+    recorded?;
     Ok(Exit::Ok)
 }
 

@@ -83,8 +83,9 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<ImportEnd, C
     let mut sender = Sender::unique(cx, "rules", &args.files, &skipped).await?;
     let sent = reimport.send(cx, &mut sender).await;
     cx.ui.progress_done();
-    sent?;
+    // What was stored is shown also before an error.
     sender.report.show(cx, args.options.details);
+    sent?;
     if empty {
         cx.ui.note("No rules found. Rules are list items or sentences that demand something; `ergo import rules` with --details lists what was skipped.");
     }

@@ -294,7 +294,7 @@ impl Sender {
 
     /// Returns the claims that were stored from a record before.
     pub(super) async fn stored_claims(&self, record: &Record) -> Result<StoredClaims, CliError> {
-        let mut claims = self.claims_from(Some(&record.file)).await?;
+        let mut claims = claims_from(&self.client, &self.scope, Some(&record.file)).await?;
         if let Some(exported) = &record.exported {
             let claim = self.client.claim(&exported.id.to_hex()).await;
             claims.extend(claim.ok().filter(|claim| claim.scope == self.scope));
@@ -302,25 +302,13 @@ impl Sender {
         Ok(record.stored_claims(claims))
     }
 
-    /// Returns the claims, active or not, whose source contains the path of a file; all of the scope without a file.
-    pub(super) async fn claims_from(&self, file: Option<&str>) -> Result<Vec<ClaimView>, CliError> {
-        let (status, source) = (Some("all".to_owned()), file.map(str::to_owned));
-        let query = ClaimsQuery { status, source, ..paging::claims_of(&self.scope) };
-        paging::all(async |cursor| {
-            let page = self.client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
-            Ok((page.items, page.next))
-        })
-        .await
-    }
-
     /// Returns the claim of a row's file and statement that the act with this id stored.
     async fn stored_by(&self, row: &ImportRow, act: OpId) -> Result<Option<ClaimView>, CliError> {
         let Some((file, _)) = row.claim.source.as_deref().and_then(|source| source.rsplit_once(':')) else {
             return Ok(None);
         };
-        for claim in
-            self.claims_from(Some(file)).await?.into_iter().filter(|claim| claim.statement == row.claim.statement)
-        {
+        let claims = claims_from(&self.client, &self.scope, Some(file)).await?;
+        for claim in claims.into_iter().filter(|claim| claim.statement == row.claim.statement) {
             let events = self.client.history(&claim.id.to_hex()).await?.events;
             if events.iter().any(|event| event.id == claim.id && event.op_id == act) {
                 return Ok(Some(claim));
@@ -427,4 +415,19 @@ fn hash(parts: &[&str]) -> blake3::Hash {
         hasher.update(part.as_bytes());
     }
     hasher.finalize()
+}
+
+/// Returns the claims of a scope, active or not, whose source contains the path of a file; all of them without a file.
+pub(super) async fn claims_from(
+    client: &Client,
+    scope: &Scope,
+    file: Option<&str>,
+) -> Result<Vec<ClaimView>, CliError> {
+    let (status, source) = (Some("all".to_owned()), file.map(str::to_owned));
+    let query = ClaimsQuery { status, source, ..paging::claims_of(scope) };
+    paging::all(async |cursor| {
+        let page = client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
+        Ok((page.items, page.next))
+    })
+    .await
 }
