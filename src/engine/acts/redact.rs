@@ -36,7 +36,7 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
         let event = context.reader().event(&found.event)?;
         let gone = event.as_ref().is_some_and(|event| event.body.is_none());
         let is_local = event.is_some_and(|event| matches!(event.kind, EventKind::Local(_)));
-        let changed = request.expect_rev.is_some_and(|rev| Some(rev) != found.rev);
+        let changed = request.expect_rev.is_some_and(|rev| !found.revs.contains(&rev));
         if let Some(claim) = found.claim {
             let row = find::row(context.reader(), &claim)?;
             if row.flags.redacted {
@@ -52,7 +52,7 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
         if gone {
             return Err(ApiError::new(ErrorCode::Stale, format!("{short} is already redacted; nothing was done")));
         }
-        if changed && found.rev.is_some() {
+        if changed && !found.revs.is_empty() {
             return Err(ApiError::new(
                 ErrorCode::Stale,
                 format!("{short} changed since it was shown; nothing was done"),
@@ -91,28 +91,29 @@ impl Engine {
 struct Found {
     event: EventId,
     claim: Option<EventId>,
-    /// The revision of the claim, or of the card of the new claim; `None` for another event.
-    rev: Option<u64>,
+    /// The revisions under which the claim, or the card of the new claim, is shown; none for another event.
+    revs: Vec<u64>,
     scope: Scope,
 }
 
 fn find(context: &ActContext<'_>, target: &str) -> Result<Found, ApiError> {
     let reader = context.reader();
     match find::claim(reader, "target", target) {
-        Ok(row) => return Ok(Found { event: row.id, claim: Some(row.id), rev: Some(row.rev), scope: row.scope }),
+        Ok(row) => return Ok(Found { event: row.id, claim: Some(row.id), revs: vec![row.rev], scope: row.scope }),
         Err(error) if error.code != ErrorCode::NotFound => return Err(error),
         Err(_) => {}
     }
     if let Lookup::One(id) = reader.find_card(target)? {
         let card = find::card_row(reader, &id)?;
         if let Some(new_claim) = card.new_claim {
-            return Ok(Found { event: new_claim, claim: None, rev: Some(card.rev), scope: card.scope });
+            let revs = vec![card.rev, context.card_view(&id)?.summary.rev];
+            return Ok(Found { event: new_claim, claim: None, revs, scope: card.scope });
         }
     }
     if let Ok(id) = target.parse::<EventId>()
         && let Some(event) = reader.event(&id)?
     {
-        return Ok(Found { event: id, claim: None, rev: None, scope: event.scope });
+        return Ok(Found { event: id, claim: None, revs: Vec::new(), scope: event.scope });
     }
     Err(find::missing("target", target, "claim or refused write", "`ergo claims` and `ergo conflicts` list them"))
 }
