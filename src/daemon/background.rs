@@ -217,7 +217,7 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
         if ending.load(Ordering::Relaxed) {
             return;
         }
-        let Some((failed, later, due, rest)) = engine.upgrade().map(|engine| {
+        let Some((embedder_failed, later, due, rest)) = engine.upgrade().map(|engine| {
             let rest = budget.rest(Instant::now()).filter(|_| engine.deep_stage_has_work());
             (engine.embedder_failed(), engine.reasons_wait(), held.pause(&engine, changed), rest)
         }) else {
@@ -225,8 +225,8 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
         };
         // A failed model may work again without any change of the store. And deferred work that failed must not be
         // tried again without a pause.
-        let pause = if failed || quiet { RETRY_DELAY } else { QUIET };
-        let pause = (failed || later).then_some(pause).into_iter().chain(due).chain(rest).min();
+        let pause = if embedder_failed || quiet { RETRY_DELAY } else { QUIET };
+        let pause = (embedder_failed || later).then_some(pause).into_iter().chain(due).chain(rest).min();
         let woke = match pause {
             Some(pause) => woken.recv_timeout(pause),
             None => woken.recv().map_err(Into::into),

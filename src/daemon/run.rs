@@ -126,7 +126,6 @@ async fn serve(
     let background = Background::start(&engine).map_err(DaemonError::system("start a thread"))?;
     let judging = JudgeThread::start(&engine).map_err(DaemonError::system("start a thread"))?;
     let notes = Arc::new(NotesKeeper::open(paths, config, Arc::clone(&engine)));
-    problems.extend(notes.problem());
     let watcher = NotesWatcher::start(&notes).map_err(DaemonError::system("start a thread"))?;
     let socket = listen::unix(&paths.socket)?;
     let tcp = if config.daemon.tcp { listen::tcp(config.daemon.address, &mut problems).await } else { None };
@@ -176,7 +175,8 @@ async fn serve(
     for message in &without_effect {
         tracing::warn!("{message}");
     }
-    ready(&record, &[shared.problems.clone(), without_effect].concat());
+    let notes_problem = Vec::from_iter(shared.notes.problem());
+    ready(&record, &[shared.problems.clone(), notes_problem, without_effect].concat());
     tokio::spawn(signals.end(shared.clone()));
     listen::serve(app, &shared, socket, tcp.into_iter().chain(compat).collect(), || {
         tracing::info!("ending");

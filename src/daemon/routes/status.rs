@@ -28,12 +28,14 @@ pub(in crate::daemon) async fn health(State(shared): State<SharedState>, _: NoFi
 /// Counts, paths and problems.
 #[utoipa::path(get, path = "/diagnose", tag = "daemon", responses((status = 200, body = Diagnose)))]
 pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>, _: NoFields) -> JsonResult<Diagnose> {
-    let counts = shared.engine(crate::engine::Engine::counts).await?;
-    let store_problem = shared.engine(|engine| Ok(engine.check_writable().err())).await?;
-    let (changed_settings, settings_without_effect) = {
+    let (counts, store_problem) = shared.engine(|engine| Ok((engine.counts()?, engine.check_writable().err()))).await?;
+    let (changed_settings, settings_without_effect, notes_problem) = {
         let state = shared.clone();
-        let settings = move || (state.settings.changed(state.models.selected_by()), state.settings.without_effect());
-        shared.blocking(move || Ok(settings())).await?
+        let read = move || {
+            let changed = state.settings.changed(state.models.selected_by());
+            (changed, state.settings.without_effect(), state.notes.problem())
+        };
+        shared.blocking(move || Ok(read())).await?
     };
     Ok(Json(Diagnose {
         health: shared.health(),
@@ -61,6 +63,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>, _: No
             .cloned()
             .chain(shared.streams.problems())
             .chain(shared.agents.problem())
+            .chain(notes_problem)
             .collect(),
         changed_settings,
         settings_without_effect,
