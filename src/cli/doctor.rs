@@ -83,10 +83,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         }
         Some(owner) => findings.extend(cx.block_on(async |cx| Ok(ask_daemon(&paths, &owner, &mut cx.ui).await))?),
         None => {
-            // An invalid configuration is reported already.
+            // An invalid configuration is reported already; the defaults are then checked.
             let config = Config::load(&paths).unwrap_or_default();
             findings.extend(config.without_effect().into_iter().map(daemon_findings::setting_without_effect));
-            findings.extend(chosen_models(&paths));
+            findings.extend(chosen_models(&paths, &config));
             findings.extend(examine::examine(&paths, args.rebuild, cx));
         }
     }
@@ -168,10 +168,8 @@ fn judges(paths: &Paths) -> Vec<Finding> {
 }
 
 /// Checks which model serves which role.
-fn chosen_models(paths: &Paths) -> Vec<Finding> {
-    // An invalid configuration is reported already; the models are then checked with the defaults.
-    let config = Config::load(paths).unwrap_or_default();
-    match health::check(paths, &config) {
+fn chosen_models(paths: &Paths, config: &Config) -> Vec<Finding> {
+    match health::check(paths, config) {
         Ok(health) => {
             let mut out = vec![fine("models", health.summary)];
             out.extend(health.problems.into_iter().map(daemon_findings::unusable_model));

@@ -78,7 +78,7 @@ fn examine_file(file: &Path, me: Option<&DeviceId>, rebuild: bool, ui: &mut Ui) 
             out.push(problem(
                 "store",
                 format!("{place} cannot be opened: {error}"),
-                way_on(&error, file, may_rebuild()),
+                way_on(&error, file, error.is_damage() && may_rebuild()),
             ));
             return out;
         }
@@ -99,7 +99,7 @@ fn examine_file(file: &Path, me: Option<&DeviceId>, rebuild: bool, ui: &mut Ui) 
             out.push(problem(
                 "store",
                 format!("{place} cannot be checked: {error}"),
-                way_on(&error, file, may_rebuild()),
+                way_on(&error, file, error.is_damage() && may_rebuild()),
             ));
         }
     }
