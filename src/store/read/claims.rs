@@ -288,10 +288,10 @@ impl Reader {
         qualifiers: &Qualifiers,
     ) -> Result<Option<ClaimRow>> {
         let Some(n) = log::known_scope(&self.db, scope)? else { return Ok(None) };
-        let filter = ClaimFilter { scope: Some(scope.clone()), ..ClaimFilter::default() };
+        let filter = ClaimFilter { scope: Some(scope.clone()), kinds: vec![kind], ..ClaimFilter::default() };
         let found = self.search(&filter, statement, MAX_DUPLICATES, None)?.items.into_iter();
         let content = content_hash(n, kind, statement, qualifiers);
-        let same = |row: &ClaimRow| content_hash(n, row.kind, &row.statement, &row.qualifiers) == content;
+        let same = |row: &ClaimRow| content_hash(n, kind, &row.statement, &row.qualifiers) == content;
         Ok(found.filter(same).max_by_key(|row| (row.clock, row.id)))
     }
 
