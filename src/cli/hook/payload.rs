@@ -48,7 +48,9 @@ impl HookPayload {
         if text.trim().is_empty() {
             return Some(Self::default());
         }
-        let value: Value = serde_json::from_str(&replace_lone_surrogates(&text)).ok()?;
+        // The parser rejects lone surrogates, which are rare.
+        let parsed = serde_json::from_str(&text);
+        let value: Value = parsed.or_else(|_| serde_json::from_str(&replace_lone_surrogates(&text))).ok()?;
         value.is_object().then(|| Self::of(&value))
     }
 
