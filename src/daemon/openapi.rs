@@ -99,11 +99,16 @@ fn own_fields(schema: &mut RefOr<Schema>) -> Option<&mut Object> {
     }
 }
 
+/// Returns the name of the schema to which this one refers.
+fn reference(schema: &Value) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.rsplit('/').next()
+}
+
 /// Adds the names of the schemas to which a part of the document refers, directly or through others.
 fn referenced(part: &Value, schemas: &Value, names: &mut BTreeSet<String>) {
     match part {
         Value::Object(fields) => {
-            if let Some(name) = fields.get("$ref").and_then(|to| to.as_str()?.rsplit('/').next())
+            if let Some(name) = reference(part)
                 && names.insert(name.to_owned())
             {
                 referenced(schemas.get(name).unwrap_or(&Value::Null), schemas, names);

@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use utoipa::{ToSchema, openapi::OpenApi};
 
-use super::own_fields;
+use super::{own_fields, reference};
 use crate::{
     api::*,
     domain::{
@@ -201,7 +201,7 @@ fn sent_fields(answer: &AnswerType, schemas: &Value) -> Option<Map<String, Value
 /// Returns the shortest value that fits a schema.
 pub(super) fn shortest(schema: &Value, schemas: &Value) -> Value {
     let part = |name: &str| schema.get(name).and_then(Value::as_array);
-    if let Some(name) = schema.get("$ref").and_then(|to| to.as_str()?.rsplit('/').next()) {
+    if let Some(name) = reference(schema) {
         return schemas.get(name).map_or(Value::Null, |schema| shortest(schema, schemas));
     }
     if let Some(parts) = part("allOf") {

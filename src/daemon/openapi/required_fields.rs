@@ -13,7 +13,7 @@ use utoipa::{
     openapi::{AllOf, OpenApi, RefOr, Schema},
 };
 
-use super::{always_sent::shortest, own_fields};
+use super::{always_sent::shortest, own_fields, reference};
 use crate::api::*;
 
 /// A type of requests.
@@ -119,23 +119,16 @@ fn without_required(mut part: RefOr<Schema>) -> RefOr<Schema> {
 /// Returns the fields that a request must have, and the error of reading it with these fields.
 fn required(request: &RequestType, schemas: &Value) -> (Vec<String>, Option<serde_json::Error>) {
     let mut given = Map::new();
-    loop {
-        let Err(error) = (request.read)(&Value::Object(given.clone())) else {
-            return (given.into_iter().map(|(name, _)| name).collect(), None);
-        };
+    let error = loop {
+        let Err(error) = (request.read)(&Value::Object(given.clone())) else { break None };
         let message = error.to_string();
         let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-        match missing.filter(|name| !given.contains_key(*name)) {
-            Some(name) => {
-                let property = property(schemas.get(&*(request.name)()), name, schemas);
-                given.insert(
-                    name.to_owned(),
-                    property.map_or(Value::Null, |property| shortest(&without_null(property), schemas)),
-                );
-            }
-            None => return (given.into_iter().map(|(name, _)| name).collect(), Some(error)),
-        }
-    }
+        let Some(name) = missing.filter(|name| !given.contains_key(*name)) else { break Some(error) };
+        let property = property(schemas.get(&*(request.name)()), name, schemas);
+        let value = property.map_or(Value::Null, |property| shortest(&without_null(property), schemas));
+        given.insert(name.to_owned(), value);
+    };
+    (given.into_iter().map(|(name, _)| name).collect(), error)
 }
 
 /// Returns the schema of a field that must be given, whose value cannot be null.
@@ -152,7 +145,7 @@ fn without_null(schema: &Value) -> Value {
 /// Returns the schema of a field of a request or of a struct that it contains.
 fn property<'a>(schema: Option<&'a Value>, field: &str, schemas: &'a Value) -> Option<&'a Value> {
     let schema = schema?;
-    if let Some(name) = schema.get("$ref").and_then(|to| to.as_str()?.rsplit('/').next()) {
+    if let Some(name) = reference(schema) {
         return property(schemas.get(name), field, schemas);
     }
     let parts = schema.get("allOf").and_then(Value::as_array);
