@@ -366,9 +366,7 @@ impl Config {
         }
         Ok(config)
     }
-}
 
-impl Config {
     /// Returns a sentence for each valid setting that has no effect, because what it names does not exist.
     pub fn without_effect(&self) -> Vec<String> {
         let module = log_filter::unknown_module(&self.daemon.log)

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::{claim::ClaimKind, judgement::PairVerdict, text::cut_line};
+use super::{asset::expect_valid, claim::ClaimKind, judgement::PairVerdict, text::cut_line};
 
 /// The maximum number of pairs in one prompt.
 pub const MAX_PROMPT_PAIRS: usize = 20;
@@ -113,14 +113,16 @@ struct VerdictExample {
     because: String,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VerdictExamples {
     example: Vec<VerdictExample>,
 }
 
-static EXAMPLES: LazyLock<VerdictExamples> =
-    LazyLock::new(|| toml::from_str(include_str!("../../assets/prompts/verdicts.toml")).unwrap_or_default());
+static EXAMPLES: LazyLock<VerdictExamples> = LazyLock::new(|| {
+    let parsed = toml::from_str(include_str!("../../assets/prompts/verdicts.toml"));
+    expect_valid("prompts/verdicts.toml", parsed)
+});
 
 /// Returns example questions about one pair with their answers, for small models, which do not learn the form from the instruction
 /// alone.

@@ -33,7 +33,7 @@ pub fn sanitize(text: &str) -> String {
         match c {
             '\n' => out.push('\n'),
             '\t' => out.push(' '),
-            NON_JOINER | JOINER if !belongs(c, out.chars().next_back(), chars.peek().copied()) => {}
+            NON_JOINER | JOINER if !joiner_has_effect(c, out.chars().next_back(), chars.peek().copied()) => {}
             NON_JOINER | JOINER => out.push(c),
             AS_EMOJI if shown_as_emoji(out.chars().next_back(), chars.peek().copied()) => out.push(c),
             c if is_unprintable(c) => {}
@@ -50,7 +50,7 @@ pub fn sanitize_line(text: &str) -> String {
 
 /// Returns whether a joiner shapes what stands around it: it follows a letter or a mark of a script that has joiners,
 /// or it stands between two emoji. Elsewhere, it only makes two texts differ that look the same.
-fn belongs(joiner: char, before: Option<char>, after: Option<char>) -> bool {
+fn joiner_has_effect(joiner: char, before: Option<char>, after: Option<char>) -> bool {
     let shapes = |c: char| has_joiners(c) && (c.is_alphabetic() || is_combining_mark(c));
     let emoji = |c: char| is_picture(c) || c == AS_EMOJI;
     before.is_some_and(shapes) || (joiner == JOINER && before.is_some_and(emoji) && after.is_some_and(is_picture))

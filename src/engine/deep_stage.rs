@@ -26,7 +26,7 @@ use super::{
 use crate::{
     api::ApiError,
     domain::{ClaimId, Status, Tier},
-    guard::{CrossEncoder, JudgeContext, deep},
+    guard::{JudgeContext, deep},
     infer::{Call, InferError, ModelRole, Models, Prompt},
     store::ClaimRow,
 };
@@ -224,7 +224,7 @@ impl Engine {
             today: &today,
             scores: &scores,
             rulings: &rulings,
-            cross_encoder: if results.infers() { self.cross_encoder() } else { CrossEncoder::Absent },
+            cross_encoder: self.cross_encoder_of(&results),
             ask_shift: 0.0,
         };
         let Ok(report) = self.judge_in((&self.readers.lend(), &row.scope), &ours, &against, under)? else {

@@ -11,7 +11,7 @@ use crate::{
     api::{ApiError, Unembedded},
     domain::EventId,
     infer::{Call, InferError, ModelRole},
-    store::{Reader, Store, StoreError, VectorModel},
+    store::{Reader, StoreError, VectorModel},
 };
 
 /// Claims that are embedded in one call: a few hundred milliseconds of one core.
@@ -135,7 +135,7 @@ impl Engine {
         if !self.reasons_wait() {
             return Ok(false);
         }
-        let batch = self.write(|store| store.look_at_reasons(REASON_BATCH))?;
+        let batch = self.writer().look_at_reasons(REASON_BATCH)?;
         let (mut made, mut dimension) = (Vec::with_capacity(batch.waiting.len()), 0);
         for (id, text) in batch.waiting {
             let vector = match self.models.embed(&[text], Call::background(EMBED_TIMEOUT)) {
@@ -151,15 +151,12 @@ impl Engine {
             return Ok(batch.done > 0);
         }
         let model = self.vector_model(dimension);
-        match self.write(|store| store.put_reason_vectors(&model, &made)) {
+        let stored = self.writer().put_reason_vectors(&model, &made);
+        match stored {
             Ok(_) => Ok(true),
             Err(StoreError::VectorModel { .. }) => Ok(batch.done > 0),
             Err(error) => Err(error.into()),
         }
-    }
-
-    fn write<T>(&self, act: impl FnOnce(&mut Store) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        act(&mut self.writer())
     }
 
     /// Whether [`Engine::fill_reasons`] has something to do.

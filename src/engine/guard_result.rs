@@ -16,7 +16,7 @@ use crate::{
         guard_report::{Confidence, Evidence, Relation, RuleId, Stage},
         norm::IndexTerms,
     },
-    guard::{CrossEncoder, Guard, JudgeContext, MAX_BY_WORDS, MAX_CANDIDATES, NormedClaim},
+    guard::{Guard, JudgeContext, MAX_BY_WORDS, MAX_CANDIDATES, NormedClaim},
     store::{ClaimRow, NearbyQuery, Reader},
 };
 
@@ -289,7 +289,7 @@ impl ActContext<'_> {
             today: &self.today,
             scores: &scores,
             rulings: &rulings,
-            cross_encoder: if results.infers() { self.engine.cross_encoder() } else { CrossEncoder::Absent },
+            cross_encoder: self.engine.cross_encoder_of(results),
             ask_shift: 0.0,
         };
         let report = match self.engine.judge_in((self.reader(), incoming.scope), &ours, &against, under)? {

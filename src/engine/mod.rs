@@ -109,6 +109,7 @@ pub struct EngineCounts {
     pub guard: GuardCounts,
     /// The name of the cross-encoder, or `not available`.
     pub nli: String,
+    /// There is a cross-encoder, but the judge's weights were fitted for another one: it only warns.
     pub nli_unfitted: bool,
     /// Scopes in which the probability from which inference refuses a write differs from the default.
     pub thresholds: Vec<ScopeThreshold>,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Engine, guard_calls};
+use super::{Engine, guard_calls, model_results::ModelResults};
 use crate::{
     api::{ApiError, AskThreshold, ScopeThreshold, Warning},
     domain::{DoubtBand, Finding, GuardReport, Scope, guard_report::RuleId, judgement},
@@ -48,6 +48,11 @@ impl Engine {
             }
             Some(_) => CrossEncoder::Unfitted,
         }
+    }
+
+    /// [`Engine::cross_encoder`], or none if it did not answer.
+    pub(super) fn cross_encoder_of(&self, results: &ModelResults) -> CrossEncoder {
+        if results.infers() { self.cross_encoder() } else { CrossEncoder::Absent }
     }
 
     /// Judges a claim of a scope. `under` must have the lowest shift; only if inference finds something with it,

@@ -179,11 +179,10 @@ impl Guard {
         against: &[Arc<ParsedClaim>],
         under: JudgeContext<'_>,
     ) -> Vec<DoubtfulPair> {
-        let fitted = under.cross_encoder != CrossEncoder::Unfitted;
         let infers = matches!(under.cross_encoder, CrossEncoder::Fitted { .. });
         let scored = self.possible(incoming, against, under).filter_map(|(at, ruling)| {
             let scores = under.scores(at);
-            let inferred = fitted && scores.any_inference().is_some();
+            let inferred = infers && scores.any_inference().is_some();
             // A pair that was not selected for the cross-encoder is no doubt, unless the rules find it, which needs no model.
             if infers && !inferred && !ruling.norms_contradict && !ruling.rejects_use {
                 return None;

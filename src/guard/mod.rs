@@ -291,7 +291,7 @@ impl Guard {
 
     /// Returns the ruling on one pair, whatever its tier; for measurements.
     pub fn compare(&self, incoming: &ParsedClaim, stored: &ParsedClaim, scores: &PairScores) -> Ruling {
-        self.weigh(incoming, stored, scores, CrossEncoder::Absent)
+        self.weigh(incoming, stored, scores, CrossEncoder::Fitted { shift: 0.0 })
     }
 
     /// Returns the ruling on two stored claims, as [`Guard::compare`] does, but with the day and the scope's threshold. Returns `None` if one of

@@ -32,9 +32,8 @@ const INSTRUCTIONS: &str = "ergo is this project's memory of decisions, constrai
     something is decided, store it with ergo_remember and its reason, one claim per call. A result \"conflict\" is \
     not an error: the statement contradicts an active claim and was not stored. Show that claim to the user; then \
     follow it, replace it with ergo_supersede and a reason, or store an exception with the reason in force_exception. \
-    The user can undo \
-    both changes. Never act against an active claim without one of these. A result \"consider\" asks how the \
-    statement relates to active claims: answer with ergo_judge.";
+    The user can undo both changes. Never act against an active claim without one of these. A result \"consider\" \
+    asks how the statement relates to active claims: answer with ergo_judge.";
 
 /// The maximum length, in characters, of the name by which a client without a session is listed.
 const MAX_NAME: usize = 60;

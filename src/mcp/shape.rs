@@ -228,47 +228,30 @@ fn targets(refused: &Refused) -> Value {
 /// Lists the ways to continue after a write was refused.
 fn ways_to_continue(refused: &Refused) -> Value {
     let targets = targets(refused);
-    if refused.may_only_propose {
-        return json!([
-            {"way": "cancel", "how": "keep the active claim and follow it; the refused write stays on its card until \
-                a person settles it"},
-            {
-                "way": "supersede",
-                "how": "if the decision changed: call ergo_supersede with these targets, your statement and the \
-                    reason for the change; a person must accept it if a person wrote one of them",
-                "targets": targets,
-            },
-            {
-                "way": "narrow",
-                "how": "if yours holds only in some places or at some times: call the same tool again with its env, \
-                    team, tenant, valid_from or valid_until",
-            },
-            {
-                "way": "exception",
-                "how": "if both must stand: call the same tool again with force_exception (why both stand) and \
-                    exception_to (the id of the claim that is the rule); it waits until a person accepts it",
-                "exception_to": targets,
-            },
-        ]);
-    }
+    let proposes = refused.may_only_propose;
+    let acceptance = if proposes { "; a person must accept it if a person wrote one of them" } else { "" };
+    let narrow = if proposes {
+        "if yours holds only in some places or at some times: call the same tool again with its env, team, tenant, \
+            valid_from or valid_until"
+    } else {
+        "if both hold, in different places or at different times: call ergo_resolve with this card, act `narrow`, the \
+            claim to limit as target, and its env, team, tenant, valid_from or valid_until"
+    };
+    let then = if proposes { "it waits until a person accepts it" } else { "both are recorded" };
     json!([
         {"way": "cancel", "how": "keep the active claim and follow it; the refused write stays on its card until \
             a person settles it"},
         {
             "way": "supersede",
-            "how": "if the decision changed: call ergo_supersede with these targets, your statement and the \
-                reason for the change",
+            "how": format!("if the decision changed: call ergo_supersede with these targets, your statement and the \
+                reason for the change{acceptance}"),
             "targets": targets,
         },
-        {
-            "way": "narrow",
-            "how": "if both hold, in different places or at different times: call ergo_resolve with this card, \
-                act `narrow`, the claim to limit as target, and its env, team, tenant, valid_from or valid_until",
-        },
+        {"way": "narrow", "how": narrow},
         {
             "way": "exception",
-            "how": "if both must stand: call the same tool again with force_exception (why both stand) and \
-                exception_to (the id of the claim that is the rule); both are recorded",
+            "how": format!("if both must stand: call the same tool again with force_exception (why both stand) and \
+                exception_to (the id of the claim that is the rule); {then}"),
             "exception_to": targets,
         },
     ])

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::SetupError;
+use crate::files::find_program;
 
 /// A coding agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -110,9 +111,7 @@ impl CodingAgent {
 
     /// Returns the installed agents: those whose program is in the `PATH`, or whose settings folder exists.
     pub fn installed(place: &AgentFiles) -> Vec<Self> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-        Self::value_variants().iter().copied().filter(|agent| agent.is_installed(place, &folders)).collect()
+        Self::value_variants().iter().copied().filter(|agent| agent.is_installed(place)).collect()
     }
 
     /// Returns the agents to set up, or to remove ergo from, if none is named: the installed ones. If none is
@@ -143,7 +142,7 @@ impl CodingAgent {
         }
     }
 
-    fn is_installed(self, place: &AgentFiles, path: &[PathBuf]) -> bool {
+    fn is_installed(self, place: &AgentFiles) -> bool {
         let folder = match self {
             Self::ClaudeCode => place.home.join(".claude"),
             Self::Codex => place.home.join(".codex"),
@@ -152,7 +151,7 @@ impl CodingAgent {
             Self::Opencode => place.config.join("opencode"),
             Self::Vscode => vscode_folder(place),
         };
-        folder.is_dir() || path.iter().any(|folder| folder.join(self.program()).is_file())
+        folder.is_dir() || find_program(self.program()).is_some()
     }
 
     fn targets(self, place: &AgentFiles, program: &str) -> Vec<Target> {
@@ -263,10 +262,10 @@ impl HookEvent {
     }
 }
 
-/// Events of an agent: the agent's name, the pattern of tools, and ergo's name.
-type Events = [(&'static str, Option<&'static str>, HookEvent)];
+/// An event of an agent: the agent's name, the pattern of tools, and ergo's name.
+type AgentEvent = (&'static str, Option<&'static str>, HookEvent);
 
-const CLAUDE: [(&str, Option<&str>, HookEvent); 5] = [
+const CLAUDE: [AgentEvent; 5] = [
     ("SessionStart", None, HookEvent::SessionStart),
     ("UserPromptSubmit", None, HookEvent::UserPrompt),
     ("PostToolUse", Some("Read|Edit|MultiEdit|Write|NotebookEdit"), HookEvent::PostTool),
@@ -274,7 +273,7 @@ const CLAUDE: [(&str, Option<&str>, HookEvent); 5] = [
     ("Stop", None, HookEvent::Stop),
 ];
 
-const CODEX: [(&str, Option<&str>, HookEvent); 5] = [
+const CODEX: [AgentEvent; 5] = [
     ("SessionStart", None, HookEvent::SessionStart),
     ("UserPromptSubmit", None, HookEvent::UserPrompt),
     ("PostToolUse", Some("apply_patch"), HookEvent::PostTool),
@@ -282,7 +281,7 @@ const CODEX: [(&str, Option<&str>, HookEvent); 5] = [
     ("Stop", None, HookEvent::Stop),
 ];
 
-const GEMINI: [(&str, Option<&str>, HookEvent); 4] = [
+const GEMINI: [AgentEvent; 4] = [
     ("SessionStart", None, HookEvent::SessionStart),
     ("BeforeAgent", None, HookEvent::UserPrompt),
     ("AfterTool", Some("read_file|write_file|replace"), HookEvent::PostTool),
@@ -290,14 +289,14 @@ const GEMINI: [(&str, Option<&str>, HookEvent); 4] = [
 ];
 
 // The output of hooks at other events may not reach the agent, although ergo would record it as delivered.
-const CURSOR: [(&str, Option<&str>, HookEvent); 3] = [
+const CURSOR: [AgentEvent; 3] = [
     ("sessionStart", None, HookEvent::SessionStart),
     ("preCompact", None, HookEvent::PreCompact),
     ("stop", None, HookEvent::Stop),
 ];
 
-fn hooks(events: &Events, program: &str, timeout: Option<u32>) -> Vec<Edit> {
-    let hook = |(event, matcher, own): &(&'static str, Option<&'static str>, HookEvent)| {
+fn hooks(events: &[AgentEvent], program: &str, timeout: Option<u32>) -> Vec<Edit> {
+    let hook = |(event, matcher, own): &AgentEvent| {
         Edit::Hook(Hook { event, matcher: *matcher, command: command(program, *own), flat: false, timeout })
     };
     events.iter().map(hook).collect()

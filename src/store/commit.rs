@@ -185,7 +185,7 @@ fn stored_act(db: &Connection, op: &OpId, author: &DeviceId) -> Result<Option<Co
     Ok(Some(Committed {
         op: *op,
         scope: log::scope_by_number(db, first.scope)?,
-        created: events.iter().filter(|event| event.is_claim()).map(|event| event.id).collect(),
+        created: events.iter().filter(|event| event.header.creates_claim()).map(|event| event.id).collect(),
         events: events.iter().map(|event| event.id).collect(),
         claims: Vec::new(),
         needs_review: Vec::new(),

@@ -78,11 +78,6 @@ impl LoadedEvent {
             effective: row.get(3)?,
         })
     }
-
-    /// Returns whether this event creates a claim that this version understands.
-    pub(super) fn is_claim(&self) -> bool {
-        self.header.creates_claim()
-    }
 }
 
 /// Returns the error for a column whose content ergo cannot have written.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use ergo::{
     domain::{
         ClaimKind, Norm, Qualifiers,
+        asset::expect_valid,
         norm::{Modality, SubjectKind},
     },
     engine,
@@ -38,13 +39,14 @@ struct Sentence {
     idle: bool,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct SentenceFile {
     sentence: Vec<Sentence>,
 }
 
-static SENTENCES: LazyLock<Vec<Sentence>> =
-    LazyLock::new(|| toml::from_str::<SentenceFile>(include_str!("sentences.toml")).unwrap_or_default().sentence);
+static SENTENCES: LazyLock<Vec<Sentence>> = LazyLock::new(|| {
+    expect_valid::<SentenceFile, _>("sentences.toml", toml::from_str(include_str!("sentences.toml"))).sentence
+});
 
 /// The parts of a norm that were read correctly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -48,9 +48,9 @@ pub(super) struct ComparedPair {
 
 /// The cross-encoder with the threshold shift of each scope, computed when needed.
 #[derive(Default)]
-pub(super) struct ThresholdShifts(HashMap<Scope, CrossEncoder>);
+pub(super) struct ScopeCrossEncoders(HashMap<Scope, CrossEncoder>);
 
-impl ThresholdShifts {
+impl ScopeCrossEncoders {
     fn of(&mut self, engine: &Engine, scope: &Scope) -> Result<CrossEncoder, ApiError> {
         if let Some(known) = self.0.get(scope) {
             return Ok(*known);
@@ -80,7 +80,7 @@ impl Engine {
         pair: &NearPair,
         inference: Option<Inference>,
         budget: &ReconcileBudget,
-        shifts: &mut ThresholdShifts,
+        cross_encoders: &mut ScopeCrossEncoders,
     ) -> Result<PairOutcome, ApiError> {
         let (one, other) = (&book.claims[pair.one], &book.claims[pair.other]);
         let same = budget.thresholds(one, other, pair.mutual);
@@ -98,7 +98,7 @@ impl Engine {
             (pair.other, pair.one)
         };
         let (newer, older) = (&book.rows[newer], &book.rows[older]);
-        let cross_encoder = shifts.of(self, &newer.scope)?;
+        let cross_encoder = cross_encoders.of(self, &newer.scope)?;
         if let Some(guarded) = Self::guarded_pair(newer, older, (pair.cosine, inference), book.now, cross_encoder)
             && let Some(finding) = self.exclusion(&guarded)
         {
@@ -215,7 +215,7 @@ impl Engine {
         &self,
         book: &NotesBook,
         compared: &[ComparedPair],
-        shifts: &mut ThresholdShifts,
+        cross_encoders: &mut ScopeCrossEncoders,
     ) -> Result<usize, ApiError> {
         let mut near: BTreeMap<usize, Vec<&ComparedPair>> = BTreeMap::new();
         for one in compared.iter().filter(|one| matches!(one.outcome, PairOutcome::Undecided)) {
@@ -237,7 +237,7 @@ impl Engine {
                 today: &today,
                 scores: &scores,
                 cross_encoder: if near.iter().any(|one| one.inference.is_some()) {
-                    shifts.of(self, &row.scope)?
+                    cross_encoders.of(self, &row.scope)?
                 } else {
                     CrossEncoder::Absent
                 },

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::{
     NotesBook,
     near_pairs::{NearPair, near, of_one_subject},
-    pair_outcome::{ComparedPair, PairOutcome, ThresholdShifts, judged_contradictions},
+    pair_outcome::{ComparedPair, PairOutcome, ScopeCrossEncoders, judged_contradictions},
 };
 use crate::{
     api::{ApiError, Caller},
@@ -144,15 +144,15 @@ impl Engine {
         inferences.resize(pairs.len() + by_subject.len(), None);
         pairs.extend(by_subject);
         let mut compared = Vec::with_capacity(pairs.len());
-        let mut shifts = ThresholdShifts::default();
+        let mut cross_encoders = ScopeCrossEncoders::default();
         for (pair, inference) in pairs.into_iter().zip(inferences) {
-            let outcome = self.pair_outcome(&book, &pair, inference, budget, &mut shifts)?;
+            let outcome = self.pair_outcome(&book, &pair, inference, budget, &mut cross_encoders)?;
             if inference.is_some() {
                 found.asked.push(short_key(&book.claims[pair.one].words, &book.claims[pair.other].words));
             }
             compared.push(ComparedPair { pair, inference, outcome });
         }
-        found.doubts = self.queue_undecided(&book, &compared, &mut shifts)?;
+        found.doubts = self.queue_undecided(&book, &compared, &mut cross_encoders)?;
         self.record(caller, &book, compared, &mut found)?;
         Ok(found)
     }

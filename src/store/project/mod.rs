@@ -140,7 +140,7 @@ impl<'a> Projector<'a> {
         // Insert all claims first, because what one event does may reach the claim of another.
         for n in &new {
             let event = log::load(self.db, *n)?;
-            if event.is_claim() {
+            if event.header.creates_claim() {
                 claims::insert(self.db, &event)?;
                 self.dirty.status_changed.insert(*n);
                 self.dirty.state_changed.insert(*n);
@@ -190,7 +190,7 @@ impl<'a> Projector<'a> {
         let event = log::load(self.db, n)?;
         self.link_card(&event)?;
         self.apply_redactions(&event)?;
-        if event.is_claim() {
+        if event.header.creates_claim() {
             self.dirty.texts.insert(n);
         }
         self.mark_dirty(&event)
@@ -198,7 +198,7 @@ impl<'a> Projector<'a> {
 
     /// Marks as dirty what may have changed because an event is new, or because its effect changed.
     fn mark_dirty(&mut self, event: &LoadedEvent) -> Result<()> {
-        if event.is_claim() {
+        if event.header.creates_claim() {
             self.dirty.states.insert(event.n);
         }
         match &event.kind {

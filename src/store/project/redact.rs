@@ -32,7 +32,7 @@ impl Projector<'_> {
             }
         } else if derive::is_unstored(&event.kind) {
             self.collect_refusals(&derive::group_of(event.id, &event.header), event.scope, &mut suspects)?;
-        } else if event.is_claim() {
+        } else if event.header.creates_claim() {
             self.collect_suspects(&event.id, event.scope, &mut suspects)?;
         }
         for n in suspects {
@@ -145,7 +145,7 @@ impl Projector<'_> {
             if let Some(statement) = &body.statement {
                 readings::forget(self.db, statement)?;
             }
-            if event.is_claim() {
+            if event.header.creates_claim() {
                 self.unindex(event.n, &body)?;
             }
         }
@@ -166,7 +166,7 @@ impl Projector<'_> {
         requests::forget(self.db, &event.header.op)?;
         // The calibration of the scope may contain words of the claim.
         calibration::forget(self.db, event.scope)?;
-        if event.is_claim() {
+        if event.header.creates_claim() {
             // A statement can be guessed from its vector.
             vectors::forget(self.db, event.n)?;
             doubt_rows::forget(self.db, &event.id)?;

@@ -40,7 +40,7 @@ impl Projector<'_> {
             for waiting in levels::pointing_at(self.db, &event.id, event.scope)? {
                 self.mark_dirty(&waiting)?;
             }
-            if event.is_claim() {
+            if event.header.creates_claim() {
                 self.mark_neighbours(event)?;
             }
         }
@@ -54,7 +54,7 @@ impl Projector<'_> {
             if derive::is_chunk(&event.kind) {
                 self.forget_chunk(event.n)?;
             }
-            if event.is_claim() {
+            if event.header.creates_claim() {
                 self.drop_claim(event)?;
             }
         }
