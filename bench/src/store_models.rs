@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::{
     error::BenchError,
     measure::{Quantiles, mib, millis},
-    store::{self, MAX_LEVEL_COST_PERCENT, StoreBenchOptions},
+    store::{self, MAX_LEVEL_COST_PERCENT, StoreBenchOptions, level_cost_percent},
     store_fill, store_growth, store_synth as synth,
 };
 use ergo::{
@@ -63,7 +63,10 @@ pub struct ModelWritesRow {
     pub inferred: usize,
     /// Pairs per such write, on average.
     pub pairs: f64,
-    /// `inferred_ms` after the organisation's level got a tenth as many claims as the project.
+    /// `inferred_ms` right before the claims of the organisation's level: the scope has also got what was written
+    /// meanwhile.
+    pub one_level_ms: Quantiles,
+    /// `one_level_ms` after the organisation's level got a tenth as many claims as the project.
     pub leveled_ms: Quantiles,
     /// Pairs per such write, on average.
     pub leveled_pairs: f64,
@@ -258,6 +261,16 @@ fn writes(engine: &Engine, first: usize, samples: usize) -> Result<WriteTimes, B
     Ok(done)
 }
 
+/// Loads the models, then times writes as [`writes`] does. `next` is the number of the first claim that is not used yet.
+fn warm_writes(engine: &Engine, next: &mut usize, samples: usize) -> Result<WriteTimes, BenchError> {
+    for n in 0..WARM_UP_WRITES {
+        write(engine, &synth::statement(*next + n))?;
+    }
+    let first = *next + WARM_UP_WRITES;
+    *next = first + samples;
+    writes(engine, first, samples)
+}
+
 fn measure(
     path: &Path,
     claims: usize,
@@ -267,12 +280,7 @@ fn measure(
 ) -> Result<ModelWritesRow, BenchError> {
     let engine = open(path, models)?;
     let mut next = claims;
-    for n in 0..WARM_UP_WRITES {
-        write(&engine, &synth::statement(next + n))?;
-    }
-    next += WARM_UP_WRITES;
-    let WriteTimes { inferred, plain, pairs } = writes(&engine, next, samples)?;
-    next += samples;
+    let WriteTimes { inferred, plain, pairs } = warm_writes(&engine, &mut next, samples)?;
     let (mut doubted, mut doubt_pairs) = (Vec::new(), 0);
     for n in 0..samples {
         let before = pairs_read(&engine)?;
@@ -296,14 +304,13 @@ fn measure(
         })
         .collect();
     drop(engine);
+    // What one level is compared with: a store that differs only in the claims of the organisation's level.
+    let one_level = warm_writes(&open(path, models)?, &mut next, samples)?;
     fill_organisation(path, 10 * claims..10 * claims + claims / 10, real)?;
-    let engine = open(path, models)?;
-    for n in 0..WARM_UP_WRITES {
-        write(&engine, &synth::statement(next + n))?;
-    }
-    let leveled = writes(&engine, next + WARM_UP_WRITES, samples)?;
+    let leveled = warm_writes(&open(path, models)?, &mut next, samples)?;
     Ok(ModelWritesRow {
         claims,
+        one_level_ms: Quantiles::of(one_level.inferred),
         leveled_pairs: leveled.pairs as f64 / leveled.inferred.len().max(1) as f64,
         leveled_ms: Quantiles::of(leveled.inferred),
         pairs: pairs as f64 / inferred.len().max(1) as f64,
@@ -367,18 +374,19 @@ fn beside_the_deep_stage(engine: &Engine, first: usize, samples: usize) -> Resul
 pub fn table(rows: &[ModelWritesRow]) -> String {
     let pair = |times: Quantiles| format!("{:.1}/{:.1}", times.p50, times.p95);
     let mut text = String::from(
-        "    claims   inferred p50/p95   writes   pairs   two levels p50/p95   pairs   not inferred p50/p95   writes   asked p50/p95   writes   pairs   beside the deep stage p50/p95   resting   \
+        "    claims   inferred p50/p95   writes   pairs   one level again p50/p95   two levels p50/p95   pairs   not inferred p50/p95   writes   asked p50/p95   writes   pairs   beside the deep stage p50/p95   resting   \
          a claim of it\n",
     );
     for row in rows {
         let of = |deep: fn(&DeepRow) -> Quantiles| row.deep.as_ref().map_or_else(|| "-".into(), |d| pair(deep(d)));
         let _ = writeln!(
             text,
-            "{:>10}   {:>16}   {:>6}   {:>5.1}   {:>18}   {:>5.1}   {:>20}   {:>6}   {:>13}   {:>6}   {:>5.1}   {:>29}   {:>7}   {:>13}",
+            "{:>10}   {:>16}   {:>6}   {:>5.1}   {:>23}   {:>18}   {:>5.1}   {:>20}   {:>6}   {:>13}   {:>6}   {:>5.1}   {:>29}   {:>7}   {:>13}",
             row.claims,
             pair(row.inferred_ms),
             row.inferred,
             row.pairs,
+            pair(row.one_level_ms),
             pair(row.leveled_ms),
             row.leveled_pairs,
             pair(row.plain_ms),
@@ -397,13 +405,12 @@ pub fn table(rows: &[ModelWritesRow]) -> String {
                 "", deep.first_ms, deep.read
             );
         }
-        let more = |leveled: f64, one: f64| 100.0 * (leveled / one.max(f64::EPSILON) - 1.0);
         let _ = writeln!(
             text,
             "{:>10}   two levels cost a write {:+.1} % at p50 and {:+.1} % at p95 (bar: {MAX_LEVEL_COST_PERCENT:.0} %)",
             "",
-            more(row.leveled_ms.p50, row.inferred_ms.p50),
-            more(row.leveled_ms.p95, row.inferred_ms.p95),
+            level_cost_percent(row.leveled_ms.p50, row.one_level_ms.p50),
+            level_cost_percent(row.leveled_ms.p95, row.one_level_ms.p95),
         );
         for (held, mib) in &row.workers_mib {
             let _ = writeln!(text, "{:>10}   the worker with {held}: {mib:.0} MiB", "");
