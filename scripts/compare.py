@@ -9,8 +9,8 @@ one at a time. `--claims` is the number of statements written for the times (def
 
 import argparse
 import json
+import math
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -218,9 +218,13 @@ class BasicMemory(Server):
 KINDS = {"ergo": Ergo, "memory": Memory, "basic-memory": BasicMemory}
 
 
+def quantile(times, percent):
+    """The quantile by nearest rank, as `ergo-bench` computes it."""
+    return sorted(times)[math.ceil(len(times) * percent / 100) - 1]
+
+
 def milliseconds(times):
-    ordered = sorted(times)
-    return f"{statistics.median(ordered) * 1000:.1f} / {ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))] * 1000:.1f}"
+    return f"{quantile(times, 50) * 1000:.1f} / {quantile(times, 95) * 1000:.1f}"
 
 
 def timed(function, *arguments):

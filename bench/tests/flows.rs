@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use ergo_bench::measure::Quantiles;
 use serde_json::Value;
 
 /// Runs the program in a home of its own and returns its report.
@@ -65,4 +66,22 @@ fn two_daemons_are_measured_and_every_event_is_counted() {
     // The traffic is read half a second before and some time after the wake-ups.
     assert!(figure("idle", "seconds") >= 1.0 && figure("idle", "bytes_seconds") >= 1.5, "{report}");
     assert_eq!(report["bars"].as_array().unwrap().len(), 8, "{report}");
+}
+
+#[test]
+fn the_comparison_with_other_tools_computes_quantiles_like_this_program() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        assert!(std::env::var_os("ERGO_TEST_REQUIRE").is_none(), "python3 is not installed");
+        return;
+    }
+    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts");
+    let lines = "import sys; sys.path.insert(0, sys.argv[1]); from compare import milliseconds
+for count in [1, 2, 19, 20, 21, 30, 200]: print(milliseconds([n / 1000 for n in range(count, 0, -1)]))";
+    let output = Command::new("python3").args(["-B", "-c", lines, scripts]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let expected = [1_u32, 2, 19, 20, 21, 30, 200].map(|count| {
+        let Quantiles { p50, p95, .. } = Quantiles::of((1..=count).map(f64::from).collect());
+        format!("{p50:.1} / {p95:.1}\n")
+    });
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected.concat());
 }
