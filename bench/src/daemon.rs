@@ -16,8 +16,9 @@ use ergo::{
 /// The longest that a daemon may take to start, or to end.
 const START_OR_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The time between two checks whether a daemon has started or ended.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// The time between two checks whether a daemon has started or ended. Times of starts, which are about 15 ms, are not more
+/// precise than this.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Builds the runtime in which a measurement calls its daemons.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, BenchError> {
