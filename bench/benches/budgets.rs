@@ -11,23 +11,21 @@ mod daemon_reads;
 
 use std::{
     fs,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
-use ergo::{
-    client::{Client, HttpApi},
-    config::Paths,
-    tui::{
-        key::KeyPress,
-        msg::{Effect, Msg, ReadRequest, RequestAnswer},
-        state::{AppSettings, AppState, Screen},
-        theme::Theme,
-        update::{self, Opening},
-        view,
-    },
+use ergo::tui::{
+    key::KeyPress,
+    msg::{Effect, Msg, ReadRequest, RequestAnswer},
+    state::{AppSettings, AppState, Screen},
+    theme::Theme,
+    update::{self, Opening},
+    view,
 };
-use ergo_bench::measure::{Quantiles, mib, millis, peak_memory};
+use ergo_bench::{
+    daemon::{BenchDaemon, make_home, runtime},
+    measure::{Quantiles, mib, millis, peak_memory},
+};
 use ratatui::{buffer::Buffer, layout::Rect};
 use termlens::{Key, Terminal, TerminalBuilder};
 
@@ -38,8 +36,8 @@ const ROUNDS: usize = 200;
 const KEY_INTERVAL: Duration = Duration::from_millis(33);
 
 fn main() {
-    // `cargo test` runs benches, too. A few rounds show that they work.
-    let brief = std::env::args().any(|arg| arg == "--test");
+    // Only `cargo bench` passes this. `cargo test --benches` runs benches, too: a few rounds show that they work.
+    let brief = !std::env::args().any(|arg| arg == "--bench");
     let rounds = if brief { 5 } else { ROUNDS };
     println!("{:42} {:>12} {:>12}", "with 100,000 claims", "measured", "bar");
     let home = tempfile::tempdir().unwrap();
@@ -56,7 +54,7 @@ fn main() {
     line("frames in three seconds at rest", idle_frames(&mut app), 0.0, "");
     app.send(Key::Char('G')).unwrap();
     app.wait_until(|screen| screen.contains("100,000 of 100,000")).unwrap();
-    line("memory at most, the list read to its end", mib(peak_memory(app.pid().unwrap()).unwrap()), 64.0, "MB");
+    line("memory at most, the list read to its end", mib(peak_memory(app.pid().unwrap()).unwrap()), 64.0, "MiB");
     let draws = Quantiles::of(draws(rounds));
     line("one frame of 200 x 60, the median", draws.p50, 1.0, "ms");
     line("one frame of 200 x 60, 95 of 100", draws.p95, 4.0, "ms");
@@ -69,23 +67,16 @@ fn crowded(rounds: usize, claims: usize) {
     let home = tempfile::tempdir().unwrap();
     fs::create_dir(home.path().join("work")).unwrap();
     fs::write(home.path().join("tui.json"), r#"{"toured":true}"#).unwrap();
-    fs::write(
-        home.path().join("config.toml"),
-        "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n",
-    )
-    .unwrap();
+    let settings = "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n";
+    let paths = make_home(home.path(), &crowded_store::key(), settings).unwrap();
     let begin = Instant::now();
-    crowded_store::fill(home.path(), claims);
+    crowded_store::fill(&paths.store(), claims);
     let made = format!("{:.0} s", begin.elapsed().as_secs_f64());
     println!("\n{:42} {made:>12}", format!("a store of {claims} claims was made"));
-    let program = |args: &[&str]| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ergo-bench"));
-        command.args(args).current_dir(home.path().join("work")).env("ERGO_HOME", home.path()).env("HOME", home.path());
-        command
-    };
-    assert!(program(&["daemon", "start"]).status().unwrap().success());
-    let client = Client::new(Arc::new(HttpApi::unix(Paths::under(home.path()).socket)));
-    daemon_reads::measure(&client, rounds.min(50));
+    let runtime = runtime().unwrap();
+    let mut daemon = BenchDaemon::new(paths, env!("CARGO_BIN_EXE_ergo-bench").into()).unwrap();
+    runtime.block_on(daemon.start()).unwrap();
+    runtime.block_on(daemon_reads::measure(&daemon.client, rounds.min(50)));
     let first = (0..(rounds / 20).max(3))
         .map(|_| {
             let begin = Instant::now();
@@ -95,7 +86,7 @@ fn crowded(rounds: usize, claims: usize) {
         })
         .collect();
     line("first paint of its inbox, with the rows", Quantiles::of(first).p50, 250.0, "ms");
-    assert!(program(&["daemon", "stop"]).status().unwrap().success());
+    runtime.block_on(daemon.stop()).unwrap();
 }
 
 fn terminal(home: &tempfile::TempDir) -> TerminalBuilder {

@@ -7,10 +7,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ed25519_dalek::SigningKey;
+
 use super::error::BenchError;
 use ergo::{
     client::{Client, Connect},
-    config::Paths,
+    config::{Paths, write_private},
 };
 
 /// The longest that a daemon may take to start, or to end.
@@ -21,15 +23,24 @@ const START_OR_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Builds the runtime in which a measurement calls its daemons.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, BenchError> {
+pub fn runtime() -> Result<tokio::runtime::Runtime, BenchError> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(BenchError::io("the runtime"))
 }
 
+/// Creates a home with the key of its device and its settings.
+pub fn make_home(folder: impl Into<PathBuf>, key: &SigningKey, settings: &str) -> Result<Paths, BenchError> {
+    let paths = Paths::under(folder);
+    paths.make()?;
+    write_private(&paths.device_key(), format!("{}\n", hex::encode(key.to_bytes())).as_bytes())?;
+    write_private(&paths.config, settings.as_bytes())?;
+    Ok(paths)
+}
+
 /// A home and its daemon, which is killed when this value is dropped.
-pub(super) struct BenchDaemon {
+pub struct BenchDaemon {
     /// The paths of the home.
     pub(super) paths: Paths,
-    pub(super) client: Client,
+    pub client: Client,
     program: PathBuf,
     /// The process while it runs.
     child: Option<Child>,
@@ -37,7 +48,7 @@ pub(super) struct BenchDaemon {
 
 impl BenchDaemon {
     /// Returns the daemon of a home, which is not started yet.
-    pub(super) fn new(paths: Paths, program: PathBuf) -> Result<Self, BenchError> {
+    pub fn new(paths: Paths, program: PathBuf) -> Result<Self, BenchError> {
         let client = Connect { spawn: false, ..Connect::private(paths.clone()) }.lazy()?;
         Ok(Self { paths, client, program, child: None })
     }
@@ -59,7 +70,7 @@ impl BenchDaemon {
     }
 
     /// Starts the daemon and waits until it answers.
-    pub(super) async fn start(&mut self) -> Result<(), BenchError> {
+    pub async fn start(&mut self) -> Result<(), BenchError> {
         let child = self.command(&["daemon", "run"]).spawn().map_err(|error| self.spawn_error(error))?;
         let (pid, begin) = (child.id(), Instant::now());
         self.child = Some(child);
@@ -74,17 +85,17 @@ impl BenchDaemon {
     }
 
     /// Asks the daemon to shut down and waits until it has ended.
-    pub(super) async fn stop(&mut self) -> Result<(), BenchError> {
-        let Some(mut child) = self.child.take() else { return Ok(()) };
+    pub async fn stop(&mut self) -> Result<(), BenchError> {
+        let Some(child) = &mut self.child else { return Ok(()) };
         self.client.shutdown().await?;
         let begin = Instant::now();
         while matches!(child.try_wait(), Ok(None)) {
             if begin.elapsed() > START_OR_STOP_TIMEOUT {
-                self.child = Some(child);
                 return Err(self.late("ends"));
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
+        self.child = None;
         Ok(())
     }
 

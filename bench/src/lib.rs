@@ -4,7 +4,7 @@
 pub mod agents;
 pub mod bar;
 mod cached_models;
-mod daemon;
+pub mod daemon;
 pub mod error;
 pub mod guard;
 pub mod import;

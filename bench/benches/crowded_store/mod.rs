@@ -1,11 +1,10 @@
 //! A store of 100,000 claims, most of them written by agents, in which many items need attention: reviews, warnings, forced
 //! writes of agents, cards.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use ed25519_dalek::SigningKey;
 use ergo::{
-    config::Paths,
     domain::{ClaimId, EventKind, Scope, derive::local},
     guard::StructuralPairCheck,
     store::{Act, EventDraft, Ref, Store, StoreOptions},
@@ -40,13 +39,10 @@ pub(crate) fn scope() -> Scope {
     Scope { org_id: "bench".into(), project: "store".into() }
 }
 
-/// Creates the store and the device key of a home.
-pub(crate) fn fill(home: &Path, claims: usize) {
-    let paths = Paths::under(home);
-    fs::write(paths.device_key(), hex::encode(key().to_bytes())).unwrap();
+/// Creates the store.
+pub(crate) fn fill(path: &Path, claims: usize) {
     let mut store =
-        Store::open_with(&paths.store(), key(), Arc::new(StructuralPairCheck), StoreOptions { durable: false })
-            .unwrap();
+        Store::open_with(path, key(), Arc::new(StructuralPairCheck), StoreOptions { durable: false }).unwrap();
     let mut synth = Synth::new(1);
     let mut acts = 0;
     let mut commit = |drafts: Vec<EventDraft>| {

@@ -19,13 +19,8 @@ use super::crowded_store;
 const BAR: f64 = 20.0;
 
 /// Prints a row for each read: the median, the 95th percentile, and the first read, for which nothing is cached yet.
-pub(crate) fn measure(client: &Client, rounds: usize) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+pub(crate) async fn measure(client: &Client, rounds: usize) {
     println!("{:42} {:>12} {:>12} {:>12}", "a read, over the socket", "median", "95 of 100", "the first");
-    runtime.block_on(reads(client, rounds));
-}
-
-async fn reads(client: &Client, rounds: usize) {
     let Scope { org_id, project } = crowded_store::scope();
     let (org_id, project) = (Some(org_id), Some(project));
     let inbox = InboxQuery { limit: Some(50), ..InboxQuery::default() };
