@@ -9,7 +9,10 @@ use anyhow::{Context as _, Result};
 use clap::builder::PossibleValuesParser;
 use ergo::{files, guard, infer::Models};
 
-use super::{NamedModels, output::Output, with_models};
+use super::{
+    named_models::{NamedModels, with_models},
+    output::Output,
+};
 
 /// The first lines of a file of fitted weights of the judge.
 const JUDGE_HEADER: &str =

@@ -3,18 +3,18 @@
 //! Any other argument runs `ergo` itself: the daemons, hooks and workers that are measured are processes of this program.
 
 mod guard_command;
+mod named_models;
 mod output;
 
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use clap::{CommandFactory, Parser};
-use ergo::infer::{ModelFile, ModelRole, ModelSet, ModelSource, Models, Pool, PoolOptions, catalogue};
+use clap::{CommandFactory, Parser, builder::RangedU64ValueParser};
+use named_models::{NamedModels, with_models};
 use output::Output;
 
 /// Measure ergo: the guard, recall, imports, the store, sync, and what agents wait for.
@@ -67,7 +67,7 @@ enum Measurement {
         #[arg(long, conflicts_with = "data")]
         speed: bool,
         /// Active claims in the scope; several sizes are measured one after the other.
-        #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000])]
+        #[arg(long, value_name = "N", value_delimiter = ',', value_parser = at_least_one(), default_values_t = [1_000, 10_000, 100_000])]
         claims: Vec<usize>,
         /// With --speed: scopes of the store, a tenth of the claims in the one that is asked.
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -105,7 +105,7 @@ enum Measurement {
         #[arg(long, conflicts_with = "data")]
         speed: bool,
         /// With --speed: the sizes of the scope.
-        #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [5_000, 100_000])]
+        #[arg(long, value_name = "N", value_delimiter = ',', value_parser = at_least_one(), default_values_t = [5_000, 100_000])]
         claims: Vec<usize>,
         /// With --speed: the writes.
         #[arg(long, value_name = "N", default_value_t = 200)]
@@ -125,7 +125,7 @@ enum Measurement {
     /// Measure how long writes and reads take, by the number of active claims.
     Store {
         /// Active claims in the scope; several sizes are measured one after the other.
-        #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000])]
+        #[arg(long, value_name = "N", value_delimiter = ',', value_parser = at_least_one(), default_values_t = [1_000, 10_000, 100_000])]
         claims: Vec<usize>,
         /// Writes and reads of each sort that are timed.
         #[arg(long, value_name = "N", default_value_t = 200)]
@@ -191,38 +191,9 @@ enum Measurement {
     },
 }
 
-/// Models to use instead of the built-in ones.
-#[derive(Debug, Default, clap::Args)]
-struct NamedModels {
-    /// The cross-encoder: a GGUF file, or `none`. By default the one that ships.
-    #[arg(long, value_name = "FILE")]
-    nli: Option<String>,
-    /// The embedder: a GGUF file, or `none`. By default the one that ships.
-    #[arg(long, value_name = "FILE")]
-    embedder: Option<String>,
-    /// The language model of the deep stage: a GGUF file. By default none.
-    #[arg(long, value_name = "FILE")]
-    llm: Option<String>,
-}
-
-impl NamedModels {
-    /// Names a language model, and no other model.
-    fn only_llm(llm: Option<String>) -> Self {
-        let none = || Some("none".to_owned());
-        Self { nli: none(), embedder: none(), llm }
-    }
-}
-
-/// Runs a measurement with models. Their folder is removed afterwards.
-fn with_models<T>(named: &NamedModels, run: impl FnOnce(Option<Arc<dyn Models>>) -> Result<T>) -> Result<T> {
-    let folder = std::env::temp_dir().join(format!("ergo-bench-models-{}", std::process::id()));
-    let set = models(named)?;
-    let models: Option<Arc<dyn Models>> =
-        (set != ModelSet::default()).then(|| Arc::new(Pool::new(PoolOptions::new(&folder), set)) as Arc<dyn Models>);
-    let result = run(models);
-    // The folder contains the built-in models as files, and the language model's prefix cache.
-    let _ = std::fs::remove_dir_all(&folder);
-    result
+/// Parses the number of claims in a scope, some of which are asked for or contradicted.
+fn at_least_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
 }
 
 /// Measures how well statements are parsed.
@@ -232,33 +203,6 @@ fn normalise(llm: Option<String>, explain: bool, out: &mut Output) -> Result<()>
             .map_err(|error| anyhow!("{error}\nhint: `--llm` names the file of a language model"))
     })?;
     Ok(out.report(&report, &report.to_string())?)
-}
-
-/// Returns the model in a named file.
-fn model_file(path: &str) -> Result<ModelSource> {
-    let path = std::path::absolute(path)?;
-    let sha256 = catalogue::digest::of_file(&path, &mut |_| {})
-        .with_context(|| format!("cannot read {}", path.display()))?
-        .to_string();
-    let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    Ok(ModelSource::File(ModelFile { name, sha256, path }))
-}
-
-/// Returns the models to measure with: those that ship, unless others are named.
-fn models(named: &NamedModels) -> Result<ModelSet> {
-    let of = |role: ModelRole, named: &Option<String>| -> Result<Option<ModelSource>> {
-        match named.as_deref() {
-            None if role == ModelRole::Llm => Ok(None),
-            None => Ok(catalogue::embedded(role).map(ModelSource::Embedded)),
-            Some("none") => Ok(None),
-            Some(path) => model_file(path).map(Some),
-        }
-    };
-    Ok(ModelSet {
-        embedder: of(ModelRole::Embedder, &named.embedder)?,
-        nli: of(ModelRole::Nli, &named.nli)?,
-        llm: of(ModelRole::Llm, &named.llm)?,
-    })
 }
 
 fn main() -> ExitCode {

@@ -69,6 +69,16 @@ fn two_daemons_are_measured_and_every_event_is_counted() {
 }
 
 #[test]
+fn an_empty_scope_is_not_measured() {
+    for measurement in [&["store"][..], &["store", "--scopes", "2"], &["recall", "--speed"], &["story", "--speed"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ergo-bench"));
+        let output = command.args(measurement).args(["--claims", "10,0"]).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && errors.contains("invalid value '0'"), "{measurement:?}: {errors}");
+    }
+}
+
+#[test]
 fn the_comparison_with_other_tools_computes_quantiles_like_this_program() {
     if Command::new("python3").arg("--version").output().is_err() {
         assert!(std::env::var_os("ERGO_TEST_REQUIRE").is_none(), "python3 is not installed");

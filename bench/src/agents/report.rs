@@ -89,7 +89,7 @@ impl fmt::Display for AgentsReport {
             let Quantiles { p50, max, .. } = ms;
             writeln!(
                 f,
-                "HookTimes {name}: p50 {p50:.1} ms, max {max:.1}; it had something to say {spoke} times of {runs}."
+                "Hook {name}: p50 {p50:.1} ms, max {max:.1}; it had something to say {spoke} times of {runs}."
             )?;
         }
         let Self { bridge_ms, first_call_ms, crowd, .. } = self;
@@ -160,6 +160,8 @@ mod tests {
         assert!(line("hook session-start").ends_with("20.00     100.00 ms"), "{text}");
         assert!(line("hook user-prompt, a page").ends_with("120.00     100.00 ms  missed"), "{text}");
         assert!(line("beside agents: stop").ends_with("120.00      60.00 ms  missed"), "{text}");
+        let session_start = "Hook session-start: p50 10.0 ms, max 30.0; it had something to say 49 times of 50.";
+        assert_eq!(line("Hook session-start"), session_start);
         assert!(line("10 agents for 2 s").ends_with("50.0 a second."), "{text}");
         assert!(text.contains("nothing lost, nothing twice"), "{text}");
     }
