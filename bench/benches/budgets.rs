@@ -4,6 +4,7 @@
 //! The app runs in a real pseudo-terminal, with a daemon that only answers reads (`tests/it/support/crowd.rs`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs, unreachable_pub, dead_code)]
 
+mod claims_app;
 #[path = "../../tests/it/support/crowd.rs"]
 mod crowd;
 mod crowded_store;
@@ -14,19 +15,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ergo::tui::{
-    key::KeyPress,
-    msg::{Effect, Msg, ReadRequest, RequestAnswer},
-    state::{AppSettings, AppState, Screen},
-    theme::Theme,
-    update::{self, Opening},
-    view,
-};
+use claims_app::{AREA, settle};
+use ergo::tui::{key::KeyPress, msg::Msg, theme::Theme, update, view};
 use ergo_bench::{
     daemon::{BenchDaemon, make_home, runtime},
     measure::{Quantiles, mib, millis, peak_memory},
 };
-use ratatui::{buffer::Buffer, layout::Rect};
+use ratatui::buffer::Buffer;
 use termlens::{Key, Terminal, TerminalBuilder};
 
 /// Measurements of each kind.
@@ -148,24 +143,9 @@ fn idle_frames(app: &mut Terminal) -> f64 {
 
 /// Scrolls the Claims screen, and returns the milliseconds of each frame.
 fn draws(rounds: usize) -> Vec<f64> {
-    let settings = AppSettings {
-        who: "zoe".into(),
-        scope: crowd::claim(0).scope,
-        identities: Vec::new(),
-        read_only: false,
-        demonstration: false,
-        zone: jiff::tz::TimeZone::UTC,
-        seed: [1; 16],
-        autostart: false,
-        last_here: None,
-        tour: false,
-    };
-    let mut state = AppState::new(settings, (200, 60), 1_795_300_000_000);
-    let effects = update::open(&mut state, Opening { screen: Some(Screen::Claims), ..Opening::default() });
-    settle(&mut state, effects);
+    let mut state = claims_app::open();
     let theme = Theme::ansi(true);
-    let area = Rect::new(0, 0, 200, 60);
-    let mut buffer = Buffer::empty(area);
+    let mut buffer = Buffer::empty(AREA);
     let page = KeyPress::parse("pgdn").unwrap();
     let mut out = Vec::new();
     for _ in 0..rounds {
@@ -173,20 +153,9 @@ fn draws(rounds: usize) -> Vec<f64> {
         settle(&mut state, effects);
         buffer.reset();
         let begin = Instant::now();
-        let hits = view::draw(&state, &theme, area, &mut buffer);
+        let hits = view::draw(&state, &theme, AREA, &mut buffer);
         out.push(millis(begin.elapsed()));
         state.painted(hits);
     }
     out
-}
-
-/// Answers all requests of the app.
-fn settle(state: &mut AppState, effects: Vec<Effect>) {
-    let mut queue = effects;
-    while let Some(effect) = queue.pop() {
-        if let Effect::Read(ticket, ReadRequest::Claims(query)) = effect {
-            let page = RequestAnswer::Claims(crowd::page(&query));
-            queue.extend(update::update(state, Msg::Reply(ticket, Ok(page))));
-        }
-    }
 }

@@ -13,7 +13,7 @@ use super::{
     store, store_synth as synth,
 };
 use ergo::{
-    api::{Caller, IngestRequest},
+    api::IngestRequest,
     engine::{Engine, EngineConfig},
     guard::Guard,
     infer::{ModelRole, Models, NoModels},
@@ -121,8 +121,7 @@ fn file(n: usize, chunks: usize) -> IngestRequest {
         let statements = (chunk * STATEMENTS_PER_CHUNK..(chunk + 1) * STATEMENTS_PER_CHUNK).map(synth::statement);
         format!("# Part {chunk}\n\n{}.\n", statements.collect::<Vec<_>>().join(".\n"))
     };
-    let scope = store::scope();
-    let caller = Caller { org_id: scope.org_id, project: scope.project, who: "bench".into(), ..Caller::default() };
+    let caller = store::caller(store::scope());
     let text = numbers.map(section).collect::<Vec<_>>().join("\n");
     IngestRequest { caller, path: format!("docs/{n}.md"), text: Some(text), share: false }
 }

@@ -11,10 +11,10 @@ use std::{
 };
 
 use ergo::{
-    api::{Caller, ClaimsQuery, NotesAddRequest, NotesRun, NotesScanRequest},
+    api::{ClaimsQuery, NotesAddRequest, NotesRun, NotesScanRequest},
     client::Client,
     config::Paths,
-    domain::{ClaimKind, Qualifiers, text::count},
+    domain::{ClaimKind, Qualifiers, Scope, numeric, text::count},
     guard::Guard,
     infer::{Call, Models},
     notes::sameness::{Entailment, SameThresholds, is_same, may_be_same},
@@ -26,7 +26,7 @@ use super::{
     daemon::{BenchDaemon, runtime},
     error::BenchError,
     measure::{Quantiles, millis, read_json_lines, resident_memory},
-    store_synth,
+    store, store_synth,
 };
 
 /// The deadline of a model's answer, of a saved rule, and of a scan that reduces the number of open pairs.
@@ -75,7 +75,7 @@ pub fn pairs(data: &Path, models: &dyn Models, explain: bool) -> Result<Sameness
         let vector = models.embed(&[statement.to_owned()], call)?.pop().unwrap_or_default();
         vectors.insert(statement, vector);
     }
-    let cosine = |one: &str, other: &str| -> f32 { vectors[one].iter().zip(&vectors[other]).map(|(x, y)| x * y).sum() };
+    let cosine = |one: &str, other: &str| numeric::cosine(&vectors[one], &vectors[other]);
     let nearest = |one: &str| -> Option<&str> {
         let others = vectors.keys().filter(|other| **other != one).map(|other| (cosine(one, other), *other));
         others.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, other)| other)
@@ -252,7 +252,7 @@ async fn measure_workspace(
     }
     let mut daemon = BenchDaemon::new(paths, options.program.clone())?;
     daemon.start().await?;
-    let caller = Caller { org_id: "bench".into(), project: "notes".into(), who: "bench".into(), ..Caller::default() };
+    let caller = store::caller(Scope { org_id: "bench".into(), project: "notes".into() });
     let add = NotesAddRequest { caller: caller.clone(), paths: vec![work.display().to_string()], remove: false };
     daemon.client.notes_add(&add).await?;
     let request = NotesScanRequest { caller, path: None };

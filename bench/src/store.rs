@@ -151,11 +151,12 @@ fn measure(path: &Path, claims: usize, fill_s: f64, samples: usize) -> Result<St
     let mut unused_claims = (claims..).step_by(samples + WARM_UP_CALLS);
     let mut stored_writes = |engine: &Engine| {
         let first = unused_claims.next().unwrap_or(claims);
-        writes(engine, samples, "stored", |n| (first + n, synth::statement(first + n)))
+        timed_writes(engine, samples, "stored", |n| guarded_write(scope(), first + n, synth::statement(first + n)))
     };
     let fast = open(path, false)?;
     let write_ms = stored_writes(&fast)?;
-    let refused_ms = writes(&fast, samples.min(claims), "refused", |n| (n % claims, synth::contrary(n % claims)))?;
+    let refused = |n: usize| guarded_write(scope(), n % claims, synth::contrary(n % claims));
+    let refused_ms = timed_writes(&fast, samples.min(claims), "refused", refused)?;
     let scope = scope();
     let question = |n: usize| WhyRequest {
         org_id: scope.org_id.clone(),
@@ -220,28 +221,33 @@ fn neighbours(path: &Path, claims: usize, samples: usize) -> Result<Quantiles, B
     timed(samples, |n| Ok(store.reader().neighbours(&queries[n]).map(drop)?))
 }
 
-/// Times writes. `claim` returns the number and the statement of the claim that a call writes.
-fn writes(
+/// Returns who makes the calls of a measurement in a scope.
+pub(super) fn caller(scope: Scope) -> Caller {
+    let Scope { org_id, project } = scope;
+    Caller { org_id, project, who: "bench".into(), ..Caller::default() }
+}
+
+/// Returns a guarded write of a statement with the reason of a numbered claim.
+pub(super) fn guarded_write(scope: Scope, number: usize, statement: String) -> RememberRequest {
+    let reason = Some(synth::reason(number));
+    RememberRequest { caller: caller(scope), statement, reason, ..RememberRequest::default() }
+}
+
+/// Times the writes that `request` returns.
+///
+/// # Errors
+/// Also if a write has another outcome than `expected`: `stored` or `refused`.
+pub(super) fn timed_writes(
     engine: &Engine,
     samples: usize,
     expected: &'static str,
-    claim: impl Fn(usize) -> (usize, String),
+    request: impl Fn(usize) -> RememberRequest,
 ) -> Result<Quantiles, BenchError> {
-    let scope = scope();
     let mut unexpected = None;
     let times = timed(samples, |n| {
-        let (number, statement) = claim(n);
-        let outcome = engine.remember(RememberRequest {
-            caller: Caller {
-                org_id: scope.org_id.clone(),
-                project: scope.project.clone(),
-                who: "bench".into(),
-                ..Caller::default()
-            },
-            statement: statement.clone(),
-            reason: Some(synth::reason(number)),
-            ..RememberRequest::default()
-        })?;
+        let request = request(n);
+        let statement = request.statement.clone();
+        let outcome = engine.remember(request)?;
         let actual = if matches!(outcome, WriteOutcome::Stored(_)) { "stored" } else { "refused" };
         if actual != expected {
             unexpected.get_or_insert(statement);

@@ -14,7 +14,7 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    daemon::{BenchDaemon, runtime},
+    daemon::{BenchDaemon, make_home, runtime},
     error::BenchError,
     measure::{self, Quantiles, millis},
     store::{self, WARM_UP_CALLS},
@@ -22,8 +22,8 @@ use crate::{
     store_synth as synth,
 };
 use ergo::{
-    api::{ApiError, Caller, ClaimsQuery, RecallRequest, RememberRequest, WriteOutcome},
-    config::{Paths, write_private},
+    api::{ApiError, ClaimsQuery, RecallRequest},
+    config::Paths,
     domain::Scope,
     engine::{Engine, EngineConfig},
     guard::StructuralPairCheck,
@@ -128,13 +128,10 @@ pub(super) fn fill_small_scopes(
 
 fn measure(options: &GrowthOptions, claims: usize, progress: &mut dyn FnMut(&str)) -> Result<GrowthRow, BenchError> {
     let (samples, others) = (options.samples, options.scopes.saturating_sub(1));
-    let paths = Paths::under(options.folder.join(format!("growth-{claims}")));
-    paths.make()?;
     let key = store::key();
-    write_private(&paths.device_key(), format!("{}\n", hex::encode(key.to_bytes())).as_bytes())?;
-    let config = "who = \"bench\"\n[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n\
-                  [sync]\nmode = \"off\"\n";
-    write_private(&paths.config, config.as_bytes())?;
+    let settings = "who = \"bench\"\n[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n\
+                    [sync]\nmode = \"off\"\n";
+    let paths = make_home(options.folder.join(format!("growth-{claims}")), &key, settings)?;
     let model = VectorModel { name: "made up".into(), dimension: synth::DIMENSION };
     let open_store = || {
         Store::open_with(&paths.store(), key.clone(), Arc::new(StructuralPairCheck), StoreOptions { durable: false })
@@ -166,9 +163,13 @@ fn measure(options: &GrowthOptions, claims: usize, progress: &mut dyn FnMut(&str
     let page_ms = store::timed(samples, |_| engine.claims(&everywhere).map(drop))?;
     let counts_ms = store::timed(samples, |_| engine.counts().map(drop))?;
     let file_mib = measure::mib(engine.counts()?.store_bytes);
-    let write_ms = writes(&engine, |_| store::scope(), claims, samples)?;
-    let write_small_ms =
-        writes(&engine, |n| small_scope(n % others.max(1)), claims + samples + WARM_UP_CALLS, samples)?;
+    let write_ms = store::timed_writes(&engine, samples, "stored", |n| {
+        store::guarded_write(store::scope(), claims + n, synth::statement(claims + n))
+    })?;
+    let first = claims + samples + WARM_UP_CALLS;
+    let write_small_ms = store::timed_writes(&engine, samples, "stored", |n| {
+        store::guarded_write(small_scope(n % others.max(1)), first + n, synth::statement(first + n))
+    })?;
     retract(&engine, others, claims + samples, samples)?;
     let rare_page_ms = store::timed(samples, |_| engine.claims(&retracted).map(drop))?;
     drop(engine);
@@ -206,38 +207,6 @@ fn recall(engine: &Engine, claims: usize, samples: usize) -> Result<Quantiles, B
     store::timed(samples, ask)
 }
 
-fn caller(scope: Scope) -> Caller {
-    let Scope { org_id, project } = scope;
-    Caller { org_id, project, who: "bench".into(), ..Caller::default() }
-}
-
-/// Times writes of claims from number `first` on. `scope` returns the scope of a write.
-fn writes(
-    engine: &Engine,
-    scope: impl Fn(usize) -> Scope,
-    first: usize,
-    samples: usize,
-) -> Result<Quantiles, BenchError> {
-    let mut refused = None;
-    let times = store::timed(samples, |n| {
-        let statement = synth::statement(first + n);
-        let request = RememberRequest {
-            caller: caller(scope(n)),
-            statement: statement.clone(),
-            reason: Some(synth::reason(first + n)),
-            ..RememberRequest::default()
-        };
-        if !matches!(engine.remember(request)?, WriteOutcome::Stored(_)) {
-            refused.get_or_insert(statement);
-        }
-        Ok(())
-    })?;
-    match refused {
-        Some(statement) => Err(BenchError::Unexpected { statement, expected: "stored" }),
-        None => Ok(times),
-    }
-}
-
 /// Retracts one claim in each of at most `samples` small scopes.
 fn retract(engine: &Engine, others: usize, first: usize, samples: usize) -> Result<(), ApiError> {
     for n in 0..samples.min(others) {
@@ -246,7 +215,7 @@ fn retract(engine: &Engine, others: usize, first: usize, samples: usize) -> Resu
         let newest = engine.claims(&ClaimsQuery { org_id, project, limit: Some(1), ..ClaimsQuery::default() })?;
         let Some(claim) = newest.items.first() else { continue };
         engine.retract(ergo::api::ActRequest {
-            caller: caller(small_scope(n)),
+            caller: store::caller(small_scope(n)),
             target: claim.id.to_string(),
             reason: synth::reason(first + n),
             ..ergo::api::ActRequest::default()

@@ -24,7 +24,7 @@ use super::{
     store_fill, store_growth, store_synth as synth,
 };
 use ergo::{
-    api::{ApiError, Caller, RememberRequest, UndoRequest, WriteOutcome},
+    api::{ApiError, RememberRequest, UndoRequest, WriteOutcome},
     engine::{Engine, EngineConfig},
     guard::{Guard, StructuralPairCheck},
     infer::{Call, InferError, ModelRole, Models},
@@ -183,16 +183,11 @@ pub(super) fn open(path: &Path, models: &Arc<dyn Models>) -> Result<Engine, Benc
     Ok(Engine::open_with_models(config, Guard::default(), Arc::clone(models))?)
 }
 
-fn caller() -> Caller {
-    let scope = store::scope();
-    Caller { org_id: scope.org_id, project: scope.project, who: "bench".into(), ..Caller::default() }
-}
-
 /// Writes a statement; returns the time in milliseconds.
 fn write(engine: &Engine, statement: &str) -> Result<f64, BenchError> {
     let begun = Instant::now();
     let outcome = engine.remember(RememberRequest {
-        caller: caller(),
+        caller: store::caller(store::scope()),
         statement: statement.to_owned(),
         reason: Some("measured".into()),
         force_exception: Some("the measurement goes on".into()),
@@ -210,7 +205,7 @@ fn write(engine: &Engine, statement: &str) -> Result<f64, BenchError> {
 fn write_as_an_agent(engine: &Engine, statement: &str) -> Result<Option<f64>, BenchError> {
     let begun = Instant::now();
     let outcome = engine.remember(RememberRequest {
-        caller: caller(),
+        caller: store::caller(store::scope()),
         statement: statement.to_owned(),
         reason: Some("measured".into()),
         consider: true,
@@ -222,7 +217,11 @@ fn write_as_an_agent(engine: &Engine, statement: &str) -> Result<Option<f64>, Be
         WriteOutcome::Consider(question) => (question.op_id, Some(took)),
         _ => return Ok(None),
     };
-    engine.undo(UndoRequest { caller: caller(), target_op: Some(op), ..UndoRequest::default() })?;
+    engine.undo(UndoRequest {
+        caller: store::caller(store::scope()),
+        target_op: Some(op),
+        ..UndoRequest::default()
+    })?;
     Ok(time)
 }
 
@@ -255,7 +254,7 @@ fn writes(engine: &Engine, first: usize, samples: usize) -> Result<WriteTimes, B
         }
         if n % 2 == 1 {
             // Otherwise the next statement of this kind would have a near claim.
-            engine.undo(UndoRequest { caller: caller(), ..UndoRequest::default() })?;
+            engine.undo(UndoRequest { caller: store::caller(store::scope()), ..UndoRequest::default() })?;
         }
     }
     Ok(done)

@@ -4,8 +4,8 @@
 use std::{fmt, path::Path, sync::Arc, time::Instant};
 
 use ergo::{
-    api::{AuditRequest, Caller, RememberRequest, StoryQuery},
-    domain::ClaimKind,
+    api::{AuditRequest, RememberRequest, StoryQuery},
+    domain::{ClaimKind, Scope},
     engine::{Engine, EngineConfig},
     guard::StructuralPairCheck,
     store::{Store, StoreOptions, VectorModel},
@@ -67,7 +67,7 @@ pub fn run(
         let mut pass = Vec::with_capacity(samples);
         for n in 0..samples {
             engine.remember(RememberRequest {
-                caller: caller(),
+                caller: store::caller(store::scope()),
                 kind: Some(ClaimKind::Decision),
                 statement: synth::statement(claims + n),
                 reason: Some(synth::reason(n)),
@@ -78,12 +78,12 @@ pub fn run(
             pass.push(millis(begun.elapsed()));
         }
         let begun = Instant::now();
-        let Caller { org_id, project, .. } = caller();
+        let Scope { org_id, project } = store::scope();
         engine.story(&StoryQuery { org_id, project, ..StoryQuery::default() })?;
         let story_ms = millis(begun.elapsed());
         let audit_s = if claims <= MAX_AUDITED_CLAIMS {
             let begun = Instant::now();
-            engine.audit(AuditRequest { caller: caller(), dry_run: true })?;
+            engine.audit(AuditRequest { caller: store::caller(store::scope()), dry_run: true })?;
             Some(begun.elapsed().as_secs_f64())
         } else {
             None
@@ -98,11 +98,6 @@ pub fn run(
 fn read_all_stories(engine: &Engine) -> Result<(), BenchError> {
     while engine.read_stories()? {}
     Ok(())
-}
-
-fn caller() -> Caller {
-    let scope = store::scope();
-    Caller { org_id: scope.org_id, project: scope.project, who: "bench".into(), ..Caller::default() }
 }
 
 impl fmt::Display for StorySpeedReport {

@@ -3,10 +3,13 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::AgentsOptions;
-use crate::{daemon::BenchDaemon, error::BenchError, store, store_models, store_synth as synth};
+use crate::{
+    daemon::{BenchDaemon, make_home},
+    error::BenchError,
+    store, store_models, store_synth as synth,
+};
 use ergo::{
-    api::{Caller, RecallRequest, RememberRequest},
-    config::{Paths, write_private},
+    api::{RecallRequest, RememberRequest},
     domain::ClaimKind,
     infer::Models,
 };
@@ -27,14 +30,11 @@ pub(super) struct AgentsHome {
 impl AgentsHome {
     /// Creates a home with a filled store. Its daemon is not started yet.
     pub(super) fn make(options: &AgentsOptions, models: &Arc<dyn Models>) -> Result<Self, BenchError> {
-        let paths = Paths::under(&options.folder);
-        paths.make()?;
         let scope = store::scope();
+        let settings = format!("org_id = \"{}\"\n[daemon]\ntcp = false\n[sync]\nmode = \"off\"\n", scope.org_id);
+        let paths = make_home(&options.folder, &store::key(), &settings)?;
         let work = options.folder.join(&scope.project);
         std::fs::create_dir_all(&work).map_err(BenchError::io(&work))?;
-        write_private(&paths.device_key(), format!("{}\n", hex::encode(store::key().to_bytes())).as_bytes())?;
-        let config = format!("org_id = \"{}\"\n[daemon]\ntcp = false\n[sync]\nmode = \"off\"\n", scope.org_id);
-        write_private(&paths.config, config.as_bytes())?;
         let vectors = store_models::embed(models, options.claims)?;
         store_models::fill(&paths.store(), options.claims, &vectors, models)?;
         Ok(Self { daemon: BenchDaemon::new(paths, options.program.clone())?, work })
@@ -46,12 +46,7 @@ impl AgentsHome {
         let scope = store::scope();
         for n in 0..CONSTRAINTS {
             let request = RememberRequest {
-                caller: Caller {
-                    org_id: scope.org_id.clone(),
-                    project: scope.project.clone(),
-                    who: "bench".into(),
-                    ..Caller::default()
-                },
+                caller: store::caller(scope.clone()),
                 statement: synth::unrelated(n),
                 kind: Some(ClaimKind::Constraint),
                 reason: Some(synth::reason(n)),

@@ -8,7 +8,7 @@ use std::{
 
 use super::path::{GuardPath, Opposed, WriteAnswer};
 use ergo::{
-    domain::{ClaimKind, DoubtBand, Tier, claim::Qualifiers, norm::IndexTerms, numeric::logistic_f32},
+    domain::{ClaimKind, DoubtBand, Tier, claim::Qualifiers, norm::IndexTerms, numeric},
     engine::infer_pairs,
     guard::{
         self, CrossEncoder, Guard, JudgeContext, MAX_BY_MEANING, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim,
@@ -219,7 +219,7 @@ impl MemoryProject {
             .filter_map(|(number, scores)| {
                 if self.alone {
                     let margin = scores.inference?.mean();
-                    let score = logistic_f32(margin);
+                    let score = numeric::logistic_f32(margin);
                     let tier = if score >= 0.5 { Tier::Block } else { Tier::Clean };
                     return Some(Opposed { number, tier, score, why: format!("inferred: {margin:.2}") });
                 }
@@ -240,7 +240,7 @@ impl MemoryProject {
 
 fn cosine(a: &ProjectClaim, b: &ProjectClaim) -> Option<f32> {
     let (a, b) = (a.vector.as_ref()?, b.vector.as_ref()?);
-    Some(a.iter().zip(b).map(|(x, y)| x * y).sum())
+    Some(numeric::cosine(a, b))
 }
 
 impl GuardPath for MemoryProject {

@@ -17,9 +17,10 @@ use super::{
     memory_project::MemoryProject,
     path::{GuardPath, Opposed, WriteAnswer},
 };
+use crate::store;
 use ergo::{
     api::{ApiError, Caller, Conflict, RememberRequest, SupersedeRequest, WhyRequest, WriteOutcome},
-    domain::{ClaimId, ClaimKind, Tier},
+    domain::{ClaimId, ClaimKind, Scope, Tier},
     engine::{DeepMode, Engine, EngineConfig},
     guard::{Guard, JudgeWeights},
 };
@@ -97,7 +98,7 @@ impl Shipped {
     }
 
     fn caller(&self) -> Caller {
-        Caller { org_id: ORG.into(), project: format!("p{}", self.project), who: "bench".into(), ..Caller::default() }
+        store::caller(Scope { org_id: ORG.into(), project: format!("p{}", self.project) })
     }
 
     fn request(&self, kind: ClaimKind, statement: &str, reason: &str) -> RememberRequest {

@@ -5,11 +5,14 @@ use std::{collections::BTreeMap, net::UdpSocket};
 use ed25519_dalek::SigningKey;
 
 use super::{SyncOptions, proc};
-use crate::{daemon::BenchDaemon, error::BenchError, measure::peak_memory};
+use crate::{
+    daemon::{BenchDaemon, make_home},
+    error::BenchError,
+    measure::peak_memory,
+};
 use ergo::{
     api::Caller,
     client::Client,
-    config::{Paths, write_private},
     domain::{DeviceId, Scope},
     engine::{Engine, EngineConfig},
 };
@@ -44,17 +47,14 @@ impl Laptop {
     }
 
     fn make(options: &SyncOptions, who: &'static str, key: SigningKey) -> Result<Self, BenchError> {
-        let paths = Paths::under(options.folder.join(who));
-        paths.make()?;
-        write_private(&paths.device_key(), format!("{}\n", hex::encode(key.to_bytes())).as_bytes())?;
-        // The daemon takes a key without a store for a sign that the store was lost.
-        drop(Engine::open(EngineConfig::new(paths.store(), key.clone()))?);
-        let port = free_port().map_err(BenchError::io(&paths.config))?;
-        let config = format!(
+        let port = free_port().map_err(BenchError::io("a free port"))?;
+        let settings = format!(
             "who = \"{who}\"\n[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n\
              [sync]\nloopback = true\nport = {port}\n"
         );
-        write_private(&paths.config, config.as_bytes())?;
+        let paths = make_home(options.folder.join(who), &key, &settings)?;
+        // The daemon takes a key without a store for a sign that the store was lost.
+        drop(Engine::open(EngineConfig::new(paths.store(), key.clone()))?);
         let daemon = BenchDaemon::new(paths, options.program.clone())?;
         Ok(Self { who, key, client: daemon.client.clone(), daemon, port, peaks: BTreeMap::new() })
     }
