@@ -27,7 +27,7 @@ pub(super) struct GuardArgs {
     /// The folder with pairs.jsonl, rules_corpus.jsonl, adr_corpus.jsonl, adr_supersede.jsonl and fact sets; an absent file is skipped.
     #[arg(long, value_name = "DIR", required_unless_present = "fit")]
     data: Option<PathBuf>,
-    /// List each wrong verdict with the guard's reason and figures.
+    /// List each wrong verdict with the guard's reason and features.
     #[arg(long)]
     explain: bool,
     /// Measure only these rows.
@@ -92,7 +92,7 @@ pub(super) struct GuardArgs {
     /// The least probability from which a pair comes to the deep stage.
     #[arg(long, value_name = "P")]
     deep_gate: Option<f32>,
-    /// Write every example of a fit, or every nearby claim of the rows `gate` or `dense`, with its figures to this file, as JSON lines.
+    /// Write every example of a fit, or every nearby claim of the rows `gate` or `dense`, with its features to this file, as JSON lines.
     #[arg(long, value_name = "FILE")]
     examples: Option<PathBuf>,
     /// Write the fitted judge to this file.

@@ -362,7 +362,7 @@ impl Engine {
         request: &RecallRequest,
         ways: RecallMeans,
     ) -> Result<Option<(AnswerFeatures, Vec<ClaimId>)>, ApiError> {
-        reads::figures(self, request, ways)
+        reads::recall_features(self, request, ways)
     }
 
     /// Returns what the local language model says about the claims that a question finds; `None` if the first claim is

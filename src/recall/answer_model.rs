@@ -42,7 +42,6 @@ pub struct AnswerWeights {
     /// The probability below which nothing in the scope is related to the question.
     pub nothing_below: f64,
     /// The weight of each feature.
-    #[serde(rename = "figures")]
     pub features: AnswerFeatures,
 }
 

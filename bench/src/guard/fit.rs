@@ -83,7 +83,7 @@ impl FitPair {
     fn judged(&self, judge: &JudgeWeights) -> (f32, f32) {
         let odds = self
             .with_inference
-            .map_or_else(|| judge.rules.log_odds(&self.by_rules), |figures| judge.log_odds(&figures));
+            .map_or_else(|| judge.rules.log_odds(&self.by_rules), |features| judge.log_odds(&features));
         let limit = match (self.with_inference, self.is_named()) {
             (None, _) => judge.rules.block,
             (Some(_), true) => judge.thresholds.named,
@@ -94,10 +94,10 @@ impl FitPair {
 
     /// Returns whether the rules name the contradiction.
     fn is_named(&self) -> bool {
-        let figure = |name: &str, least: f32| {
-            FEATURE_NAMES.iter().zip(self.by_rules).any(|(of, figure)| *of == name && figure >= least)
+        let at_least = |name: &str, least: f32| {
+            FEATURE_NAMES.iter().zip(self.by_rules).any(|(of, feature)| *of == name && feature >= least)
         };
-        figure("aligned", CONTRADICTION_STRENGTH) || figure("structural_contradiction", 1.0)
+        at_least("aligned", CONTRADICTION_STRENGTH) || at_least("structural_contradiction", 1.0)
     }
 
     /// Returns whether only the cross-encoder may find a contradiction.
@@ -248,8 +248,8 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         .filter_map(|pair| Some((pair.part, pair.features.as_ref()?, pair.contradiction)))
         .chain(writes.iter().flat_map(|write| write.compared.iter().map(|features| (write.part, features, false))));
     for (part, features, contradiction) in compared {
-        if let Some(figures) = &features.with_inference {
-            inferred_bins.add(probability(judges[part].log_odds(figures)), contradiction);
+        if let Some(with_inference) = &features.with_inference {
+            inferred_bins.add(probability(judges[part].log_odds(with_inference)), contradiction);
         }
         alone_bins.add(probability(judges[part].rules.log_odds(&features.by_rules)), contradiction);
     }
@@ -289,7 +289,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
 /// Returns each example as a JSON line.
 fn json_lines(pairs: &[MeasuredPair], writes: &[ReplayedSentence]) -> String {
     let features = |features: &FitPair| {
-        serde_json::json!({ "heard": features.with_inference.map(|figures| figures.to_vec()), "alone": features.by_rules.to_vec(),
+        serde_json::json!({ "heard": features.with_inference.map(|features| features.to_vec()), "alone": features.by_rules.to_vec(),
             "stored": features.stored, "incoming": features.incoming })
     };
     let pairs = pairs.iter().map(|pair| {

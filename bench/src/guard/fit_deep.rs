@@ -43,10 +43,10 @@ pub(super) fn fit(
     progress: &mut dyn FnMut(String),
 ) -> Result<(DeepWeights, Vec<String>), GuardBenchError> {
     let reaches_model = |pair: &FitPair| {
-        let score = pair.with_inference.map(|figures| probability(weights.log_odds(&figures)));
+        let score = pair.with_inference.map(|features| probability(weights.log_odds(&features)));
         score.is_some_and(|score| score >= weights.deep.gate) && !pair.refused(weights)
     };
-    let odds = |pair: &FitPair| pair.with_inference.map_or(f32::MIN, |figures| weights.log_odds(&figures));
+    let odds = |pair: &FitPair| pair.with_inference.map_or(f32::MIN, |features| weights.log_odds(&features));
     let labelled: Vec<(&FitPair, bool)> = pairs
         .iter()
         .filter_map(|pair| Some((pair.features.as_ref()?, pair.contradiction)))

@@ -49,10 +49,11 @@ pub(super) trait GuardPath {
     }
 }
 
-/// Describes the guard's evidence in one line: the rule, the sentence, the figures.
+/// Describes the guard's evidence in one line: the rule, the sentence, the features.
 pub(super) fn why(evidence: &Evidence) -> String {
-    let figures: Vec<String> = evidence.features.iter().map(|(name, figure)| format!("{name} {figure:.2}")).collect();
-    format!("{}: {} [{}]", evidence.rule.as_str(), evidence.sentence, figures.join(", "))
+    let features: Vec<String> =
+        evidence.features.iter().map(|(name, feature)| format!("{name} {feature:.2}")).collect();
+    format!("{}: {} [{}]", evidence.rule.as_str(), evidence.sentence, features.join(", "))
 }
 
 /// The ways to compare claims, each of which is a row of the report.

@@ -31,7 +31,7 @@ pub(super) fn write(
         });
         let line = json!({
             "question": query.question, "sort": query.sort, "expected": query.expected, "verdict": answer.verdict, "probability": answer.probability,
-            "figures": engine.recall_features(&request, RecallMeans::default())?.map(|(features, _)| features),
+            "features": engine.recall_features(&request, RecallMeans::default())?.map(|(features, _)| features),
             "hits": hits.collect::<Vec<_>>(),
         });
         lines.push_str(&line.to_string());

@@ -30,7 +30,7 @@ pub(super) use log::log;
 pub(super) use questions::questions;
 pub(super) use queued_doubts::doubts;
 pub use recall::{RecallMeans, Weighing};
-pub(super) use recall::{figures, recall, weigh};
+pub(super) use recall::{recall, recall_features, weigh};
 pub(super) use scopes::scopes;
 pub(super) use snapshot::{Pages, snapshot};
 pub(super) use story::story;

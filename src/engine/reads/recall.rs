@@ -34,7 +34,7 @@ use crate::{
 
 pub use filter::Weighing;
 pub use means::RecallMeans;
-pub(in crate::engine) use recall_verdict::figures;
+pub(in crate::engine) use recall_verdict::recall_features;
 
 /// The default number of claims in an answer.
 const DEFAULT_LIMIT: usize = 10;
@@ -177,7 +177,7 @@ pub(super) struct FoundClaim {
     /// Its relative position in the fused lists; 1 if it is first in all of them.
     fused: f64,
     /// The features from which the probability is computed.
-    figures: AnswerFeatures,
+    features: AnswerFeatures,
     /// The margin of its match above the floor.
     above: f64,
     /// The probability that it answers the question.
@@ -417,7 +417,7 @@ impl RecallRun<'_> {
                 with_reason,
                 score,
                 fused,
-                figures: AnswerFeatures::default(),
+                features: AnswerFeatures::default(),
                 above: 0.0,
                 probability: 0.0,
                 answers: false,

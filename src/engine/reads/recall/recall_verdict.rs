@@ -20,7 +20,7 @@ const SHOWN_FIRST: usize = 3;
 
 /// Returns the features of the best claim that a question finds, and the ids of the first few; `None` if it finds none.
 /// For measurements.
-pub(in crate::engine) fn figures(
+pub(in crate::engine) fn recall_features(
     engine: &Engine,
     request: &RecallRequest,
     ways: RecallMeans,
@@ -29,7 +29,7 @@ pub(in crate::engine) fn figures(
     let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
     let findings = RecallRun { engine, wanted: &wanted, now, today: guard_calls::day(now) }.find()?;
     let first = findings.found.iter().take(SHOWN_FIRST).map(|found| found.row.id).collect();
-    Ok(findings.found.first().map(|found| (found.figures, first)))
+    Ok(findings.found.first().map(|found| (found.features, first)))
 }
 
 /// Returns the verdict on all claims. `reference_answers`: an ingested file answers the question.
@@ -84,9 +84,9 @@ pub(super) fn weigh_up(found: &mut [FoundClaim], by_meaning: bool, unknown: f64,
         let FoundClaim { ref score, cosine, with_reason, fused, .. } = *found;
         let floor = floor::FloorEvidence { score, cosine, by_meaning, unknown, lead, raise };
         let evidence = answer_model::AnswerEvidence { score, cosine, with_reason, unknown, lead, fused, crowd, raise };
-        let figures = AnswerFeatures::of(&evidence);
-        (found.above, found.figures) = (floor::margin(&floor), figures);
-        found.probability = weights.probability(&figures);
+        let features = AnswerFeatures::of(&evidence);
+        (found.above, found.features) = (floor::margin(&floor), features);
+        found.probability = weights.probability(&features);
         found.answers = found.probability >= weights.known_from;
     }
 }
