@@ -18,8 +18,8 @@ use ergo::{
 /// The longest that a daemon may take to start, or to end.
 const START_OR_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The time between two checks whether a daemon has started or ended. Times of starts, which are about 15 ms, are not more
-/// precise than this.
+/// The time between two checks whether a daemon has started or ended. Starts take about 15 ms and are not measured more
+/// precisely than this.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Builds the runtime in which a measurement calls its daemons.

@@ -67,7 +67,7 @@ pub struct StoreRow {
     pub write_ms: Quantiles,
     /// `write_ms` with waiting for the disk (`synchronous=FULL`): what a caller sees.
     pub write_fsync_ms: Quantiles,
-    /// `write_ms` right before the claims of the organisation's level: the scope has also got what was written meanwhile.
+    /// `write_ms` right before the claims of the organisation's level: the scope has also got further writes since.
     pub write_one_level_ms: Quantiles,
     /// `write_one_level_ms` after the organisation's level got a tenth as many claims as the project.
     pub write_leveled_ms: Quantiles,

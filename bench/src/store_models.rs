@@ -260,7 +260,7 @@ fn writes(engine: &Engine, first: usize, samples: usize) -> Result<WriteTimes, B
     Ok(done)
 }
 
-/// Loads the models, then times writes as [`writes`] does. `next` is the number of the first claim that is not used yet.
+/// Loads the models, then times writes as [`writes`] does. `next` is the number of the first claim not used yet.
 fn warm_writes(engine: &Engine, next: &mut usize, samples: usize) -> Result<WriteTimes, BenchError> {
     for n in 0..WARM_UP_WRITES {
         write(engine, &synth::statement(*next + n))?;
