@@ -6,9 +6,10 @@ use std::{
 };
 
 use super::{
-    NotesKeeper, concerns_rule, discover, earlier_lines,
-    file_reader::{self, NoteRule},
+    NotesKeeper, caller_in, concerns_rule, discover, earlier_lines,
+    file_reader::{self, NoteRule, is_record},
     line_claims, lock,
+    unread_lines::UnreadLines,
     watch_list::{WatchedFile, WatchedRule},
 };
 use crate::{
@@ -29,8 +30,9 @@ pub(super) fn check(keeper: &NotesKeeper, caller: &Caller, only: Option<&Path>) 
         paths.dedup();
     }
     let mut answer = NotesCheck::default();
+    let mut unread = UnreadLines::default();
     for path in &paths {
-        if let Err(error) = check_file(keeper, caller, path, only, &mut answer) {
+        if let Err(error) = check_file(keeper, caller, path, only, &mut unread, &mut answer) {
             answer.problems.push(format!("{}: {}", path.display(), error.message));
         }
     }
@@ -42,6 +44,7 @@ fn check_file(
     caller: &Caller,
     path: &Path,
     only: Option<&Path>,
+    unread: &mut UnreadLines,
     answer: &mut NotesCheck,
 ) -> Result<(), ApiError> {
     let text = file_reader::text(path)
@@ -58,15 +61,9 @@ fn check_file(
         .map_err(|error| ApiError::new(ErrorCode::BadRequest, error.to_string()))?;
     answer.files += 1;
     answer.rules += now.rules.iter().filter(|rule| rule.in_force).count();
-    let here = Caller {
-        org_id: scope.org_id.clone(),
-        project: scope.project.clone(),
-        identity,
-        op_id: None,
-        ..caller.clone()
-    };
+    let here = caller_in(caller, &scope, identity);
     file.scope = Some(scope);
-    let Compared { conflicts, problems } = compare_rules(keeper, &here, (path, &file), &now.rules)?;
+    let Compared { conflicts, problems } = compare_rules(keeper, &here, (path, &file), &now.rules, unread)?;
     answer.conflicts.extend(conflicts);
     answer.problems.extend(problems);
     Ok(())
@@ -88,13 +85,17 @@ pub(super) fn compare_rules(
     here: &Caller,
     (path, file): (&Path, &WatchedFile),
     rules: &[NoteRule],
+    unread: &mut UnreadLines,
 ) -> Result<Compared, ApiError> {
     let mut found = Compared::default();
     let earlier: HashMap<&str, &WatchedRule> = file.rules.iter().map(|rule| (rule.statement.as_str(), rule)).collect();
-    // The claims of earlier versions of the lines do not count, because they end with the next scan.
+    // The claims of earlier versions of the lines do not count, because they end with the next scan, unless another
+    // file has these lines.
     let mut ending = HashSet::new();
-    for rule in file.rules.iter().filter(|rule| rules.iter().all(|now| now.statement != rule.statement)) {
-        ending.extend(line_claims::claims_of(keeper, rule)?);
+    for rule in file.rules.iter().filter(|rule| rules.iter().all(|now| !rule.says_same(now.kind, &now.statement))) {
+        if is_record(&file.shown) || !unread.or_other_files_have(keeper, here, (path, file), rule)? {
+            ending.extend(line_claims::claims_of(keeper, rule)?);
+        }
     }
     for rule in rules.iter().filter(|rule| rule.in_force) {
         let conflict = NoteConflict {
@@ -103,11 +104,12 @@ pub(super) fn compare_rules(
             says: rule.statement.clone(),
             ..NoteConflict::default()
         };
-        let id = match earlier.get(rule.statement.as_str()) {
-            Some(line) => line.claim,
-            None => earlier_lines::earlier_line(keeper, path, file, rule)?.and_then(|line| line.claim),
+        let line = match earlier.get(rule.statement.as_str()) {
+            Some(line) => Some((*line).clone()),
+            None => earlier_lines::earlier_line(keeper, path, file, rule)?,
         };
-        let claim = id.map(|id| keeper.engine.claim(&id.to_hex())).transpose()?;
+        let claim = line.as_ref().and_then(|line| line.claim);
+        let claim = claim.map(|id| keeper.engine.claim(&id.to_hex())).transpose()?;
         let (card, opposing) = match claim {
             Some(claim) if claim.status == Status::Active => {
                 for (card, other) in keeper.engine.opposing(&claim.id)? {
@@ -141,10 +143,21 @@ pub(super) fn compare_rules(
                 }
                 outcome => match outcome? {
                     WriteOutcome::Conflict(refused) => (refused.card_id, refused.conflicts),
-                    _ => continue,
+                    _ => (None, Vec::new()),
                 },
             },
         };
+        // What the card of a refused or declined line names counts, even if the models see it differently now.
+        if let Some(line) = &line {
+            for claim in line_claims::opposing(keeper, line)? {
+                if !ending.contains(&claim) && opposing.iter().all(|opposed| opposed.claim.id != claim) {
+                    let (against, _) = keeper.engine.note_source(&claim)?;
+                    let kind = line.card.map(|card| keeper.engine.conflict_kind(&card)).transpose()?.flatten();
+                    let (claim, card) = (Some(claim), line.card);
+                    found.conflicts.push(NoteConflict { against, claim, card, kind, ..conflict.clone() });
+                }
+            }
+        }
         for opposed in opposing.into_iter().filter(|opposed| !ending.contains(&opposed.claim.id)) {
             found.conflicts.push(NoteConflict {
                 against: opposed.claim.statement.clone(),

@@ -7,10 +7,11 @@ use super::{
     NotesKeeper,
     file_reader::{NoteRule, is_record},
     line_claims, lock,
+    unread_lines::UnreadLines,
     watch_list::{WatchedFile, WatchedRule},
 };
 use crate::{
-    api::ApiError,
+    api::{ApiError, Caller},
     interchange::line_diff::{Difference, LineChange},
 };
 
@@ -34,29 +35,29 @@ pub(super) fn earlier_line(
     });
     let Some(mut line) = found else { return Ok(None) };
     line_claims::read_settlements(keeper, slice::from_mut(&mut line))?;
-    line.claim = line.claim.map(|claim| keeper.engine.narrowed_form(&claim)).transpose()?;
     Ok(Some(line))
 }
 
-/// Takes a changed line whose new words an earlier line had for the return of that line, if its claim is closed or its
-/// card was settled against it: the last version is gone.
-pub(super) fn separate_returned(
+/// Takes a changed line for a new one in place of a removed one, if it is no new version: its earlier words are still
+/// in this or another file, so that their claim stays and the guard must compare the line with it, or its new words are
+/// those of an earlier line, which has its own claim or was decided against.
+pub(super) fn separate_moved_and_returned(
     keeper: &NotesKeeper,
-    path: &Path,
-    file: &WatchedFile,
+    caller: &Caller,
+    (path, file): (&Path, &WatchedFile),
     rules: &[NoteRule],
+    unread: &mut UnreadLines,
     difference: &mut Difference,
 ) -> Result<(), ApiError> {
     for (at, rule) in rules.iter().enumerate() {
-        if !matches!(difference.now.get(at), Some(LineChange::Changed(_))) {
-            continue;
-        }
-        let Some(line) = earlier_line(keeper, path, file, rule)? else { continue };
-        let is_settled = match line.claim {
-            Some(claim) => !keeper.is_active(claim)?,
-            None => line_claims::is_declined(keeper, &line)?,
+        let Some(LineChange::Changed(old)) = difference.now.get(at) else { continue };
+        let Some(old) = file.rules.get(*old) else { continue };
+        let is_still_here = rules.iter().any(|now| old.says_same(now.kind, &now.statement));
+        let is_known = match earlier_line(keeper, path, file, rule)? {
+            Some(line) => line.claim.is_some() || line_claims::is_declined(keeper, &line)?,
+            None => false,
         };
-        if is_settled {
+        if is_still_here || is_known || unread.or_other_files_have(keeper, caller, (path, file), old)? {
             difference.separate(at);
         }
     }

@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    NotesKeeper, lock,
+    NotesKeeper, caller_in,
+    file_reader::is_record,
+    lock,
     unread_lines::UnreadLines,
     watch_list::{WatchList, WatchedFile, WatchedRule},
 };
@@ -16,15 +18,22 @@ use crate::{
 };
 
 /// Gives each rule that the guard refused the claim which settling its card stored. Without a settlement, or if it was
-/// undone, the rule has no claim. Returns whether a rule can be tried again, because no claim opposes it any more.
+/// undone, the rule has no claim. Gives each rule whose claim a person narrowed the narrowed form. Returns whether a rule
+/// can be tried again, because no claim opposes it any more.
 pub(super) fn read_settlements(keeper: &NotesKeeper, rules: &mut [WatchedRule]) -> Result<bool, ApiError> {
+    let claims: Vec<ClaimId> = rules.iter().filter_map(|rule| rule.claim).collect();
+    let active = keeper.engine.active_claims(&claims)?;
     let mut can_retry = false;
     for rule in rules {
-        let Some(card) = rule.card else { continue };
+        let Some(card) = rule.card else {
+            let closed = rule.claim.filter(|claim| !active.contains(claim));
+            rule.claim = closed.map_or(Ok(rule.claim), |claim| keeper.engine.narrowed_form(&claim).map(Some))?;
+            continue;
+        };
         rule.claim = match keeper.engine.refused_rule(&card)? {
             RefusedRule::Stored(claim) => Some(keeper.engine.narrowed_form(&claim)?),
-            RefusedRule::NotStored { declined, opposed, .. } => {
-                can_retry |= !declined && !opposed;
+            RefusedRule::NotStored { opposed, .. } => {
+                can_retry |= opposed.is_empty();
                 None
             }
         };
@@ -38,14 +47,18 @@ fn refused(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<Option<RefusedRul
     card.map(|card| keeper.engine.refused_rule(&card)).transpose()
 }
 
-/// Whether the guard refused a rule, and its card was settled against it.
+/// Whether the guard refused a rule, its card was settled against it, and a claim that opposes it is still in force.
 pub(super) fn is_declined(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<bool, ApiError> {
-    Ok(matches!(refused(keeper, rule)?, Some(RefusedRule::NotStored { declined: true, .. })))
+    let refused = refused(keeper, rule)?;
+    Ok(matches!(refused, Some(RefusedRule::NotStored { declined: true, opposed, .. }) if !opposed.is_empty()))
 }
 
-/// Whether the card of a refused rule was settled against it, and a claim that opposes it is still active.
-pub(super) fn contradicts_a_decision(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<bool, ApiError> {
-    Ok(matches!(refused(keeper, rule)?, Some(RefusedRule::NotStored { declined: true, opposed: true, .. })))
+/// Returns the claims in force because of which a rule was refused, if its card is open or was settled against it.
+pub(super) fn opposing(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<Vec<ClaimId>, ApiError> {
+    Ok(match refused(keeper, rule)? {
+        Some(RefusedRule::NotStored { opposed, .. }) => opposed,
+        _ => Vec::new(),
+    })
 }
 
 /// Returns the active claims that end with a line: its own, or, if the guard refused it, those of its earlier version.
@@ -138,13 +151,7 @@ pub(super) fn close_cards_of_deleted(
     unread: &mut UnreadLines,
 ) -> Result<(), ApiError> {
     let Some(scope) = &file.scope else { return Ok(()) };
-    let here = Caller {
-        org_id: scope.org_id.clone(),
-        project: scope.project.clone(),
-        op_id: None,
-        identity: None,
-        ..caller.clone()
-    };
+    let here = caller_in(caller, scope, None);
     read_settlements(keeper, &mut file.rules)?;
     for rule in &file.rules {
         close_card(keeper, (caller, &here), (path, &*file), rule, unread)?;
@@ -180,6 +187,24 @@ pub(super) fn bring_back(
         Err(error) if error.code == ErrorCode::NeedsPerson => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Whether the claim of a line that a file still has was closed with the same line of another file, so that it returns.
+pub(super) fn has_returning(keeper: &NotesKeeper, file: &WatchedFile) -> Result<bool, ApiError> {
+    if is_record(&file.shown) {
+        return Ok(false);
+    }
+    let claims = file.claims();
+    let active = keeper.engine.active_claims(&claims)?;
+    for claim in claims.iter().filter(|claim| !active.contains(*claim)) {
+        match keeper.engine.claim(&claim.to_hex()) {
+            Err(error) if error.code == ErrorCode::NotFound => {}
+            Err(error) => return Err(error),
+            Ok(claim) if went_with_line(keeper, file, &claim) => return Ok(true),
+            Ok(_) => {}
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a claim was closed because its line was removed or changed, in this file or another one of the project.

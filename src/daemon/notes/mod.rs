@@ -204,7 +204,7 @@ impl NotesKeeper {
             let (mut active, mut is_closed) = (0, false);
             for rule in &file.rules {
                 let Some(claim) = rule.claim else {
-                    view.declined += usize::from(line_claims::contradicts_a_decision(self, rule)?);
+                    view.declined += usize::from(line_claims::is_declined(self, rule)?);
                     continue;
                 };
                 if active_claims.contains(&claim) {
@@ -299,6 +299,12 @@ fn absolute(path: &str) -> Result<PathBuf, ApiError> {
         return Err(ApiError::field("path", format!("{} is not an absolute path", path.display())));
     }
     Ok(std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
+}
+
+/// Returns a caller who acts in the project of a file. `identity` distinguishes the project from others of its name.
+fn caller_in(caller: &Caller, scope: &Scope, identity: Option<String>) -> Caller {
+    let (org_id, project) = (scope.org_id.clone(), scope.project.clone());
+    Caller { org_id, project, identity, op_id: None, ..caller.clone() }
 }
 
 /// Whether an error concerns only one rule of a file, such as a text that is too long or a rule that only a person may

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    NotesKeeper, concerns_rule, discover, earlier_lines, file_reader, line_claims, lock,
+    NotesKeeper, caller_in, concerns_rule, discover, earlier_lines, file_reader, line_claims, lock,
     own_claims::{self, OwnClaims},
     records::{self, RecordLinks},
     unread_lines::UnreadLines,
@@ -205,8 +205,9 @@ fn scan_file(
         stat => stat.map_err(unreadable)?,
     };
     file.problem = None;
-    let must_read = line_claims::read_settlements(keeper, &mut file.rules)? || links.is_some();
+    let mut must_read = line_claims::read_settlements(keeper, &mut file.rules)? || links.is_some();
     OwnClaims::replace_undone(keeper, file)?;
+    must_read = must_read || line_claims::has_returning(keeper, file)?;
     let current = file.is_current();
     if current && stat == file.stat && !must_read {
         return observe_unchanged(keeper, caller, file, run);
@@ -225,26 +226,17 @@ fn scan_file(
         run.fragments += now.fragments.len();
     }
     let (scope, identity) = keeper.scope_of(file, caller)?;
-    let here = Caller {
-        org_id: scope.org_id.clone(),
-        project: scope.project.clone(),
-        identity,
-        who: caller.who.clone(),
-        agent: caller.agent.clone(),
-        op_id: None,
-    };
+    let here = caller_in(caller, &scope, identity);
     let line = |statement: &str, line: usize| RuleLine { statement: statement.to_owned(), line };
     let earlier: Vec<RuleLine> = file.rules.iter().map(|rule| line(&rule.statement, rule.line)).collect();
     let current: Vec<RuleLine> = now.rules.iter().map(|rule| line(&rule.statement, rule.line)).collect();
     let mut difference = compare(&earlier, &current);
     file.scope = Some(scope.clone());
     if now.record.is_none() {
-        earlier_lines::separate_returned(keeper, path, file, &now.rules, &mut difference)?;
+        let at = (path, &*file);
+        earlier_lines::separate_moved_and_returned(keeper, caller, at, &now.rules, unread, &mut difference)?;
     }
     let mut old = std::mem::take(&mut file.rules);
-    for claim in old.iter_mut().filter_map(|rule| rule.claim.as_mut()) {
-        *claim = keeper.engine.narrowed_form(claim)?;
-    }
     let mut own = OwnClaims::read(keeper, &scope, file, now.record.as_ref())?;
     let mut said = own.add_earlier(keeper, &old)?;
     // A line that was put back has its claim again, so the claim does not end with the refused line.
@@ -269,15 +261,16 @@ fn scan_file(
     for rule in &mut old {
         rule.was_stored = rule.was_stored && !own.has(rule.claim);
     }
-    // Handle removed lines first, so that a new line does not contradict the claim of a removed one.
-    for rule in difference.gone.iter().filter_map(|at| old.get(*at)) {
+    let is_there = |rule: &WatchedRule| now.rules.iter().any(|now| rule.says_same(now.kind, &now.statement));
+    // Handle removed lines first, so that a new line does not contradict the claim of a removed one. Of two equal lines,
+    // the other one keeps the claim.
+    for rule in difference.gone.iter().filter_map(|at| old.get(*at)).filter(|rule| !is_there(rule)) {
         if now.record.is_some() || !unread.have(keeper, caller, (path, &*file), rule)? {
             let mut ended = line_claims::claims_of(keeper, rule)?;
             ended.retain(|claim| !said.contains(claim));
             line_claims::retract(keeper, &here, (path, &*file), &ended, &no_longer_in(&file.shown), run)?;
         }
     }
-    let is_there = |rule: &WatchedRule| now.rules.iter().any(|now| rule.says_same(now.kind, &now.statement));
     if now.record.is_none() {
         for rule in old.iter().filter(|rule| !is_there(rule)) {
             file.keep_gone(rule);
@@ -311,19 +304,19 @@ fn scan_file(
             card: None,
         };
         let is_changed = matches!(change, LineChange::Changed(_));
-        let former = match change {
-            LineChange::New if now.record.is_none() => earlier_lines::earlier_line(keeper, path, file, rule)?,
-            _ => None,
-        };
-        let returned = match former {
-            Some(line) => line_claims::bring_back(keeper, &here, file, line, run)?,
-            None => None,
-        };
         let before = match change {
-            LineChange::Same(at) | LineChange::Moved(at) | LineChange::Changed(at) => old.get(*at),
-            LineChange::New => returned.as_ref(),
+            LineChange::Same(at) | LineChange::Moved(at) | LineChange::Changed(at) => old.get(*at).cloned(),
+            LineChange::New if now.record.is_none() => earlier_lines::earlier_line(keeper, path, file, rule)?,
+            LineChange::New => None,
         };
-        match before {
+        let before = match before {
+            // Also a line that stayed may have lost its claim, with the same line of another file.
+            Some(line) if now.record.is_none() && !is_changed => {
+                line_claims::bring_back(keeper, &here, file, line, run)?
+            }
+            before => before,
+        };
+        match &before {
             // The claim of a record that is in force again is stored again.
             Some(before) if !is_changed && before.claim.is_some() && (kept.closed || !before.closed) => {
                 run.known += 1;
@@ -332,7 +325,7 @@ fn scan_file(
             }
             Some(before) if !is_changed && line_claims::is_declined(keeper, before)? => kept.card = before.card,
             _ => {
-                let mut targets = match before.filter(|before| is_changed || before.claim.is_none()) {
+                let mut targets = match before.as_ref().filter(|before| is_changed || before.claim.is_none()) {
                     Some(before) => line_claims::claims_of(keeper, before)?,
                     None => Vec::new(),
                 };
@@ -398,8 +391,7 @@ fn observe_unchanged(
     else {
         return Ok(());
     };
-    let here = Caller { org_id: scope.org_id, project: scope.project, op_id: None, identity: None, ..caller.clone() };
-    run.observed += keeper.engine.observe(&here, &file.claims())?;
+    run.observed += keeper.engine.observe(&caller_in(caller, &scope, None), &file.claims())?;
     file.observed_at = now;
     Ok(())
 }

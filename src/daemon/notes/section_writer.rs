@@ -8,9 +8,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{NotesKeeper, absolute, compare, discover, file_reader, line_claims, lock, watch_list::WatchedRule};
+use super::{
+    NotesKeeper, absolute, caller_in, compare, discover, file_reader, line_claims, lock, unread_lines::UnreadLines,
+    watch_list::WatchedRule,
+};
 use crate::{
-    api::{ApiError, Caller, ErrorCode, NoteConflict, NoteFormat, NotesRun, NotesWriteRequest, NotesWritten},
+    api::{ApiError, ErrorCode, NoteConflict, NoteFormat, NotesRun, NotesWriteRequest, NotesWritten},
     domain::{CardId, EventId, Qualifiers, Scope, judgement::words_hash, text::estimated_tokens},
     engine::NoteProposal,
     files::{DraftFile, real_path},
@@ -57,15 +60,10 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
         now.rules.iter().map(|rule| words_hash(rule.kind, &rule.statement, &plain)).collect();
     line_claims::read_settlements(keeper, &mut file.rules)?;
     file.scope = Some(scope.clone());
-    let here = Caller {
-        org_id: scope.org_id.clone(),
-        project: scope.project.clone(),
-        identity: None,
-        op_id: None,
-        ..request.caller.clone()
-    };
+    let here = caller_in(&request.caller, &scope, None);
     // Also those without an open card: the file may not have been read, or a card was settled against its line.
-    let contrary = compare::compare_rules(keeper, &here, (&path, &file), &now.rules)?.conflicts;
+    let contrary =
+        compare::compare_rules(keeper, &here, (&path, &file), &now.rules, &mut UnreadLines::default())?.conflicts;
     let refused: Vec<CardId> = file.rules.iter().filter_map(|rule| rule.card).collect();
     let contrary_claims = contrary.iter().filter_map(|conflict| conflict.claim).collect();
     let proposed = keeper.engine.propose_notes(&scope, &present, &refused, &contrary_claims)?;

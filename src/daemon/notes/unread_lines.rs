@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{
     NotesKeeper,
     file_reader::{self, FileStat, is_record},
-    lock,
+    line_claims, lock,
     watch_list::{WatchedFile, WatchedRule},
 };
 use crate::{
@@ -42,6 +42,25 @@ impl UnreadLines {
                 && Some(&other.scope) == file.scope.as_ref()
                 && other.lines.iter().any(|(kind, statement)| line.says_same(*kind, statement))
         }))
+    }
+
+    /// Whether another rule file of the project has a line, whether it was read since it was saved or not. Then a
+    /// different line at the place of this one is no new version of it: the line was moved, or both files had it.
+    pub(super) fn or_other_files_have(
+        &mut self,
+        keeper: &NotesKeeper,
+        caller: &Caller,
+        (path, file): (&Path, &WatchedFile),
+        line: &WatchedRule,
+    ) -> Result<bool, ApiError> {
+        if self.have(keeper, caller, (path, file), line)? {
+            return Ok(true);
+        }
+        let list = lock(&keeper.list);
+        let mut others = line_claims::others(&list, path, file).filter(|(other, theirs)| {
+            !is_record(&theirs.shown) && file_reader::stat(other).is_ok_and(|now| now == theirs.stat)
+        });
+        Ok(others.any(|(_, theirs)| theirs.rules.iter().any(|rule| rule.says_same(line.kind, &line.statement))))
     }
 }
 

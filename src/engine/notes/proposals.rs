@@ -5,10 +5,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::{
     api::{ApiError, limits},
-    domain::{CardId, ClaimId, ConflictKind, EventId, Qualifiers, Scope, judgement::words_hash, numeric::cosine},
+    domain::{
+        CardId, ClaimId, ConflictKind, EventId, Qualifiers, Scope, derive::CardKind, judgement::words_hash,
+        numeric::cosine,
+    },
     engine::{Engine, beside, find, guard_calls::day},
     notes::{Lifecycle, note_format::NoteLine, sameness::conflict_kind},
-    store::ClaimRow,
+    store::{CardRow, ClaimRow},
 };
 
 /// The claims that may be written into a file.
@@ -96,6 +99,11 @@ impl Engine {
                 mine.entry(*card).or_insert(*claim);
             }
         }
+        for card in mine.keys().copied().collect::<Vec<CardId>>() {
+            if !reader.card(&card)?.is_some_and(|card| is_open_contradiction(&card)) {
+                mine.remove(&card);
+            }
+        }
         for (claim, card) in &book.cards {
             if let (false, Some(mine)) = (spoken.contains(claim), mine.get(card)) {
                 opposed.insert(*claim, (Some(*mine), Some(*card)));
@@ -150,7 +158,7 @@ impl Engine {
         Ok(ProposedNotes { notes, present: spoken.len() })
     }
 
-    /// Returns the open cards among `refused`, and the open cards of these claims.
+    /// Returns the open cards among `refused`, and the open cards on which one of these claims contradicts another one.
     pub fn open_cards_of(&self, claims: &[ClaimId], refused: &[CardId]) -> Result<Vec<CardId>, ApiError> {
         let reader = self.readers.lend();
         let mut found = BTreeSet::new();
@@ -158,7 +166,7 @@ impl Engine {
             found.extend(reader.card(card)?.filter(|card| card.open).map(|card| card.id));
         }
         for claim in claims {
-            found.extend(reader.cards_of(claim)?.into_iter().filter(|card| card.open).map(|card| card.id));
+            found.extend(reader.cards_of(claim)?.into_iter().filter(is_open_contradiction).map(|card| card.id));
         }
         Ok(found.into_iter().collect())
     }
@@ -172,9 +180,8 @@ impl Engine {
     pub fn opposing(&self, claim: &ClaimId) -> Result<Vec<(CardId, ClaimId)>, ApiError> {
         let reader = self.readers.lend();
         let mut found = Vec::new();
-        for card in reader.cards_of(claim)?.into_iter().filter(|card| card.open) {
-            let others = card.members.iter().filter(|other| *other != claim && Some(**other) != card.new_claim);
-            found.extend(others.map(|other| (card.id, *other)));
+        for card in reader.cards_of(claim)?.into_iter().filter(is_open_contradiction) {
+            found.extend(card.members.iter().filter(|other| *other != claim).map(|other| (card.id, *other)));
         }
         Ok(found)
     }
@@ -190,4 +197,10 @@ impl Engine {
         let row = find::row(&self.readers.lend(), claim)?;
         Ok((row.statement, row.source))
     }
+}
+
+/// Whether a card waits for a person because the claims on it contradict each other. The claims on a question of the
+/// story need not, and neither do those that one refused or held write contradicts.
+fn is_open_contradiction(card: &CardRow) -> bool {
+    card.open && matches!(card.kind, CardKind::Found | CardKind::Contradiction | CardKind::Contested)
 }

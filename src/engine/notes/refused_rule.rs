@@ -4,8 +4,8 @@
 use crate::{
     api::{ApiError, Caller},
     domain::{CardId, ClaimId, EventKind, ResolveAct, Status},
-    engine::{Engine, acts, find},
-    store::{EventRow, Reader},
+    engine::{Engine, acts, find, guard_calls::day},
+    store::{ClaimRow, EventRow, Reader},
 };
 
 /// What became of a refused rule.
@@ -18,8 +18,9 @@ pub enum RefusedRule {
         /// Whether its card was settled against it. Otherwise nobody has settled the card, or it was closed because the
         /// rule had left its file.
         declined: bool,
-        /// Whether a claim because of which it was refused is still active.
-        opposed: bool,
+        /// The claims because of which it was refused that are still active and have not expired; of a declined
+        /// proposal to replace claims, these claims.
+        opposed: Vec<ClaimId>,
         /// The active claims that it was to replace.
         replaces: Vec<ClaimId>,
     },
@@ -29,11 +30,12 @@ impl Engine {
     /// Returns what became of the refused rule on a card.
     pub fn refused_rule(&self, card: &CardId) -> Result<RefusedRule, ApiError> {
         let reader = self.readers.lend();
-        let is_active = |id: &ClaimId| -> Result<bool, ApiError> {
-            Ok(reader.claim(id)?.is_some_and(|row| row.status == Status::Active))
+        let today = day((self.config.clock)());
+        let active = |id: &ClaimId| -> Result<Option<ClaimRow>, ApiError> {
+            Ok(reader.claim(id)?.filter(|row| row.status == Status::Active))
         };
         // Without a card, or with one that is neither open nor settled, the refusal was undone.
-        let undecided = RefusedRule::NotStored { declined: false, opposed: false, replaces: Vec::new() };
+        let undecided = RefusedRule::NotStored { declined: false, opposed: Vec::new(), replaces: Vec::new() };
         let Some(card) = reader.card(card)? else { return Ok(undecided) };
         if let Some(claim) = find::stored_as(&reader, &card)? {
             return Ok(RefusedRule::Stored(claim.id));
@@ -42,17 +44,20 @@ impl Engine {
         if card.settled.as_ref().is_some_and(|by| by.act == acts::WITHDRAW) {
             return Ok(undecided);
         }
-        let (mut opposed, mut replaces) = (false, Vec::new());
+        let (mut opposed, mut replaces) = (Vec::new(), Vec::new());
         let intent = acts::write_intent(&reader, &card.id)?;
         for id in &intent.supersedes {
             let form = narrowed_form(&reader, id)?;
-            if is_active(&form)? {
+            if active(&form)?.is_some() {
                 replaces.push(form);
             }
         }
         let declined = card.settled.is_some();
-        for id in card.members.iter().filter(|id| (card.open || declined) && Some(**id) != card.new_claim) {
-            opposed |= !intent.supersedes.contains(id) && is_active(id)?;
+        let others = || card.members.iter().filter(|id| Some(**id) != card.new_claim);
+        let is_declined_proposal = declined && others().all(|id| intent.supersedes.contains(id));
+        for id in others().filter(|_| card.open || declined) {
+            let opposes = is_declined_proposal || !intent.supersedes.contains(id);
+            opposed.extend(active(id)?.filter(|row| opposes && !row.expired_on(&today)).map(|row| row.id));
         }
         Ok(RefusedRule::NotStored { declined, opposed, replaces })
     }
