@@ -21,6 +21,7 @@ use crate::{
     files::rule_files,
     interchange::{
         adr::{Record, RecordStatus, StoredClaims},
+        again_in,
         plan::{PlanStep, plan},
     },
 };
@@ -60,12 +61,13 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<ImportEnd, C
         return Ok(ImportEnd::Declined);
     }
     let sender = Sender::new(cx, "adr", &args.paths, &skipped).await?;
-    let mut stored = Vec::with_capacity(records.len());
-    for record in &records {
-        stored.push(sender.stored_claims(record).await?);
-    }
+    let stored = stored_claims(&sender, &records, &steps).await?;
+    let is_returning = |step: &&PlanStep| stored.get(step.record).is_some_and(|known| known.returning.is_some());
+    // A record that is in force again contradicts the one that replaced it, until that one's claim is closed.
+    let (last, first): (Vec<&PlanStep>, Vec<&PlanStep>) = steps.iter().partition(is_returning);
+    let ordered: Vec<&PlanStep> = first.into_iter().chain(last).collect();
     let mut import = RecordImport { records: &records, rows, stored, active: BTreeMap::new(), sender };
-    for (at, step) in steps.iter().enumerate() {
+    for (at, step) in ordered.into_iter().enumerate() {
         cx.ui.progress(text!("importing {} of {}", at + 1, steps.len()));
         let sent = import.step(step).await;
         if sent.is_err() {
@@ -93,9 +95,7 @@ async fn check(
     let mut stored: Vec<StoredClaims> = Vec::new();
     if has_store(cx)? {
         let sender = Sender::new(cx, "adr", &args.paths, &[]).await?;
-        for record in records {
-            stored.push(sender.stored_claims(record).await?);
-        }
+        stored = stored_claims(&sender, records, steps).await?;
     }
     let active = |record: &usize| stored.get(*record)?.active();
     let (mut open, mut same, mut leaving) = (Vec::new(), Vec::new(), BTreeSet::new());
@@ -124,6 +124,32 @@ async fn check(
         }
     }
     Ok(checks)
+}
+
+/// Returns the claims that were stored from each record before. The claim of a record that is in force returns if a
+/// record of this import had replaced it and does so no longer.
+async fn stored_claims(sender: &Sender, records: &[Record], steps: &[PlanStep]) -> Result<Vec<StoredClaims>, CliError> {
+    let mut stored = Vec::with_capacity(records.len());
+    for record in records {
+        stored.push(sender.stored_claims(record).await?);
+    }
+    for step in steps {
+        let (Some(record), Some(known)) = (records.get(step.record), stored.get_mut(step.record)) else { continue };
+        if !step.replaced_by.is_empty() {
+            known.returning = None;
+            continue;
+        }
+        let replaced = known.same.as_ref().filter(|same| same.status == Status::Superseded && record.is_in_force());
+        let mut is_free = false;
+        for by in replaced.iter().flat_map(|same| &same.replaced_by) {
+            let source = sender.client.claim(&by.to_hex()).await?.source.unwrap_or_default();
+            is_free |= records.iter().any(|other| other.file != record.file && other.is_in(&source));
+        }
+        if is_free {
+            known.returning = known.same.take();
+        }
+    }
+    Ok(stored)
 }
 
 /// An import of records in the order of a plan.
@@ -157,11 +183,16 @@ impl RecordImport<'_> {
             if same.status != Status::Active {
                 return Ok(());
             }
-            for target in &row.targets {
-                let reason = row.claim.reason.as_deref().unwrap_or_default();
-                self.sender.replace(&row, *target, same.id, reason).await?;
-            }
+            self.sender.replace_targets(&row, same.id).await?;
             same.id
+        } else if let Some(returning) = &stored.returning {
+            if self.sender.bring_back(&row, returning, &again_in(&record.file)).await? {
+                self.sender.replace_targets(&row, returning.id).await?;
+                returning.id
+            } else {
+                let Some(claim) = self.sender.store_new(&row).await? else { return Ok(()) };
+                claim
+            }
         } else {
             let stored = |new: &usize| self.stored.get(*new)?.active();
             if let Some(successor) = step.replaced_by.iter().find_map(stored) {

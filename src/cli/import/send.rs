@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, path::PathBuf};
 use super::{
     ImportOptions,
     agree::agreed,
-    guard_checks,
+    file_of_source, guard_checks,
     report::{ImportReport, RowResult, SkippedRow, preview},
     source_path,
 };
@@ -292,14 +292,20 @@ impl Sender {
         Ok(self.report_refusal(row, outcome))
     }
 
-    /// Returns the claims that were stored from a record before.
+    /// Returns the claims that were stored from a record before, perhaps from another folder.
     pub(super) async fn stored_claims(&self, record: &Record) -> Result<StoredClaims, CliError> {
         let mut claims = claims_from(&self.client, &self.scope, Some(&record.file)).await?;
         if let Some(exported) = &record.exported {
             let claim = self.client.claim(&exported.id.to_hex()).await;
             claims.extend(claim.ok().filter(|claim| claim.scope == self.scope));
         }
-        Ok(record.stored_claims(claims))
+        let found = record.stored_claims(claims);
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let named = claims_from(&self.client, &self.scope, Some(record.file_name())).await?;
+        let before = record.before_move(&named, |path| !file_of_source(path).exists());
+        Ok(before.map_or(found, |before| before.stored_claims(named)))
     }
 
     /// Returns the claim of a row's file and statement that the act with this id stored.

@@ -6,13 +6,13 @@ use std::collections::HashMap;
 
 use super::{
     NotesKeeper,
-    file_reader::NoteRule,
-    line_claims,
+    file_reader::{NoteRule, is_record},
+    line_claims, lock,
     watch_list::{WatchedFile, WatchedRule},
 };
 use crate::{
     api::{ApiError, ClaimView, ClaimsQuery, MAX_PAGE},
-    domain::{ClaimId, ClaimKind, EventId, Qualifiers, Scope, judgement::words_hash},
+    domain::{ClaimId, ClaimKind, EventId, Qualifiers, Scope, Status, drift::without_line, judgement::words_hash},
     interchange::{
         adr::{Record, StoredClaims},
         rules::{is_from, is_from_commit},
@@ -39,7 +39,7 @@ impl OwnClaims {
         record: Option<&Record>,
     ) -> Result<Self, ApiError> {
         if let Some(record) = record {
-            let StoredClaims { same, outdated } = of_record(keeper, scope, record)?;
+            let StoredClaims { same, outdated, .. } = of_record(keeper, scope, record)?;
             let words = without_days(record.kind(), &record.claim().statement);
             return Ok(Self { by_words: same.into_iter().map(|same| (words, same.id)).collect(), outdated });
         }
@@ -47,6 +47,26 @@ impl OwnClaims {
         let own = claims.iter().filter(|claim| is_own(&file.shown, claim));
         let by_words = own.map(|claim| (without_days(claim.kind, &claim.statement), claim.id)).collect();
         Ok(Self { by_words, outdated: Vec::new() })
+    }
+
+    /// Drops the claim of a record that is in force if another followed record had replaced it: nothing replaces it any
+    /// more, so it must be stored again. Returns whether there was one.
+    pub(super) fn drop_replaced(&mut self, keeper: &NotesKeeper, file: &WatchedFile) -> Result<bool, ApiError> {
+        let mut is_free = false;
+        for id in self.by_words.values() {
+            let claim = keeper.engine.claim(&id.to_hex())?;
+            for by in claim.replaced_by.iter().filter(|_| claim.status == Status::Superseded) {
+                let source = keeper.engine.claim(&by.to_hex())?.source.unwrap_or_default();
+                let from = without_line(&source);
+                is_free |= lock(&keeper.list).files.values().any(|other| {
+                    other.shown == from && other.shown != file.shown && other.scope == file.scope && is_record(from)
+                });
+            }
+        }
+        if is_free {
+            self.by_words.clear();
+        }
+        Ok(is_free)
     }
 
     /// Adds the claims of the earlier versions of refused lines, which are still active, with their exceptions and
@@ -96,14 +116,24 @@ impl OwnClaims {
     }
 }
 
-/// Returns the claims that were stored from a record.
+/// Returns the claims that were stored from a record, perhaps from another folder.
 pub(super) fn of_record(keeper: &NotesKeeper, scope: &Scope, record: &Record) -> Result<StoredClaims, ApiError> {
     let mut claims = claims_from(keeper, scope, &record.file, Some("all".to_owned()))?;
     if let Some(exported) = &record.exported {
         let claim = keeper.engine.claim(&exported.id.to_hex());
         claims.extend(claim.ok().filter(|claim| claim.scope == *scope));
     }
-    Ok(record.stored_claims(claims))
+    let found = record.stored_claims(claims);
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let named = claims_from(keeper, scope, record.file_name(), Some("all".to_owned()))?;
+    let before = record.before_move(&named, |path| {
+        let list = lock(&keeper.list);
+        let mut files = list.files.iter().filter(|(_, file)| file.shown == path && file.scope.as_ref() == Some(scope));
+        files.all(|(path, _)| !path.exists())
+    });
+    Ok(before.map_or(found, |before| before.stored_claims(named)))
 }
 
 /// Returns the claims whose source contains the path of a file.

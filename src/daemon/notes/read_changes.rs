@@ -238,6 +238,9 @@ fn scan_file(
     }
     let mut old = std::mem::take(&mut file.rules);
     let mut own = OwnClaims::read(keeper, &scope, file, now.record.as_ref())?;
+    let is_replaced = links.is_none_or(|links| !links.replaced_by.is_empty());
+    let returns = now.record.as_ref().is_some_and(|record| record.is_in_force() && !is_replaced)
+        && own.drop_replaced(keeper, file)?;
     let mut said = own.add_earlier(keeper, &old)?;
     // A line that was put back has its claim again, so the claim does not end with the refused line.
     said.retain(|claim| now.rules.iter().any(|rule| own.of(rule) == Some(*claim)));
@@ -318,7 +321,7 @@ fn scan_file(
         };
         match &before {
             // The claim of a record that is in force again is stored again.
-            Some(before) if !is_changed && before.claim.is_some() && (kept.closed || !before.closed) => {
+            Some(before) if !is_changed && before.claim.is_some() && (kept.closed || !before.closed) && !returns => {
                 run.known += 1;
                 (kept.claim, kept.was_stored, kept.card) = (before.claim, before.was_stored, before.card);
                 seen.extend(before.claim);

@@ -23,7 +23,7 @@ pub(super) struct RecordLinks {
 }
 
 /// Returns the order in which files are read: rule files first, then all followed records of each folder, each after
-/// those that it replaces. A record has links if it or one that it replaces has changed.
+/// those that it replaces, and those that are in force again last. A record has links if it or one that it replaces has changed.
 pub(super) fn in_order(list: &WatchList, paths: Vec<PathBuf>) -> Vec<(PathBuf, Option<RecordLinks>)> {
     let (records, rule_files): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(|path| list.is_record(path));
     let folders: BTreeSet<&Path> = records.iter().filter_map(|path| path.parent()).collect();
@@ -51,14 +51,25 @@ fn records_of(list: &WatchList, folder: &Path) -> Vec<(PathBuf, Option<RecordLin
             None => ordered.push((path.clone(), None)),
         }
     }
+    let mut returning = Vec::new();
     for step in plan(&records) {
-        let Some(path) = paths.get(step.record) else { continue };
+        let (Some(path), Some(record)) = (paths.get(step.record), records.get(step.record)) else { continue };
         let replaces: Vec<PathBuf> = step.replaces.iter().filter_map(|old| paths.get(*old).cloned()).collect();
-        let is_affected = changed.contains(path) || replaces.iter().any(|old| changed.contains(old));
+        // A changed record that is not in force any more may have replaced this one.
+        let was_replaced = step.replaced_by.is_empty()
+            && paths.iter().zip(&records).any(|(other, named)| {
+                changed.contains(other) && named.supersedes.iter().any(|reference| record.matches(reference))
+            });
+        let is_affected = changed.contains(path) || was_replaced || replaces.iter().any(|old| changed.contains(old));
         let replaced_by = step.replaced_by.iter().filter_map(|new| records.get(*new).cloned()).collect();
         let links = RecordLinks { replaces, replaced_by, retract: step.retract };
-        ordered.push((path.clone(), is_affected.then_some(links)));
+        let was_closed = list.files.get(path).is_some_and(|file| file.rules.iter().any(|rule| rule.closed));
+        let returns = links.replaced_by.is_empty() && record.is_in_force() && (was_replaced || was_closed);
+        let into = if returns { &mut returning } else { &mut ordered };
+        into.push((path.clone(), is_affected.then_some(links)));
     }
+    // A record that is in force again contradicts the one that replaced it, until that one's claim is closed.
+    ordered.extend(returning);
     ordered
 }
 

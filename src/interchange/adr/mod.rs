@@ -110,6 +110,11 @@ impl Record {
         format!("{}:{}", self.file, self.line)
     }
 
+    /// Returns the name of its file, without the folder.
+    pub fn file_name(&self) -> &str {
+        file_name(&self.file)
+    }
+
     /// Whether the record's claim is not to be closed: the record is neither deprecated nor superseded.
     pub fn is_in_force(&self) -> bool {
         !matches!(self.status, RecordStatus::Deprecated | RecordStatus::Superseded)
@@ -158,7 +163,7 @@ impl Record {
     /// Whether `reference` refers to this record.
     pub fn matches(&self, reference: &RecordRef) -> bool {
         match (&reference.file, reference.number) {
-            (Some(file), _) => file == file_name(&self.file),
+            (Some(file), _) => file == self.file_name(),
             (None, Some(number)) => self.number == Some(number),
             (None, None) => false,
         }

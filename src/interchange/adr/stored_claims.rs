@@ -1,6 +1,8 @@
 //! Finds the claims that imports and scans stored from a record.
 
-use super::Record;
+use std::collections::BTreeSet;
+
+use super::{Record, file_name};
 use crate::{
     api::{ClaimView, RememberRequest},
     domain::{ClaimId, Qualifiers, Status, judgement::words_hash},
@@ -12,11 +14,18 @@ use crate::{
 pub struct StoredClaims {
     /// The claim that says what the record says; an active one, if there is one.
     pub same: Option<ClaimView>,
+    /// The claim that says what the record says and was closed because the record was not in force, as it is again.
+    pub returning: Option<ClaimView>,
     /// Active claims with the record's earlier words.
     pub outdated: Vec<ClaimId>,
 }
 
 impl StoredClaims {
+    /// Whether nothing was stored from the record, as far as it can be told.
+    pub fn is_empty(&self) -> bool {
+        self.same.is_none() && self.returning.is_none() && self.outdated.is_empty()
+    }
+
     /// Returns the active claim that says what the record says.
     pub fn active(&self) -> Option<ClaimId> {
         self.same.as_ref().filter(|same| same.status == Status::Active).map(|same| same.id)
@@ -51,8 +60,9 @@ impl Record {
             // The claim that this record itself had closed is stored again if the record is in force again.
             let closed = claim.closing_reason.as_deref().filter(|_| !active).unwrap_or_default();
             if words(&claim) == own {
-                let is_better = active || found.same.is_none();
-                if is_better && !(self.is_in_force() && is_closed_by_record(closed, &self.file)) {
+                if self.is_in_force() && is_closed_by_record(closed, &self.file) {
+                    found.returning = Some(claim);
+                } else if active || found.same.is_none() {
                     found.same = Some(claim);
                 }
             } else if active && self.wrote(&claim) {
@@ -69,12 +79,28 @@ impl Record {
         if found.outdated.is_empty() {
             found.same = found.same.or(reworded);
         }
+        found.returning = found.returning.filter(|_| found.same.is_none());
         found
     }
 
+    /// Returns the record as it was before its file was moved to another folder: the claim from the earlier path says
+    /// the same, and no file has that path any more (`is_gone`).
+    pub fn before_move(&self, claims: &[ClaimView], is_gone: impl Fn(&str) -> bool) -> Option<Self> {
+        let paths = claims.iter().filter_map(|claim| Some(claim.source.as_deref()?.rsplit_once(':')?.0));
+        let paths: BTreeSet<&str> = paths.filter(|path| *path != self.file && is_gone(path)).collect();
+        let moved = paths.into_iter().filter(|path| file_name(path) == self.file_name());
+        let mut records = moved.map(|path| Self { file: path.to_owned(), ..self.clone() });
+        records.find(|record| record.stored_claims(claims.to_vec()).same.is_some())
+    }
+
+    /// Whether a source is a line of the record's file.
+    pub fn is_in(&self, source: &str) -> bool {
+        let line = source.strip_prefix(&self.file).and_then(|rest| rest.strip_prefix(':'));
+        line.is_some_and(|line| line.parse::<usize>().is_ok())
+    }
+
     fn is_source_of(&self, claim: &ClaimView) -> bool {
-        let line = claim.source.as_deref().and_then(|source| source.strip_prefix(&self.file)?.strip_prefix(':'));
-        let is_line = line.is_some_and(|line| line.parse::<usize>().is_ok());
+        let is_line = claim.source.as_deref().is_some_and(|source| self.is_in(source));
         let conditions = claim.qualifiers.conditions() == self.qualifiers().conditions();
         !claim.flags.undone && (self.is_export_of(claim) || (is_line && conditions))
     }
