@@ -5,6 +5,7 @@ use std::{fs, time::Duration};
 use crate::support::{TestHome, git, until_within};
 
 mod moved_lines;
+mod returning_records;
 mod settled_lines;
 
 const RULES: &str =

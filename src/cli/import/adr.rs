@@ -21,7 +21,6 @@ use crate::{
     files::rule_files,
     interchange::{
         adr::{Record, RecordStatus, StoredClaims},
-        again_in,
         plan::{PlanStep, plan},
     },
 };
@@ -126,8 +125,8 @@ async fn check(
     Ok(checks)
 }
 
-/// Returns the claims that were stored from each record before. The claim of a record that is in force returns if a
-/// record of this import had replaced it and does so no longer.
+/// Returns the claims that were stored from each record before. The claim of a record that is in force returns,
+/// as a new one, if a record of this import had replaced it and does so no longer.
 async fn stored_claims(sender: &Sender, records: &[Record], steps: &[PlanStep]) -> Result<Vec<StoredClaims>, CliError> {
     let mut stored = Vec::with_capacity(records.len());
     for record in records {
@@ -183,16 +182,14 @@ impl RecordImport<'_> {
             if same.status != Status::Active {
                 return Ok(());
             }
-            self.sender.replace_targets(&row, same.id).await?;
-            same.id
-        } else if let Some(returning) = &stored.returning {
-            if self.sender.bring_back(&row, returning, &again_in(&record.file)).await? {
-                self.sender.replace_targets(&row, returning.id).await?;
-                returning.id
-            } else {
-                let Some(claim) = self.sender.store_new(&row).await? else { return Ok(()) };
-                claim
+            for target in &row.targets {
+                let reason = row.claim.reason.as_deref().unwrap_or_default();
+                self.sender.replace(&row, *target, same.id, reason).await?;
             }
+            same.id
+        } else if stored.returning.is_some() {
+            let Some(claim) = self.sender.store_new(&row).await? else { return Ok(()) };
+            claim
         } else {
             let stored = |new: &usize| self.stored.get(*new)?.active();
             if let Some(successor) = step.replaced_by.iter().find_map(stored) {

@@ -94,15 +94,6 @@ impl Sender {
         }
     }
 
-    /// Replaces the targets of a row by its claim.
-    pub(super) async fn replace_targets(&mut self, row: &ImportRow, by: ClaimId) -> Result<(), CliError> {
-        let reason = row.claim.reason.as_deref().unwrap_or_default();
-        for target in &row.targets {
-            self.replace(row, *target, by, reason).await?;
-        }
-        Ok(())
-    }
-
     /// Retracts a claim of this import.
     pub(super) async fn retract(&mut self, row: &ImportRow, claim: ClaimId, reason: &str) -> Result<(), CliError> {
         // The act's id depends on the claim's: a claim that was stored again is retracted again.

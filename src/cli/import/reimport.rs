@@ -138,9 +138,10 @@ impl Reimport {
         Ok(found)
     }
 
-    /// Keeps the claims of removed lines that another imported file still has; they are reported as skipped.
+    /// Keeps the claims of removed and changed lines that another imported file still has; they are reported as skipped.
+    /// A changed line is then a new one, which the guard compares with the claim that stays.
     fn keep_claims_of_other_files(&self, mut one: ComparedFile) -> ComparedFile {
-        if one.gone.is_empty() {
+        if one.gone.is_empty() && !one.changes.iter().any(|change| matches!(change, LineChange::Changed(_))) {
             return one;
         }
         let words = |kind, statement: &str| words_hash(kind, statement, &Qualifiers::default());
@@ -156,7 +157,16 @@ impl Reimport {
             let rules = rules::parse(&name, &text).rules;
             elsewhere.extend(rules.iter().map(|rule| (words(rule.kind, &rule.statement), path)));
         }
-        let ComparedFile { file, earlier, gone, kept, .. } = &mut one;
+        let ComparedFile { file, changes, earlier, gone, kept, .. } = &mut one;
+        let is_elsewhere = |claim: &ClaimView| elsewhere.contains_key(&words(claim.kind, &claim.statement));
+        for change in changes {
+            if let LineChange::Changed(old) = *change
+                && earlier.get(old).is_some_and(is_elsewhere)
+            {
+                *change = LineChange::New;
+                gone.push(old);
+            }
+        }
         gone.retain(|at| {
             let Some(claim) = earlier.get(*at) else { return false };
             let Some(other) = elsewhere.get(&words(claim.kind, &claim.statement)) else { return true };

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{guard_checks::RowChecks, send::ImportRow};
 use crate::{
-    api::{ClaimView, Proposed, Refused, Stored, Warning},
+    api::{CardAct, ClaimView, Proposed, Refused, Stored, Warning},
     cli::{Context, show::text::count, ui::Style},
     domain::{
         CardId, ClaimId, ClaimKind, Scope,
@@ -70,6 +70,10 @@ struct ProposedRow {
     card_id: CardId,
     /// What is proposed, and on which card it waits.
     summary: String,
+    /// The act that accepts the proposal.
+    accept: CardAct,
+    /// The statement of the claim to retract or replace, or of the rule of an exception.
+    claim: String,
 }
 
 /// A row or line that became no claim.
@@ -223,8 +227,14 @@ impl ImportReport {
     }
 
     pub(super) fn proposed(&mut self, source: &str, statement: &str, proposed: &Proposed) {
-        let (statement, source, summary) = (statement.to_owned(), source.to_owned(), proposed.summary.clone());
-        self.proposed.push(ProposedRow { statement, source, card_id: proposed.card_id, summary });
+        self.proposed.push(ProposedRow {
+            statement: statement.to_owned(),
+            source: source.to_owned(),
+            card_id: proposed.card_id,
+            summary: proposed.summary.clone(),
+            accept: proposed.accept,
+            claim: proposed.claim.statement.clone(),
+        });
     }
 
     pub(super) fn skipped(&mut self, source: &str, text: &str, why: &str) {
@@ -284,8 +294,14 @@ impl ImportReport {
             let label = ui.paint(Style::Warn, "Proposed:");
             let source = sanitize_line(&proposed.source);
             ui.line(text!("\n{} {}", label, source));
-            let summary = proposed.summary.strip_prefix("Proposed: ").unwrap_or(&proposed.summary);
-            ui.prose(2, None, &format!("{summary}."));
+            ui.prose(2, None, &proposed.statement);
+            let proposal = match proposed.accept {
+                CardAct::Retract => "to retract it".to_owned(),
+                CardAct::Exception => format!("as an exception to “{}”", proposed.claim),
+                _ => format!("to replace “{}”", proposed.claim),
+            };
+            ui.field("proposal", &proposal);
+            ui.field("card", &proposed.card_id.short());
         }
         for gone in &self.retired {
             let label = ui.paint(Style::Dim, "Retracted:");

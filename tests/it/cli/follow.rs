@@ -334,3 +334,21 @@ fn a_claim_stays_while_another_imported_file_has_its_line() {
     assert_eq!(many(&report, "retired"), 1, "the unchanged file is compared again: {report}");
     assert!(!statements(&home).contains(&kept));
 }
+
+#[test]
+fn contrary_lines_that_change_places_between_two_files_reverse_nothing() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let write = |name: &str, text: &str| std::fs::write(home.work().join(name), text).unwrap();
+    write("CLAUDE.md", "- Tests must use a fixed port.\n- Never commit secrets.\n");
+    write("AGENTS.md", "- Tests must not use a fixed port.\n- Use tabs for indentation.\n");
+    let files = ["import", "rules", "CLAUDE.md", "AGENTS.md", "--json"];
+    let report = home.run(files).ok().json();
+    assert_eq!((many(&report, "stored"), many(&report, "refused")), (3, 1), "{report}");
+    let before = statements(&home);
+    write("CLAUDE.md", "- Tests must not use a fixed port.\n- Never commit secrets.\n");
+    write("AGENTS.md", "- Tests must use a fixed port.\n- Use tabs for indentation.\n");
+    let report = home.run(files).ok().json();
+    assert_eq!((many(&report, "stored"), many(&report, "refused"), many(&report, "retired")), (0, 1, 0), "{report}");
+    assert_eq!(statements(&home), before);
+}

@@ -340,7 +340,8 @@ fn what_an_agent_may_only_propose_is_counted_and_named() {
     assert!(dry.contains("Would wait for a person:") && dry.contains("1 would wait for a person"), "{dry}");
     let printed = by_agent(&[]);
     assert!(printed.contains("0 refused, 2 proposed, 0 skipped"), "{printed}");
-    assert_eq!(printed.matches("until a person settles card").count(), 2, "{printed}");
+    assert_eq!(printed.matches("Proposed: RULES.md:").count(), 2, "{printed}");
+    assert!(printed.contains("to retract it") && printed.contains("to replace “Always use tabs"), "{printed}");
     let report: serde_json::Value = serde_json::from_str(&by_agent(&["--json"])).unwrap();
     assert_eq!(report["proposed"].as_array().unwrap().len(), 2, "they are named until they are settled: {report}");
     assert_eq!(home.run(["conflicts", "--json"]).json()["total"], 2, "no second card");

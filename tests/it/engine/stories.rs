@@ -146,6 +146,15 @@ fn an_answer_does_what_the_card_says_and_one_undo_opens_it_again() {
 }
 
 #[test]
+fn a_question_of_the_story_is_no_contradiction_for_a_rule_file() {
+    let (fixture, claims, _) = reversal();
+    for claim in claims {
+        assert!(fixture.engine.opposing(&claim).unwrap().is_empty());
+    }
+    assert!(fixture.engine.open_cards_of(&claims, &[]).unwrap().is_empty());
+}
+
+#[test]
 fn a_dismissed_card_never_comes_again() {
     let (fixture, _, card) = reversal();
     done(fixture.resolve(card.id, order(CardAct::Dismiss, "two different services")));

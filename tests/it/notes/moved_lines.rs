@@ -166,3 +166,84 @@ fn a_file_with_merge_conflicts_is_not_read_until_they_are_resolved() {
     let run = read(&home, &[LATE, SECRETS]);
     assert_eq!((number(&run, "superseded"), number(&run, "known")), (1, 1), "{run}");
 }
+
+#[rstest::rstest]
+fn contrary_lines_that_change_places_between_two_files_reverse_nothing(#[values(false, true)] is_exception: bool) {
+    let home = repository();
+    let _daemon = home.daemon();
+    let [first, last] = FILES;
+    write(&home, first, &[OPPOSING, SECRETS]);
+    write(&home, last, &[PORT, TABS]);
+    home.run(["notes", "add", "."]).ok();
+    let run = scan(&home);
+    assert_eq!((number(&run, "stored"), number(&run, "refused")), (3, 1), "{run}");
+    if is_exception {
+        settle(&home, &["--exception"]);
+        scan(&home);
+    }
+    let before = claims(&home, "active");
+    write(&home, first, &[PORT, SECRETS]);
+    write(&home, last, &[OPPOSING, TABS]);
+    let check = home.run(["notes", "check"]);
+    assert_eq!(check.code, Some(i32::from(!is_exception)), "{check:?}");
+    let run = scan(&home);
+    let changes = ["stored", "superseded", "retracted"].map(|change| number(&run, change));
+    assert_eq!((changes, claims(&home, "active")), ([0; 3], before), "{run}");
+    assert_eq!(open_cards(&home), u64::from(!is_exception));
+    assert_eq!(home.run(["notes", "check"]).code, check.code);
+    if is_exception {
+        assert_eq!([state(&home, 0), state(&home, 1)], ["in_step"; 2]);
+    }
+}
+
+#[rstest::rstest]
+fn a_line_that_changes_in_one_of_two_files_replaces_the_claim_once_it_changes_in_both(
+    #[values(false, true)] is_backwards: bool,
+) {
+    let home = repository();
+    let _daemon = home.daemon();
+    let (one, other) = move_between(is_backwards);
+    for file in FILES {
+        write(&home, file, &[PORT, SECRETS]);
+    }
+    home.run(["notes", "add", "."]).ok();
+    scan(&home);
+    write(&home, one, &[OPPOSING, SECRETS]);
+    let run = scan(&home);
+    assert_eq!((number(&run, "superseded"), number(&run, "refused"), open_cards(&home)), (0, 1, 1), "{run}");
+    assert_eq!(statements(&home), [SECRETS, PORT]);
+    write(&home, other, &[OPPOSING, SECRETS]);
+    let run = scan(&home);
+    assert_eq!((number(&run, "superseded"), number(&run, "refused"), open_cards(&home)), (1, 0, 0), "{run}");
+    assert_eq!(statements(&home), [SECRETS, OPPOSING]);
+    scan(&home);
+    assert_eq!([state(&home, 0), state(&home, 1)], ["in_step"; 2]);
+}
+
+#[test]
+fn a_claim_stays_while_one_of_two_equal_lines_is_left() {
+    let home = repository();
+    let _daemon = home.daemon();
+    read(&home, &[SECRETS, TABS, SECRETS]);
+    let run = read(&home, &[SECRETS, TABS]);
+    assert_eq!(number(&run, "retracted"), 0, "{run}");
+    assert_eq!(statements(&home), [SECRETS, TABS]);
+}
+
+#[rstest::rstest]
+fn a_claim_that_ended_while_its_other_file_was_away_returns_with_that_file(#[values(false, true)] is_backwards: bool) {
+    let home = repository();
+    let _daemon = home.daemon();
+    let (away, left) = move_between(is_backwards);
+    write(&home, away, &[PORT, SECRETS]);
+    write(&home, left, &[PORT, TABS]);
+    home.run(["notes", "add", "."]).ok();
+    scan(&home);
+    fs::remove_file(home.work().join(away)).unwrap();
+    write(&home, left, &[TABS]);
+    assert_eq!(number(&scan(&home), "retracted"), 1);
+    write(&home, away, &[PORT, SECRETS]);
+    let run = scan(&home);
+    assert_eq!((number(&run, "reinstated"), number(&run, "stored")), (1, 0), "{run}");
+    assert_eq!([state(&home, 0), state(&home, 1)], ["in_step"; 2]);
+}

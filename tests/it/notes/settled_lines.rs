@@ -122,6 +122,39 @@ fn a_refused_line_is_tried_again_once_the_claim_that_opposed_it_is_no_longer_act
 }
 
 #[test]
+fn a_declined_line_is_stored_once_the_claim_that_opposed_it_is_no_longer_active() {
+    for end in [
+        &["retract", "--reason", "It was never right."][..],
+        &["supersede", "Tests are run by ci.", "--reason", "The firewall is gone."],
+    ] {
+        let home = repository();
+        let _daemon = home.daemon();
+        refuse(&home);
+        settle(&home, &["--keep", "2"]);
+        assert_eq!((number(&scan(&home), "stored"), state(&home, 0)), (0, "line_declined".to_owned()));
+        let opposing = claims(&home, "active").into_iter().find(|(_, statement)| statement == OPPOSING).unwrap().0;
+        home.run([end[0], &opposing].iter().chain(&end[1..])).ok();
+        let run = scan(&home);
+        assert_eq!((number(&run, "stored"), number(&run, "changed_files"), open_cards(&home)), (1, 0, 0), "{run}");
+        assert!(statements(&home).contains(&PORT.to_owned()), "{:?}", statements(&home));
+        assert_eq!((state(&home, 0), home.run(["notes", "check"]).code), ("in_step".to_owned(), Some(0)));
+    }
+}
+
+#[test]
+fn status_and_check_agree_about_a_narrowed_line_and_about_a_write_that_a_line_opposes() {
+    let home = repository();
+    let _daemon = home.daemon();
+    read(&home, &[PORT, SECRETS]);
+    home.run(["remember", OPPOSING, "--reason", "firewalls"]);
+    assert_eq!(open_cards(&home), 1);
+    let both = || (state(&home, 0), home.run(["notes", "check"]).code);
+    assert_eq!(both(), ("in_step".to_owned(), Some(0)), "the file contradicts no stored claim");
+    settle(&home, &["--narrow", "2", "--env", "ci"]);
+    assert_eq!(both(), ("in_step".to_owned(), Some(0)), "the narrowed claim is that of the line");
+}
+
+#[test]
 fn a_changed_line_that_was_refused_still_replaces_its_earlier_claim_or_ends_it() {
     for is_removed in [false, true] {
         let home = repository();
