@@ -57,7 +57,7 @@ pub(super) fn is_declined(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<bo
 pub(super) fn opposing(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<Vec<ClaimId>, ApiError> {
     Ok(match refused(keeper, rule)? {
         Some(RefusedRule::NotStored { opposed, .. }) => opposed,
-        _ => Vec::new(),
+        Some(RefusedRule::Stored(_)) | None => Vec::new(),
     })
 }
 
