@@ -138,8 +138,8 @@ impl Reimport {
         Ok(found)
     }
 
-    /// Keeps the claims of removed and changed lines that another imported file still has; they are reported as skipped.
-    /// A changed line is then a new one, which the guard compares with the claim that stays.
+    /// Keeps the claims of removed and changed lines that another imported file still has; they are reported as
+    /// skipped. A changed line is then a new one, which the guard compares with the claim that stays.
     fn keep_claims_of_other_files(&self, mut one: ComparedFile) -> ComparedFile {
         if one.gone.is_empty() && !one.changes.iter().any(|change| matches!(change, LineChange::Changed(_))) {
             return one;

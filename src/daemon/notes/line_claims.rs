@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// Gives each rule that the guard refused the claim which settling its card stored. Without a settlement, or if it was
-/// undone, the rule has no claim. Gives each rule whose claim a person narrowed the narrowed form. Returns whether a rule
-/// can be tried again, because no claim opposes it any more.
+/// undone, the rule has no claim. Gives each rule whose claim a person narrowed the narrowed form. Returns whether a
+/// rule can be tried again, because no claim opposes it any more.
 pub(super) fn read_settlements(keeper: &NotesKeeper, rules: &mut [WatchedRule]) -> Result<bool, ApiError> {
     let claims: Vec<ClaimId> = rules.iter().filter_map(|rule| rule.claim).collect();
     let active = keeper.engine.active_claims(&claims)?;

@@ -265,8 +265,8 @@ fn scan_file(
         rule.was_stored = rule.was_stored && !own.has(rule.claim);
     }
     let is_there = |rule: &WatchedRule| now.rules.iter().any(|now| rule.says_same(now.kind, &now.statement));
-    // Handle removed lines first, so that a new line does not contradict the claim of a removed one. Of two equal lines,
-    // the other one keeps the claim.
+    // Handle removed lines first, so that a new line does not contradict the claim of a removed one. Of two equal
+    // lines, the other one keeps the claim.
     for rule in difference.gone.iter().filter_map(|at| old.get(*at)).filter(|rule| !is_there(rule)) {
         if now.record.is_some() || !unread.have(keeper, caller, (path, &*file), rule)? {
             let mut ended = line_claims::claims_of(keeper, rule)?;

@@ -23,7 +23,8 @@ pub(super) struct RecordLinks {
 }
 
 /// Returns the order in which files are read: rule files first, then all followed records of each folder, each after
-/// those that it replaces, and those that are in force again last. A record has links if it or one that it replaces has changed.
+/// those that it replaces, and those that are in force again last. A record has links if it or one that it replaces has
+/// changed.
 pub(super) fn in_order(list: &WatchList, paths: Vec<PathBuf>) -> Vec<(PathBuf, Option<RecordLinks>)> {
     let (records, rule_files): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(|path| list.is_record(path));
     let folders: BTreeSet<&Path> = records.iter().filter_map(|path| path.parent()).collect();
