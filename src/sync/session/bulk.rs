@@ -13,7 +13,7 @@ use super::{
     stream::StreamError,
 };
 use crate::{
-    domain::EventId,
+    domain::{EventId, replica::DocumentId},
     sync::{
         frame::{self, CompactDocument, DocumentMessage, FollowingBodies, Message, RejectCode, TurnKind},
         index,
@@ -26,7 +26,7 @@ const MIN_COMPACT_BYTES: usize = 32 * 1024;
 
 /// The bodies that follow a turn and are not sent yet.
 pub(super) struct QueuedBodies {
-    pub(super) key: DocumentKey,
+    key: DocumentKey,
     exchange: u64,
     ids: VecDeque<EventId>,
 }
@@ -105,10 +105,11 @@ impl SyncSession<'_> {
 
     /// Drops the queued bodies of an exchange that is over; if `exchange` is `None`, those of all exchanges of
     /// the document.
-    pub(super) fn forget_following(&mut self, key: &DocumentKey, exchange: Option<u64>) {
+    pub(super) fn forget_following(&mut self, document: DocumentId, exchange: Option<u64>) {
+        let team = self.team;
         self.responses.retain(|response| match response {
             QueuedResponse::FollowingBodies(rest) => {
-                rest.key != *key || exchange.is_some_and(|number| rest.exchange != number)
+                rest.key.document_id(team) != document || exchange.is_some_and(|number| rest.exchange != number)
             }
             _ => true,
         });

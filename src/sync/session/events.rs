@@ -1,4 +1,4 @@
-//! Messages besides those of documents: roster events, bodies of events, and whole events to repair a document.
+//! Messages besides those of documents and rosters: bodies of events, and whole events to repair a document.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The most events in a page.
-const EVENT_PAGE_SIZE: usize = 1_000;
+pub(super) const EVENT_PAGE_SIZE: usize = 1_000;
 
 /// The most events whose bodies are requested or sent at once.
 pub(super) const BODY_PAGE_SIZE: usize = 1_000;
@@ -81,8 +81,12 @@ pub(super) fn size(body: &WireBody) -> usize {
 /// The most requests that a peer may have open.
 const MAX_REQUESTS: usize = 256;
 
-/// A response that waits until few bytes are unsent, so that a peer that requests much and reads nothing takes no
-/// memory.
+/// The most ends of chains in a peer's open requests, at about 100 bytes each. A team of 64 devices with ten epochs
+/// each names 640 a scope.
+const MAX_REQUESTED_CHAINS: usize = 200_000;
+
+/// A response that waits until few bytes are unsent. A peer that requests much and reads nothing takes only the memory
+/// of its requests.
 pub(super) enum QueuedResponse {
     /// The bodies of these events.
     Bodies(Want),
@@ -100,55 +104,6 @@ pub(super) struct QueuedEvents {
 }
 
 impl SyncSession<'_> {
-    /// Sends the roster events that the peer lacks.
-    pub(super) async fn send_roster(&mut self) -> Result<(), StopReason> {
-        let (team, known) = (self.team, self.their_roster.clone());
-        let (frames, vector) = self
-            .context
-            .engine(move |engine| {
-                let Some(roster) = engine.sync_read(|r| r.roster(&team))? else { return Ok((Vec::new(), Vec::new())) };
-                let (mut frames, mut cursor) = (Vec::new(), None);
-                loop {
-                    let page = engine.sync_read(|r| {
-                        r.events_after(&team, roster.scope(), &known, cursor.as_ref(), EVENT_PAGE_SIZE)
-                    })?;
-                    let last = page.next.is_none();
-                    frames.push(Message::Roster(EventPage { events: wire_events(&page.events), last, scope: None }));
-                    match page.next {
-                        Some(next) => cursor = Some(next),
-                        None => break,
-                    }
-                }
-                Ok((frames, engine.sync_read(|r| r.vector(&team, roster.scope()))?))
-            })
-            .await?;
-        if frames.is_empty() {
-            return Err(StopReason::Local("the team's roster is not in the store".to_owned()));
-        }
-        for message in &frames {
-            self.stream.send(message)?;
-        }
-        self.their_roster = vector;
-        Ok(())
-    }
-
-    /// Stores roster events of the peer.
-    pub(super) async fn receive_roster(&mut self, page: EventPage) -> Result<(), StopReason> {
-        if page.events.is_empty() {
-            return Ok(());
-        }
-        let events = into_events(page.events)?;
-        if events.iter().any(|event| event.header.scope.org_id != crate::domain::roster::ORG) {
-            return Err(StopReason::reject(RejectCode::BadEvent, "the sent roster has an event of another scope"));
-        }
-        let imported = self.import(events).await?;
-        if imported.roster_changed || !imported.stored.is_empty() {
-            self.changed = true;
-            self.publish(true, true);
-        }
-        Ok(())
-    }
-
     /// Queues the bodies that the peer requested, if it may read the scope.
     pub(super) fn queue_bodies(&mut self, want: Want) -> Result<(), StopReason> {
         if want.events.len() > BODY_PAGE_SIZE {
@@ -282,6 +237,14 @@ impl SyncSession<'_> {
                 "the rejected device requested a scope that is not granted to it",
             ));
         }
+        let open = self.responses.iter().map(|response| match response {
+            QueuedResponse::Events(queued) => queued.known.len(),
+            _ => 0,
+        });
+        if open.sum::<usize>() + want.chains.len() > MAX_REQUESTED_CHAINS {
+            let reason = format!("the requests name more than {MAX_REQUESTED_CHAINS} chains at once");
+            return Err(StopReason::reject(RejectCode::TooBig, reason));
+        }
         self.queue_response(QueuedResponse::Events(QueuedEvents {
             scope: want.scope,
             known: want.chains,
@@ -372,7 +335,7 @@ impl SyncSession<'_> {
     }
 
     /// Stores events in one transaction. A forged event rejects the peer.
-    async fn import(&mut self, events: Vec<SignedEvent>) -> Result<SyncImported, StopReason> {
+    pub(super) async fn import(&mut self, events: Vec<SignedEvent>) -> Result<SyncImported, StopReason> {
         let now = (self.context.engine.config().clock)();
         let import = SyncImport { team: self.team, from: Some(self.peer), events, document: None, peer: None, now };
         let imported = self.context.engine(move |engine| Ok(store(engine, import))).await??;
@@ -456,11 +419,11 @@ fn fill_bodies(
         .collect())
 }
 
-fn wire_events(events: &[SignedEvent]) -> Vec<WireEvent> {
+pub(super) fn wire_events(events: &[SignedEvent]) -> Vec<WireEvent> {
     events.iter().map(WireEvent::from).collect()
 }
 
-fn into_events(events: Vec<WireEvent>) -> Result<Vec<SignedEvent>, StopReason> {
+pub(super) fn into_events(events: Vec<WireEvent>) -> Result<Vec<SignedEvent>, StopReason> {
     events
         .into_iter()
         .map(|event| event.into_event().map_err(|error| StopReason::reject(RejectCode::BadEvent, error.to_string())))

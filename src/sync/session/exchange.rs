@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{
     DocumentKey, StopReason,
-    events::{self, QueuedResponse},
+    events,
     message_loop::SyncSession,
     offer,
 };
@@ -167,7 +167,7 @@ impl SyncSession<'_> {
         let key = DocumentKey { scope, month, part };
         let document = key.document_id(self.team);
         if turn == TurnKind::Aborted {
-            self.forget_following(&key, Some(number));
+            self.forget_following(document, Some(number));
             let given_up = self.exchanges.get(&document).is_some_and(|open| open.number == number);
             if given_up
                 && let Some(open) = self.exchanges.remove(&document)
@@ -367,7 +367,7 @@ impl SyncSession<'_> {
 
     /// Handles an exchange that the worker ended.
     async fn failed(&mut self, key: DocumentKey, number: u64, error: DocumentError) -> Result<(), StopReason> {
-        self.forget_following(&key, Some(number));
+        self.forget_following(key.document_id(self.team), Some(number));
         match error {
             DocumentError::Interrupted => {
                 self.send_full_turn(&key, number, TurnKind::Aborted, Vec::new())?;
@@ -404,14 +404,21 @@ impl SyncSession<'_> {
         self.stream.send(&Message::Error(Rejection { code, reason, document: Some(document) }))?;
         self.paused.insert(document);
         self.exchanges.remove(&document);
+        self.forget_following(document, None);
         self.request_events(key.scope)
     }
 
-    /// Handles a document that the peer rejected.
+    /// Handles a document that the peer rejected. A document that neither side has and that no exchange is about is
+    /// ignored. Otherwise a peer could make this device remember any number of them.
     pub(super) fn refused_document(&mut self, document: DocumentId, refused: Rejection) -> Result<(), StopReason> {
+        let known = self.exchanges.contains_key(&document)
+            || [&self.mine, &self.theirs].into_iter().any(|of| offer::has_document(of, self.team, document));
+        if !known {
+            tracing::debug!("ignored the rejection of an unknown document");
+            return Ok(());
+        }
         self.paused.insert(document);
-        let team = self.team;
-        self.responses.retain(|response| !matches!(response, QueuedResponse::FollowingBodies(rest) if rest.key.document_id(team) == document));
+        self.forget_following(document, None);
         let open = self.exchanges.remove(&document).map(|open| open.key.scope);
         self.problem(format!("the peer rejected a document ({}): {}", refused.code, refused.reason), false);
         match open {

@@ -52,6 +52,8 @@ pub(super) struct SyncSession<'a> {
     pub(super) theirs: Offer,
     /// The last [`Offer::waiting`] that was sent to the peer.
     reported_waiting: Option<u64>,
+    /// Whether this side owes the peer an offer, and whether that offer asks for the peer's.
+    owed_offer: Option<bool>,
     /// Whether the peer has sent an offer. Before that, its events are unknown.
     pub(super) offered: bool,
     /// Documents that wait for their exchange.
@@ -108,6 +110,7 @@ impl<'a> SyncSession<'a> {
             undocumented: 0,
             theirs: Offer::default(),
             reported_waiting: None,
+            owed_offer: None,
             offered: false,
             queue: ExchangeQueue::default(),
             exchanges: HashMap::new(),
@@ -189,11 +192,13 @@ impl<'a> SyncSession<'a> {
     }
 
     async fn step(&mut self, commands: &mut mpsc::UnboundedReceiver<SessionCommand>) -> Result<(), StopReason> {
+        self.send_owed_offer()?;
         self.send_responses().await?;
         self.begin_queued().await?;
         self.settle().await?;
+        self.send_owed_offer()?;
         let deadline = self.deadline();
-        let more = !self.responses.is_empty();
+        let more = !self.responses.is_empty() || self.owed_offer.is_some();
         let drained = self.stream.drained();
         tokio::select! {
             biased;
@@ -317,10 +322,22 @@ impl<'a> SyncSession<'a> {
         Ok(())
     }
 
-    /// Sends an offer; with `reply`, asks for the peer's.
+    /// Reads this side's offer, to be sent by [`Self::send_owed_offer`]; with `reply`, it asks for the peer's.
     async fn offer(&mut self, reply: bool) -> Result<(), StopReason> {
         self.refresh_offer().await?;
-        self.send_offer(reply)
+        self.owed_offer = Some(reply || self.owed_offer == Some(true));
+        Ok(())
+    }
+
+    /// Sends the offer that this side owes once few bytes are unsent. So a peer that asks again and again and reads
+    /// nothing is owed a single one.
+    fn send_owed_offer(&mut self) -> Result<(), StopReason> {
+        if self.stream.unsent() < self.context.limits.queue
+            && let Some(reply) = self.owed_offer.take()
+        {
+            self.send_offer(reply)?;
+        }
+        Ok(())
     }
 
     fn send_offer(&mut self, reply: bool) -> Result<(), StopReason> {

@@ -9,6 +9,7 @@ mod exchange_queue;
 mod handshake;
 mod message_loop;
 mod offer;
+mod roster_exchange;
 mod session_view;
 mod step;
 mod stream;
@@ -45,6 +46,9 @@ pub struct SessionLimits {
     pub exchanges: usize,
     /// The bytes of unsent frames above which no more responses are read from the store.
     pub queue: usize,
+    /// The most bytes of unsent frames, above which the session is ended. Turns and pushed bodies do not wait for the
+    /// queue: at most about 100 MB, if all exchanges are of large documents.
+    pub unsent: usize,
     /// The most events of a peer in quarantine before the peer is rejected.
     pub quarantined: usize,
     /// The most sessions at once, with all peers together.
@@ -61,6 +65,7 @@ impl Default for SessionLimits {
             progress: Duration::from_mins(10),
             exchanges: 4,
             queue: 4 * 1024 * 1024,
+            unsent: 256 * 1024 * 1024,
             quarantined: MOST_QUARANTINED,
             sessions: 16,
             peers: 64,

@@ -59,6 +59,14 @@ pub(super) fn document_offer<'a>(of: &'a Offer, key: &DocumentKey) -> Option<&'a
     offer.documents.iter().find(|document| (document.month, document.part) == (key.month, key.part))
 }
 
+/// Whether a document is in an offer.
+pub(super) fn has_document(of: &Offer, team: EventId, document: DocumentId) -> bool {
+    of.scopes.iter().any(|offer| {
+        let id = |of: &DocumentOffer| DocumentId::of(team, &offer.scope, of.month, of.part);
+        offer.documents.iter().any(|known| id(known) == document)
+    })
+}
+
 /// Returns the documents of the scopes that both offer, each with this side's state and the other's.
 fn documents<'a>(mine: &'a Offer, theirs: &'a Offer) -> HashMap<DocumentKey, [Option<&'a DocumentOffer>; 2]> {
     let theirs: HashMap<&Scope, &ScopeOffer> = theirs.scopes.iter().map(|offer| (&offer.scope, offer)).collect();

@@ -57,6 +57,7 @@ pub(super) struct FrameStream {
     incoming: mpsc::Receiver<Result<Message, StreamError>>,
     outgoing: mpsc::UnboundedSender<Vec<u8>>,
     unsent: Arc<Unsent>,
+    max_unsent: usize,
     reading: JoinHandle<()>,
     writing: JoinHandle<()>,
 }
@@ -83,6 +84,7 @@ impl FrameStream {
             reading: tokio::spawn(read_loop(reader, received, limits)),
             writing: tokio::spawn(write_loop(writer, queue, Arc::clone(&unsent), limits)),
             unsent,
+            max_unsent: limits.unsent,
         }
     }
 
@@ -112,12 +114,14 @@ impl FrameStream {
         self.send_frame(frame::encode(message)?)
     }
 
-    /// Queues a frame that was encoded elsewhere.
+    /// Queues a frame that was encoded elsewhere. Fails if too many bytes are unsent.
     pub(super) fn send_frame(&self, bytes: Vec<u8>) -> Result<(), StreamError> {
         if let Some(kind) = frame::kind(&bytes) {
             step::at(SessionStep::Send(kind));
         }
-        self.unsent.bytes.fetch_add(bytes.len(), Ordering::Relaxed);
+        if self.unsent.bytes.fetch_add(cost(&bytes), Ordering::Relaxed) > self.max_unsent {
+            return Err(StreamError::Closed("the peer reads too slowly".to_owned()));
+        }
         self.outgoing.send(bytes).map_err(|_| StreamError::Closed("the peer no longer reads".to_owned()))
     }
 
@@ -231,10 +235,15 @@ async fn write_loop<W: AsyncWrite + Unpin>(
         if queue.is_empty() && !matches!(timeout(limits.idle, to.flush()).await, Ok(Ok(()))) {
             return;
         }
-        unsent.bytes.fetch_sub(bytes.len(), Ordering::Relaxed);
+        unsent.bytes.fetch_sub(cost(&bytes), Ordering::Relaxed);
         unsent.less.notify_one();
     }
     drop(to.shutdown().await);
+}
+
+/// Estimates the memory of a queued frame, in bytes.
+fn cost(frame: &[u8]) -> usize {
+    frame.len() + 64
 }
 
 fn closed(error: io::Error) -> StreamError {
