@@ -7,7 +7,7 @@
 //! Architecture Invariant: a size that a peer declares is only ever used as a limit. Memory grows with the bytes that
 //! arrive, so a false size costs the receiver nothing.
 
-use std::io::Read as _;
+use std::{borrow::Cow, io::Read as _};
 
 use minicbor::{Decode, Encode};
 
@@ -165,7 +165,7 @@ pub fn kind(frame: &[u8]) -> Option<u8> {
 /// # Errors
 /// If a limit is exceeded or the body is invalid.
 pub fn decode(frame: &[u8]) -> Result<Message, FrameError> {
-    let (kind, body) = unframe_within(frame, max_body)?;
+    let (kind, body) = unframe(frame)?;
     Ok(match kind {
         HELLO => Message::Hello(read(&body)?),
         ROSTER => Message::Roster(read(&body)?),
@@ -185,7 +185,7 @@ pub fn decode(frame: &[u8]) -> Result<Message, FrameError> {
     })
 }
 
-/// Encodes a body as a frame with its length. Other protocols of ergo use these frames for messages of their own.
+/// Encodes a body as a frame with its length.
 ///
 /// # Errors
 /// If the body exceeds [`MAX_BODY`], or the frame [`MAX_FRAME`].
@@ -210,14 +210,6 @@ pub fn frame(kind: u8, body: &[u8]) -> Result<Vec<u8>, FrameError> {
     Ok(bytes)
 }
 
-/// Returns the type and the decompressed body of a frame (the bytes after the length).
-///
-/// # Errors
-/// If it is empty, too long, or decompresses to more than declared.
-pub fn unframe(frame: &[u8]) -> Result<(u8, std::borrow::Cow<'_, [u8]>), FrameError> {
-    unframe_within(frame, |_| MAX_BODY)
-}
-
 /// Returns the most bytes of a body of this type. A message of many small parts takes up to 24 times its bytes in
 /// memory and compresses to almost nothing, so it must be short.
 fn max_body(kind: u8) -> usize {
@@ -229,10 +221,8 @@ fn max_body(kind: u8) -> usize {
     }
 }
 
-fn unframe_within(
-    frame: &[u8],
-    max_body: impl Fn(u8) -> usize,
-) -> Result<(u8, std::borrow::Cow<'_, [u8]>), FrameError> {
+/// Returns the type and the decompressed body of a frame (the bytes after the length).
+fn unframe(frame: &[u8]) -> Result<(u8, Cow<'_, [u8]>), FrameError> {
     if frame.len() > MAX_FRAME {
         return Err(FrameError::TooLong(frame.len() as u64));
     }

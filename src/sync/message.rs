@@ -287,13 +287,23 @@ pub struct Nudge {
 pub struct Rejection {
     #[n(0)]
     pub code: RejectCode,
-    #[n(1)]
-    #[cbor(default)]
+    /// The reason for people; only the first [`MAX_REASON`] characters of a received one are kept.
+    #[cbor(n(1), default, decode_with = "decode_reason")]
     pub reason: String,
     /// Present if only this document is rejected and the session continues.
     #[n(2)]
     pub document: Option<DocumentId>,
 }
+
+/// The most characters of a received reason. It is logged, shown and stored.
+const MAX_REASON: usize = 500;
+
+fn decode_reason<C>(d: &mut Decoder<'_>, _: &mut C) -> Result<String, decode::Error> {
+    Ok(d.str()?.chars().take(MAX_REASON).collect())
+}
+
+/// The most characters of the code of a newer version.
+const MAX_CODE: usize = 32;
 
 /// The code of a rejection. The words are part of the protocol and never change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -368,7 +378,8 @@ impl<C> Encode<C> for RejectCode {
 
 impl<'b, C> Decode<'b, C> for RejectCode {
     fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
-        match d.str()?.parse() {
+        let word: String = d.str()?.chars().take(MAX_CODE).collect();
+        match word.parse() {
             Ok(code) => Ok(code),
             Err(never) => match never {},
         }

@@ -25,6 +25,7 @@ use crate::support::{PROGRAM, eventually, signal, stop, until, until_input_waits
 
 const ONE: DocumentId = DocumentId([1; 32]);
 const TWO: DocumentId = DocumentId([2; 32]);
+const PEER: DeviceId = DeviceId([7; 32]);
 
 /// Entries of events of a device.
 fn entries(device: u8, seqs: std::ops::Range<u64>) -> Vec<DocumentEntry> {
@@ -128,8 +129,8 @@ async fn talk(
 
 /// A whole exchange; how many events came to each.
 async fn exchange(a: &Side, b: &Side, document: DocumentId) -> Result<(usize, usize), DocumentError> {
-    let (mut ours, first) = a.documents.begin(document, None, true).await?;
-    let (mut theirs, _) = b.documents.begin(document, None, false).await?;
+    let (mut ours, first) = a.documents.begin(document, PEER, None, true).await?;
+    let (mut theirs, _) = b.documents.begin(document, PEER, None, false).await?;
     talk(&mut ours, &mut theirs, first).await?;
     let (ours, theirs) = (ours.end().await?, theirs.end().await?);
     let came = (ours.new.len(), theirs.new.len());
@@ -169,7 +170,7 @@ async fn a_bomb_is_refused_and_the_worker_lives() {
     let zeros = [&[0x42_u8, 0, 0, 0, 1, 0x0c, 0x85, 0x6f, 0x4a, 0x83, 0, 0, 0, 0, 2, 1, 0, 0][..]].concat();
     for (message, code) in [(bomb, "op_bomb"), (zeros, "chunk"), (vec![0x43; 20], "version"), (vec![7; 9], "malformed")]
     {
-        let (mut session, _) = side.documents.begin(ONE, None, false).await.unwrap();
+        let (mut session, _) = side.documents.begin(ONE, PEER, None, false).await.unwrap();
         let error = session.message(message).await.unwrap_err();
         assert_eq!(error.code(), code, "{error}");
         assert!(error.to_string().contains("Nothing of this session was accepted"), "{error}");
@@ -183,9 +184,9 @@ async fn a_worker_that_is_killed_in_the_middle_costs_that_call() {
     let (side, peer) = (Side::new(), Side::new());
     side.write(ONE, entries(1, 0..5)).await;
     peer.write(TWO, entries(2, 0..5)).await;
-    let (mut waiting, first) = side.documents.begin(TWO, None, true).await.unwrap();
-    let (mut theirs, _) = peer.documents.begin(TWO, None, false).await.unwrap();
-    let (mut session, _) = side.documents.begin(ONE, None, false).await.unwrap();
+    let (mut waiting, first) = side.documents.begin(TWO, PEER, None, true).await.unwrap();
+    let (mut theirs, _) = peer.documents.begin(TWO, PEER, None, false).await.unwrap();
+    let (mut session, _) = side.documents.begin(ONE, PEER, None, false).await.unwrap();
     let pid = side.pid();
     // Stopped, so that it is certainly in the middle.
     stop(pid);
@@ -207,7 +208,7 @@ async fn a_worker_that_is_killed_in_the_middle_costs_that_call() {
 async fn a_worker_that_hangs_is_ended_at_its_deadline() {
     let side = Side::with(|options| options.deadline = Duration::from_secs(3));
     side.write(ONE, entries(1, 0..5)).await;
-    let (mut session, _) = side.documents.begin(ONE, None, false).await.unwrap();
+    let (mut session, _) = side.documents.begin(ONE, PEER, None, false).await.unwrap();
     let pid = side.pid();
     signal(pid, Signal::STOP);
     let error = session.message(vec![0x42, 0, 0, 0, 0]).await.unwrap_err();
@@ -228,8 +229,8 @@ async fn a_worker_without_memory_costs_that_call() {
     // The program itself and a little more, far less than 6,000 events take.
     let side = Side::with(|options| options.memory = bare + 3 * 1024 * 1024);
     side.write(TWO, entries(2, 0..2)).await;
-    let (mut ours, first) = side.documents.begin(ONE, None, true).await.unwrap();
-    let (mut theirs, _) = sender.documents.begin(ONE, None, false).await.unwrap();
+    let (mut ours, first) = side.documents.begin(ONE, PEER, None, true).await.unwrap();
+    let (mut theirs, _) = sender.documents.begin(ONE, PEER, None, false).await.unwrap();
     let error = talk(&mut ours, &mut theirs, first).await.unwrap_err();
     assert!(matches!(&error, DocumentError::Poisoned { why } if why.contains("memory")), "{error}");
     assert_eq!((side.count(TWO).await, side.count(ONE).await), (2, 0));

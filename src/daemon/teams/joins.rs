@@ -7,6 +7,7 @@ use crate::{
     api::{ApiError, JoinRequest, JoinState, JoinView},
     domain::text::name_problem,
     sync::{
+        endpoint::open_stream,
         pairing::{self, JoinerIdentity, PairError, proof},
         ticket::{Ticket, TicketAddress, TicketError},
     },
@@ -66,7 +67,7 @@ impl Teams {
         })?;
         let mut exporter = [0; 32];
         let stream = match connection.export_keying_material(&mut exporter, proof::EXPORT_LABEL, b"") {
-            Ok(()) => connection.open_bi().await.map_err(|error| error.to_string()),
+            Ok(()) => open_stream(&connection, pairing::STEP_TIMEOUT).await.map_err(|error| error.to_string()),
             Err(_) => Err("the connection provides no keying material, so it cannot be verified".to_owned()),
         };
         let (send, receive) = stream.map_err(|error| join_requests::pair_error(&PairError::ConnectionLost(error)))?;

@@ -11,7 +11,7 @@ use automerge::{
 };
 use minicbor::{Decode, Encode};
 
-use super::{DocumentEntry, IndexDocument, NextDocument, entries};
+use super::{DocumentEntry, IndexDocument, NextDocument, entries, estimated_bytes};
 use crate::{
     domain::EventId,
     sync::preflight::{MAX_OPS, MAX_SESSION, Violation, ViolationCode, inspect, scan},
@@ -82,6 +82,11 @@ pub struct ExchangeStep {
 }
 
 impl DocumentExchange {
+    /// Estimates the exchange's memory in bytes.
+    pub fn estimated_bytes(&self) -> usize {
+        estimated_bytes(self.ops) + self.bytes
+    }
+
     /// Applies a message of the peer. After an error the exchange must not be used again.
     ///
     /// # Errors

@@ -90,6 +90,11 @@ fn entries() -> ObjId {
     ObjId::Id(ENTRIES, ActorId::from(GENESIS_ACTOR), 0)
 }
 
+/// Estimates the memory of a document with this many operations: 29 MB for 10,000 entries of 500 bytes.
+fn estimated_bytes(ops: u64) -> usize {
+    64 * 1024 + 2900 * ops as usize
+}
+
 fn commit_options() -> CommitOptions {
     CommitOptions::default().with_time(0)
 }
@@ -193,9 +198,9 @@ impl IndexDocument {
         self.known.iter().copied()
     }
 
-    /// Estimates the document's memory in bytes: 29 MB for 10,000 entries of 500 bytes.
+    /// Estimates the document's memory in bytes.
     pub fn estimated_bytes(&self) -> usize {
-        64 * 1024 + 2900 * self.ops() as usize
+        estimated_bytes(self.ops())
     }
 
     fn ops(&self) -> u64 {

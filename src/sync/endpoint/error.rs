@@ -1,6 +1,6 @@
 //! The reason why a connection or an endpoint failed.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use iroh::endpoint::{ConnectionError, TransportErrorCode};
 
@@ -32,6 +32,9 @@ pub enum TransportError {
     /// The peer did not answer.
     #[error("nobody answered at {0}")]
     NoAnswer(String),
+    /// The peer answered and lets this device open no stream.
+    #[error("the peer accepted the connection, but no stream for {} s", .0.as_secs())]
+    NoStream(Duration),
     /// The peer does not accept this device.
     #[error("the peer does not accept this device as a member of a shared team")]
     NotPaired,

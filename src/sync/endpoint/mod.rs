@@ -27,7 +27,7 @@ use ed25519_dalek::SigningKey;
 use iroh::{
     Endpoint, EndpointAddr, EndpointId, NetReportConfig, RelayMode, RelayUrl, SecretKey, TransportAddr,
     endpoint::{
-        Connection, PortmapperConfig, QuicTransportConfig, VarInt,
+        Connection, PortmapperConfig, QuicTransportConfig, RecvStream, SendStream, VarInt,
         presets::{Minimal, N0},
     },
 };
@@ -307,6 +307,20 @@ impl Drop for Transport {
     fn drop(&mut self) {
         self.accepting.abort();
         self.watching.abort();
+    }
+}
+
+/// Opens a stream on a connection that this device dialled.
+///
+/// # Errors
+/// If the connection closes, or the peer grants no stream in time.
+pub async fn open_stream(
+    connection: &Connection,
+    within: Duration,
+) -> Result<(SendStream, RecvStream), TransportError> {
+    match tokio::time::timeout(within, connection.open_bi()).await {
+        Ok(opened) => opened.map_err(|error| close_error(&error)),
+        Err(_) => Err(TransportError::NoStream(within)),
     }
 }
 

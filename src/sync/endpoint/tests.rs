@@ -164,6 +164,31 @@ async fn an_unknown_protocol_is_rejected() {
 }
 
 #[tokio::test]
+async fn a_peer_that_grants_no_stream_is_given_up() {
+    let a = node(14).await;
+    let raw = Endpoint::builder(Minimal)
+        .alpns(vec![ALPN_SYNC.to_vec()])
+        .clear_ip_transports()
+        .bind_addr("127.0.0.1:0")
+        .unwrap()
+        .portmapper_config(PortmapperConfig::Disabled)
+        .transport_config(QuicTransportConfig::builder().max_concurrent_bidi_streams(VarInt::from_u32(0)).build())
+        .bind()
+        .await
+        .unwrap();
+    a.transport.set_members([device_of(raw.id())]);
+    let accepting = raw.clone();
+    let accepted = tokio::spawn(async move { accepting.accept().await.unwrap().await.unwrap() });
+    let connection = a.transport.call(device_of(raw.id()), &raw.bound_sockets()).await.unwrap();
+    let _held = accepted.await.unwrap();
+    let within = Duration::from_millis(200);
+    let opened = tokio::time::timeout(Duration::from_secs(20), open_stream(&connection, within)).await;
+    assert_eq!(opened.expect("it waits for ever").err(), Some(TransportError::NoStream(within)));
+    raw.close().await;
+    a.transport.close().await;
+}
+
+#[tokio::test]
 async fn a_device_is_one_process() {
     let dir = tempfile::tempdir().unwrap();
     let with = |n| EndpointOptions { lease: Some(dir.path().join("device.lease")), ..options(n) };

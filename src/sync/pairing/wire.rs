@@ -1,4 +1,5 @@
-//! The messages of `ergo/pair/1`: a length in four bytes, big endian, then CBOR.
+//! The messages of `ergo/pair/1`: a length in four bytes, big endian, then CBOR. They share neither frames nor the form
+//! of events with [`crate::sync::frame`], and stay as they are, so that all versions can pair.
 //!
 //! Architecture Invariant: limits are small until the joiner has proved possession of the ticket, and a
 //! declared length allocates nothing.

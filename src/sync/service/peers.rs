@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// The most addresses of a peer that are kept. The oldest are dropped first.
+/// The most addresses of a peer of each origin that are kept. The oldest are dropped first.
 const MAX_ADDRESSES: usize = 8;
 
 /// A peer within a team.
@@ -49,7 +49,10 @@ pub(super) struct SessionHandle {
 
 /// Another member of a team.
 pub(super) struct Peer {
-    pub(super) addresses: Vec<SocketAddr>,
+    /// Addresses that a person entered or at which the peer was reached. They are stored.
+    addresses: Vec<SocketAddr>,
+    /// Addresses that were discovered. Anyone on the network can announce them, so they never replace the others.
+    found: Vec<SocketAddr>,
     pub(super) live: Option<SessionHandle>,
     pub(super) dialling: bool,
     pub(super) failures: u32,
@@ -75,6 +78,7 @@ impl Peer {
         let problem = row.and_then(|row| row.last_error.clone());
         Self {
             addresses: addresses.unwrap_or_default(),
+            found: Vec::new(),
             live: None,
             dialling: false,
             failures: 0,
@@ -109,9 +113,14 @@ impl Peer {
         self.live.is_none() && self.problem.as_ref().is_some_and(|problem| !problem.transient)
     }
 
-    /// Dials the peer after `wait`, or earlier if that is already planned.
+    /// Dials the peer after `wait`, or earlier if that is already planned. The next failure counts as the first.
     pub(super) fn call_soon(&mut self, wait: Duration) {
         self.failures = 0;
+        self.call_after(wait);
+    }
+
+    /// Dials the peer after `wait`, or earlier if that is already planned.
+    pub(super) fn call_after(&mut self, wait: Duration) {
         if self.live.is_none() {
             let soon = Instant::now() + wait;
             self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
@@ -126,15 +135,20 @@ impl Peer {
         self.problem = Some(problem);
     }
 
-    /// Adds addresses in front of the older ones. Returns whether anything changed.
+    /// Returns the addresses at which to dial the peer.
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        let found = self.found.iter().filter(|address| !self.addresses.contains(address));
+        self.addresses.iter().chain(found).copied().collect()
+    }
+
+    /// Adds addresses that a person entered or at which the peer was reached. Returns whether anything changed.
     pub(super) fn add_addresses(&mut self, addresses: impl IntoIterator<Item = SocketAddr>) -> bool {
-        let before = self.addresses.clone();
-        for address in addresses {
-            self.addresses.retain(|known| *known != address);
-            self.addresses.insert(0, address);
-        }
-        self.addresses.truncate(MAX_ADDRESSES);
-        before != self.addresses
+        add_in_front(&mut self.addresses, addresses)
+    }
+
+    /// Adds addresses that were discovered.
+    pub(super) fn add_found(&mut self, addresses: impl IntoIterator<Item = SocketAddr>) {
+        add_in_front(&mut self.found, addresses);
     }
 
     pub(super) fn send(&self, command: SessionCommand) {
@@ -184,7 +198,7 @@ impl Peer {
             session: view.as_ref().map(|view| view.phase),
             route,
             traffic,
-            addresses: self.addresses.clone(),
+            addresses: self.addresses(),
             last_seen: self.last_seen,
             last_sync: view.as_ref().and_then(|view| view.last_sync).max(self.last_sync),
             missing_here,
@@ -205,7 +219,7 @@ impl Peer {
             device: status.device,
             team: status.team,
             name: None,
-            addresses: status.addresses.iter().map(ToString::to_string).collect(),
+            addresses: self.addresses.iter().map(ToString::to_string).collect(),
             last_seen: status.last_seen,
             last_sync: status.last_sync,
             last_error: status.problem.map(|problem| problem.message),
@@ -214,5 +228,41 @@ impl Peer {
             digests_equal: status.in_sync,
             via: self.via.map(|path| path.as_str().to_owned()),
         }
+    }
+}
+
+/// Adds addresses in front of the older ones. Returns whether anything changed.
+fn add_in_front(to: &mut Vec<SocketAddr>, addresses: impl IntoIterator<Item = SocketAddr>) -> bool {
+    let before = to.clone();
+    for address in addresses {
+        to.retain(|known| *known != address);
+        to.insert(0, address);
+    }
+    to.truncate(MAX_ADDRESSES);
+    before != *to
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn announced_addresses_neither_replace_nor_outlive_those_that_are_known() {
+        let (me, device) = (DeviceId([1; 32]), DeviceId([2; 32]));
+        let at = |n: u8| SocketAddr::from(([10, 0, 0, n], 47_120));
+        let mut peer = Peer::new(me, device, None);
+        assert!(peer.add_addresses([at(1)]));
+        peer.failures = 5;
+        for n in 2..30 {
+            peer.add_found([at(n)]);
+            peer.call_after(Duration::ZERO);
+        }
+        assert_eq!(peer.failures, 5, "an announcement does not end the backoff");
+        let dialled = peer.addresses();
+        assert_eq!((dialled.len(), dialled[0], dialled[1]), (1 + MAX_ADDRESSES, at(1), at(29)));
+        assert_eq!(peer.row((EventId([3; 32]), device)).addresses, [at(1).to_string()]);
+        // An address at which the peer was reached is kept, and is dialled once.
+        assert!(peer.add_addresses([at(29)]) && !peer.add_addresses([at(29)]));
+        assert_eq!(peer.addresses().iter().filter(|address| **address == at(29)).count(), 1);
     }
 }

@@ -238,7 +238,7 @@ impl Scheduler {
     fn call(&mut self, key: PeerKey) {
         let (Some(transport), Some(peer)) = (self.transport.clone(), self.peers.get_mut(&key)) else { return };
         peer.due = None;
-        if peer.addresses.is_empty() && transport.mode() != NetworkMode::Internet {
+        if peer.addresses().is_empty() && transport.mode() != NetworkMode::Internet {
             // The peer is dialled once an address is found.
             peer.problem.get_or_insert_with(|| PeerProblem::from_dial_error(&TransportError::NoAddress));
             return peer.end_round();
@@ -251,7 +251,7 @@ impl Scheduler {
         }
         peer.dialling = true;
         let (team, device) = key;
-        let (addresses, events) = (peer.addresses.clone(), self.shared.events.clone());
+        let (addresses, events) = (peer.addresses(), self.shared.events.clone());
         tokio::spawn(tasks::dial(self.context.clone(), transport, team, device, addresses, events));
     }
 
@@ -406,26 +406,32 @@ impl Scheduler {
         read.await.map_err(|error| error.to_string())
     }
 
-    /// Stores the addresses of a peer, and dials it soon. If one side has rejected the other, the peer is dialled only
-    /// if an address is new or a person entered it (`given`), because discovery reports the same addresses again and
-    /// again.
+    /// Adds addresses of a peer, and dials it soon. Those that a person entered (`given`) are stored. If one side has
+    /// rejected the other, the peer is dialled only if an address is new or was entered, because discovery reports the
+    /// same addresses again and again.
     fn learn_addresses(&mut self, device: DeviceId, addresses: Vec<SocketAddr>, given: bool) {
         let keys: Vec<PeerKey> = self.peers.keys().filter(|(_, of)| *of == device).copied().collect();
         for key in keys {
             let Some(peer) = self.peers.get_mut(&key) else { continue };
-            let unknown = addresses.iter().any(|address| !peer.addresses.contains(address));
-            let changed = peer.add_addresses(addresses.iter().copied());
+            let known = peer.addresses();
+            let unknown = addresses.iter().any(|address| !known.contains(address));
             // If none of these is the address of the connection, the peer may have moved.
             let reached =
                 peer.connection().map(|connection| endpoint::remote_addresses(&connection)).unwrap_or_default();
             if !addresses.is_empty() && !reached.iter().any(|at| addresses.contains(at)) {
                 peer.liveness_check();
             }
-            if given || unknown || !peer.is_refused() {
-                peer.call_soon(decisions::first_call_delay(self.me, device));
-            }
-            if changed {
-                self.save_peer(key);
+            let wait = decisions::first_call_delay(self.me, device);
+            if given {
+                peer.call_soon(wait);
+                if peer.add_addresses(addresses.iter().copied()) {
+                    self.save_peer(key);
+                }
+            } else {
+                peer.add_found(addresses.iter().copied());
+                if unknown || !peer.is_refused() {
+                    peer.call_after(wait);
+                }
             }
         }
     }

@@ -99,6 +99,7 @@ impl PeerProblem {
                 "connect both devices to one network or VPN, or run `ergo sync mode internet` on both",
             ),
             TransportError::Protocol(_) => Self::persistent(message, "install the same version of ergo on both devices"),
+            TransportError::NoStream(_) => Self::transient(message),
             TransportError::NoAnswer(_) => Self {
                 advice: Some("it may be off or on another network; ergo keeps trying".to_owned()),
                 ..Self::transient(message)

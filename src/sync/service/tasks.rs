@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// The most sessions, handshakes included, that one peer may have open.
+/// The most handshakes at once that one peer may have begun as the caller.
 const MAX_HANDSHAKES_PER_PEER: usize = 4;
 
 /// The most callers in a handshake at once, of all peers together.
@@ -128,6 +128,37 @@ impl Drop for CallerSlot {
     }
 }
 
+/// The report of a task's end to the scheduler. It is sent when this is dropped, so also if the task panics. Without it
+/// the scheduler would take the dial or session for running, and never dial the peer again.
+struct EndReport {
+    events: mpsc::UnboundedSender<SchedulerEvent>,
+    event: Option<SchedulerEvent>,
+}
+
+impl EndReport {
+    /// Creates a report that sends `failed` unless another event is set.
+    fn new(events: mpsc::UnboundedSender<SchedulerEvent>, failed: SchedulerEvent) -> Self {
+        Self { events, event: Some(failed) }
+    }
+
+    fn send(mut self, event: SchedulerEvent) {
+        self.event = Some(event);
+    }
+}
+
+impl Drop for EndReport {
+    fn drop(&mut self) {
+        if let Some(event) = self.event.take() {
+            drop(self.events.send(event));
+        }
+    }
+}
+
+/// Returns the end of a session or handshake whose task panicked.
+fn failed_here() -> SessionEnd {
+    SessionEnd::Interrupted("an internal error on this device; see its log".to_owned())
+}
+
 /// Dials a peer and performs the handshake.
 pub(super) async fn dial(
     context: SyncContext,
@@ -137,12 +168,13 @@ pub(super) async fn dial(
     addresses: Vec<SocketAddr>,
     events: mpsc::UnboundedSender<SchedulerEvent>,
 ) {
+    let report = EndReport::new(events, SchedulerEvent::HandshakeFailed(peer, Some(team), failed_here()));
     let event = match call(&context, &transport, team, peer, &addresses).await {
         Ok((established, connection)) => SchedulerEvent::SessionEstablished(established, connection),
         Err(DialError::Call(error)) => SchedulerEvent::DialFailed(team, peer, error),
         Err(DialError::Handshake(ended)) => SchedulerEvent::HandshakeFailed(peer, Some(team), ended),
     };
-    drop(events.send(event));
+    report.send(event);
 }
 
 enum DialError {
@@ -159,7 +191,7 @@ async fn call(
 ) -> Result<(EstablishedSession, Connection), DialError> {
     let connection = transport.call(peer, addresses).await.map_err(DialError::Call)?;
     let (writer, reader) =
-        connection.open_bi().await.map_err(|error| DialError::Call(endpoint::close_error(&error)))?;
+        endpoint::open_stream(&connection, context.limits.handshake).await.map_err(DialError::Call)?;
     match session::handshake(context, SessionSide::Dialler, peer, Some(team), reader, writer).await {
         Ok(established) => Ok((established, connection)),
         Err(ended) => {
@@ -186,6 +218,7 @@ pub(super) async fn run_session(
     events: mpsc::UnboundedSender<SchedulerEvent>,
 ) {
     let key = (established.team, established.peer);
+    let report = EndReport::new(events.clone(), SchedulerEvent::SessionEnded(key, id, failed_here()));
     let mut view_changed = view.subscribe();
     let session = session::run(&context, established, commands, view);
     tokio::pin!(session);
@@ -201,7 +234,7 @@ pub(super) async fn run_session(
     } else {
         wait_for_close(&connection).await;
     }
-    drop(events.send(SchedulerEvent::SessionEnded(key, id, ended)));
+    report.send(SchedulerEvent::SessionEnded(key, id, ended));
 }
 
 /// Lets the peer read the last frames before the connection is closed.
@@ -281,4 +314,26 @@ pub(super) fn random() -> u64 {
 /// Returns a random number from 0 to 1.
 pub(super) fn chance() -> f64 {
     (random() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_of_a_task_is_reported_once_even_if_it_panics() {
+        let key = (EventId([1; 32]), DeviceId([2; 32]));
+        for panics in [true, false] {
+            let (events, mut received) = mpsc::unbounded_channel();
+            let report = EndReport::new(events, SchedulerEvent::SessionEnded(key, 7, failed_here()));
+            let task = tokio::spawn(async move {
+                assert!(!panics, "the session fails");
+                report.send(SchedulerEvent::SessionEnded(key, 7, SessionEnd::Closed));
+            });
+            assert_eq!(task.await.is_err(), panics);
+            let Some(SchedulerEvent::SessionEnded(_, 7, ended)) = received.recv().await else { panic!("no report") };
+            assert_eq!(ended == SessionEnd::Closed, !panics, "{ended:?}");
+            assert!(received.recv().await.is_none());
+        }
+    }
 }

@@ -9,9 +9,10 @@ use super::{
     step::{self, SessionStep},
 };
 use crate::{
+    api::ApiError,
     domain::{EventId, Scope, SignedEvent, event::SealedBody, replica::ChainEnd},
     engine::Engine,
-    store::{SyncCursor, SyncImport, SyncImported},
+    store::{StoreError, SyncCursor, SyncImport, SyncImported},
     sync::frame::{self, Bodies, EventPage, Message, RejectCode, Want, WantSince, WireBody, WireEvent},
 };
 
@@ -378,7 +379,7 @@ pub(super) fn bodies_of(
     team: EventId,
     scope: &Scope,
     ids: Vec<EventId>,
-) -> Result<Vec<(EventId, Option<WireBody>)>, crate::api::ApiError> {
+) -> Result<Vec<(EventId, Option<WireBody>)>, ApiError> {
     let found = engine.sync_read(|r| r.bodies(&team, scope, &ids))?;
     let mut found: HashMap<EventId, Option<WireBody>> = found
         .into_iter()
@@ -387,16 +388,14 @@ pub(super) fn bodies_of(
     Ok(ids.into_iter().map(|id| (id, found.remove(&id).flatten())).collect())
 }
 
-/// Stores an import in whole or not at all. The store verifies each event. If it fails, this finds out whether one was
-/// forged.
+/// Stores an import in whole or not at all. The store verifies each event.
 pub(super) fn store(engine: &Engine, import: SyncImport) -> Result<SyncImported, StopReason> {
-    let events = import.events.clone();
     step::at(SessionStep::Store);
     let stored = engine.import_synced(import);
     step::at(SessionStep::Stored);
-    stored.map_err(|error| match events.iter().find_map(|event| event.verify().err()) {
-        Some(forged) => StopReason::reject(RejectCode::BadEvent, forged.to_string()),
-        None => error.into(),
+    stored.map_err(|error| match error {
+        StoreError::Event(forged) => StopReason::reject(RejectCode::BadEvent, forged.to_string()),
+        error => ApiError::from(error).into(),
     })
 }
 
@@ -406,7 +405,7 @@ fn fill_bodies(
     team: EventId,
     scope: &Scope,
     bodies: Vec<(EventId, WireBody)>,
-) -> Result<Vec<SignedEvent>, crate::api::ApiError> {
+) -> Result<Vec<SignedEvent>, ApiError> {
     let ids: Vec<EventId> = bodies.iter().map(|(id, _)| *id).collect();
     let mut bodies: HashMap<EventId, WireBody> = bodies.into_iter().collect();
     let stored = engine.sync_read(|r| r.events_named(&team, scope, &ids))?;

@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     domain::{
-        EventId, SignedEvent,
+        EventId, Scope, SignedEvent,
         event::{SealedBody, body_hash},
-        replica::DocumentId,
+        replica::{ChainEnd, DocumentId},
     },
     engine::Engine,
     store::{PeerDocumentState, SyncImport, SyncImported},
@@ -119,7 +119,7 @@ impl SyncSession<'_> {
     ) -> Result<Option<(OpenExchange, Option<Vec<u8>>)>, StopReason> {
         let (document, peer) = (key.document_id(self.team), self.peer);
         let state = self.context.engine(move |engine| engine.sync_read(|r| r.peer_document(&peer, &document))).await?;
-        match self.context.documents.begin(document, state.map(|state| state.state), mine).await {
+        match self.context.documents.begin(document, peer, state.map(|state| state.state), mine).await {
             Ok((fork, first)) => {
                 let exchange = OpenExchange {
                     number,
@@ -234,7 +234,8 @@ impl SyncSession<'_> {
             self.early_bodies.take(id);
         }
         let (mut wanted, followed) = (Vec::new(), exchange.following.iter().flatten().copied().collect::<HashSet<_>>());
-        let here = |id: &EventId| known.contains(id) || exchange.bodies.contains_key(id);
+        let here =
+            |id: &EventId| known.contains(id) || exchange.bodies.contains_key(id) || exchange.waiting.contains(id);
         let missing: Vec<EventId> = ids.into_iter().filter(|id| !here(id)).collect();
         for id in missing {
             if followed.contains(&id) {
@@ -242,7 +243,7 @@ impl SyncSession<'_> {
                 continue;
             }
             match self.early_bodies.take(&id) {
-                Some(body) => drop(exchange.bodies.insert(id, body)),
+                Some(body) => exchange.add_body(id, Some(body)),
                 None => wanted.push(id),
             }
         }
@@ -296,8 +297,9 @@ impl SyncSession<'_> {
         // An empty document gets no row. Otherwise any member could make this device store any number of them.
         let document_update = (changes || staged.summary.entries > 0).then(|| index::update(team, &key, &staged, []));
         let import = SyncImport { team, from: Some(from), events, document: document_update, peer, now };
-        let stored = self.context.engine(move |engine| Ok(stored(engine, import, document))).await?;
-        let (imported, row) = match stored {
+        let scope = key.scope.clone();
+        let stored = self.context.engine(move |engine| Ok(stored(engine, import, document, &scope))).await?;
+        let (imported, row, chains) = match stored {
             Ok(stored) => stored,
             Err(StopReason::Reject(refused)) if refused.code != RejectCode::CannotStore => {
                 return self.refuse_document(key, refused.code, refused.reason);
@@ -315,11 +317,12 @@ impl SyncSession<'_> {
             // After an exchange both documents are the same.
             offer::set_document_offer(&mut self.theirs, &key.scope, document);
             offer::set_document_offer(&mut self.mine, &key.scope, document);
+            offer::set_chains(&mut self.mine, &key.scope, chains);
             self.stream.send(&Message::Durable(Durable { scope: key.scope.clone(), document }))?;
         }
         if changes && !self.exchanges.is_empty() {
-            // The shown progress changes while other exchanges are open.
-            self.refresh_offer().await?;
+            // The shown progress changes while other exchanges are open. The whole offer is read again after them.
+            self.compare();
         }
         if changes {
             self.changed = true;
@@ -443,12 +446,15 @@ fn complete(new: Vec<DocumentEntry>, mut bodies: HashMap<EventId, WireBody>) -> 
         .collect()
 }
 
+/// Stores an exchange. Returns the stored document, and how far the chains of its scope now reach.
 fn stored(
     engine: &Engine,
     import: SyncImport,
     document: DocumentId,
-) -> Result<(SyncImported, Option<DocumentOffer>), StopReason> {
+    scope: &Scope,
+) -> Result<(SyncImported, Option<DocumentOffer>, Vec<ChainEnd>), StopReason> {
+    let team = import.team;
     let imported = events::store(engine, import)?;
-    let row = engine.sync_read(|r| r.document(&document))?;
-    Ok((imported, row.and_then(|row| offer::stored_document(&row))))
+    let (row, chains) = engine.sync_read(|r| Ok((r.document(&document)?, r.vector(&team, scope)?)))?;
+    Ok((imported, row.and_then(|row| offer::stored_document(&row)), chains))
 }

@@ -152,6 +152,13 @@ pub(super) fn set_document_offer(theirs: &mut Offer, scope: &Scope, document: Do
     }
 }
 
+/// Replaces the chains of a scope in an offer.
+pub(super) fn set_chains(of: &mut Offer, scope: &Scope, chains: Vec<ChainEnd>) {
+    if let Some(offer) = of.scopes.iter_mut().find(|offer| offer.scope == *scope) {
+        offer.chains = chains;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

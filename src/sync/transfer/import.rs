@@ -10,7 +10,7 @@ use crate::{
     api::{ApiError, CardStatus, ErrorCode, ImportOutcome, ImportedScope, RefusedEvent},
     domain::{CardId, ClaimId, DeviceId, EventId, Roster, Scope, SignedEvent, roster::Refusal},
     engine::Engine,
-    store::{SyncImport, SyncImported},
+    store::{StoreError, SyncImport, SyncImported},
     sync::bundle::{BundleError, BundleHeader, BundleItem, BundleReader, BundleReport, MAX_CHUNK_EVENTS, SectionHead},
 };
 
@@ -137,17 +137,15 @@ impl<'a> ImportJob<'a> {
         }
         let done = match self.engine.import_synced(self.as_import(events.clone())) {
             Ok(done) => done,
-            Err(error) => {
+            Err(StoreError::Event(_)) => {
                 // A forged event rejects the whole transaction: store the other events, and name the forged ones.
                 let (sound, forged): (Vec<_>, Vec<_>) =
                     events.iter().cloned().map(|event| (event.verify(), event)).partition(|(ok, _)| ok.is_ok());
-                if forged.is_empty() {
-                    return Err(error);
-                }
                 self.problems
                     .extend(forged.into_iter().filter_map(|(error, _)| error.err()).map(|error| error.to_string()));
                 self.engine.import_synced(self.as_import(sound.into_iter().map(|(_, event)| event).collect()))?
             }
+            Err(error) => return Err(error.into()),
         };
         self.count(done, &events);
         Ok(())

@@ -14,7 +14,7 @@ use super::{
     wire::{NextState, WorkerCommand, WorkerReply},
 };
 use crate::{
-    domain::{EventId, replica::DocumentId},
+    domain::{DeviceId, EventId, replica::DocumentId},
     sync::document::{ChunkUpdate, DocumentEntry, DocumentSummary, ExchangeStep},
 };
 
@@ -58,7 +58,7 @@ impl Documents {
         self.link.info()
     }
 
-    /// Begins an exchange of a document with a peer, on a fork. `state` is the peer state that the last
+    /// Begins an exchange of a document with `peer`, on a fork. `state` is the peer state that the last
     /// exchange returned ([`StagedDocument::peer_state`]). The side that `initiates` gets the first message,
     /// which it must send; the other side waits for it.
     ///
@@ -67,11 +67,12 @@ impl Documents {
     pub async fn begin(
         &self,
         document: DocumentId,
+        peer: DeviceId,
         state: Option<Vec<u8>>,
         initiates: bool,
     ) -> Result<(DocumentSession, Option<Vec<u8>>), DocumentError> {
         let state = state.map(ByteVec::from);
-        let command = || WorkerCommand::Begin { document, state: state.clone(), initiates };
+        let command = || WorkerCommand::Begin { document, state: state.clone(), initiates, peer };
         match self.ask(document, None, command).await? {
             (WorkerReply::Begun { session, first }, worker) => {
                 let session = DocumentSession { documents: self.clone(), document, worker, number: session };

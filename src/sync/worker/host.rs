@@ -13,14 +13,14 @@ use super::wire::{
     MAX_FRAME, NextState, VERSION, WorkerCommand, WorkerHello, WorkerReply, WorkerRequest, WorkerResponse,
 };
 use crate::{
-    domain::replica::DocumentId,
+    domain::{DeviceId, replica::DocumentId},
     sync::document::{
         DocumentExchange, DocumentSummary, DocumentWriteError, IndexDocument, NextDocument, UnreadableDocument,
     },
     worker::{frame, host},
 };
 
-/// The most sessions at one time: 4 for each of 16 peers.
+/// The most sessions at one time: 4 for each of 16 peers. A peer without a session may always begin one.
 const MAX_SESSIONS: usize = 64;
 
 /// Serves the daemon over standard input and output until the daemon closes them.
@@ -72,20 +72,30 @@ struct LoadedDocument {
     used: u64,
 }
 
+/// An exchange with a peer.
+struct PeerSession {
+    peer: DeviceId,
+    document: DocumentId,
+    exchange: DocumentExchange,
+}
+
 /// The documents and sessions that this process holds.
 pub(super) struct DocumentHost {
     capacity: usize,
+    /// The memory that sessions may take together, in bytes: half of the limit of the process.
+    session_memory: usize,
     documents: HashMap<DocumentId, LoadedDocument>,
     staged: HashMap<DocumentId, IndexDocument>,
-    sessions: HashMap<u64, (DocumentId, DocumentExchange)>,
+    sessions: HashMap<u64, PeerSession>,
     uses: u64,
 }
 
 impl DocumentHost {
     pub(super) fn new(hello: &WorkerHello) -> Self {
         let capacity = usize::try_from(hello.idle_documents).unwrap_or(usize::MAX);
+        let session_memory = usize::try_from(hello.memory / 2).unwrap_or(usize::MAX);
         let (documents, staged, sessions) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { capacity, documents, staged, sessions, uses: 0 }
+        Self { capacity, session_memory, documents, staged, sessions, uses: 0 }
     }
 
     pub(super) fn answer(&mut self, ask: WorkerRequest) -> WorkerReply {
@@ -97,8 +107,8 @@ impl DocumentHost {
         }
         match ask.command {
             WorkerCommand::Load { document, chunks } => self.load(document, chunks),
-            WorkerCommand::Begin { document, state, initiates } => {
-                self.begin(document, state.as_deref().map(Vec::as_slice), initiates)
+            WorkerCommand::Begin { document, state, initiates, peer } => {
+                self.begin(document, peer, state.as_deref().map(Vec::as_slice), initiates)
             }
             WorkerCommand::Receive { session, bytes } => self.receive(session, &bytes),
             WorkerCommand::End(session) => self.end(session),
@@ -164,35 +174,53 @@ impl DocumentHost {
         }
     }
 
-    fn begin(&mut self, id: DocumentId, state: Option<&[u8]>, initiates: bool) -> WorkerReply {
-        if self.sessions.len() >= MAX_SESSIONS {
-            return WorkerReply::Busy(format!("the worker already has {MAX_SESSIONS} sessions"));
+    fn begin(&mut self, id: DocumentId, peer: DeviceId, state: Option<&[u8]>, initiates: bool) -> WorkerReply {
+        let Some(bytes) = self.document(id).map(IndexDocument::estimated_bytes) else { return WorkerReply::NotLoaded };
+        if self.sessions.values().any(|open| open.peer == peer)
+            && (self.sessions.len() >= MAX_SESSIONS || self.session_bytes() + bytes > self.session_memory)
+        {
+            return busy();
         }
         let Some(document) = self.document(id) else { return WorkerReply::NotLoaded };
         let (exchange, first) = document.begin_exchange(state, initiates);
         self.uses += 1;
         let session = self.uses;
-        self.sessions.insert(session, (id, exchange));
+        self.sessions.insert(session, PeerSession { peer, document: id, exchange });
         WorkerReply::Begun { session, first: first.map(ByteVec::from) }
     }
 
+    /// Estimates the memory of all sessions, in bytes.
+    fn session_bytes(&self) -> usize {
+        self.sessions.values().map(|open| open.exchange.estimated_bytes()).sum()
+    }
+
     fn receive(&mut self, session: u64, bytes: &[u8]) -> WorkerReply {
-        let Some((_, exchange)) = self.sessions.get_mut(&session) else { return unknown_session() };
-        match exchange.receive(bytes) {
-            Ok(step) => WorkerReply::Step(step),
+        let Some(open) = self.sessions.get_mut(&session) else { return unknown_session() };
+        let peer = open.peer;
+        match open.exchange.receive(bytes) {
             Err(violation) => {
                 self.sessions.remove(&session);
                 WorkerReply::Violation(violation.into())
             }
+            // One session has limits of its own, so each peer can finish at least that one.
+            Ok(_)
+                if self.sessions.values().filter(|open| open.peer == peer).count() > 1
+                    && self.session_bytes() > self.session_memory =>
+            {
+                self.sessions.remove(&session);
+                busy()
+            }
+            Ok(step) => WorkerReply::Step(step),
         }
     }
 
     fn end(&mut self, session: u64) -> WorkerReply {
-        let Some((id, exchange)) = self.sessions.remove(&session) else { return unknown_session() };
-        let Some(document) = self.document(id) else {
-            self.sessions.insert(session, (id, exchange));
+        let Some(open) = self.sessions.remove(&session) else { return unknown_session() };
+        let (id, Some(document)) = (open.document, self.document(open.document)) else {
+            self.sessions.insert(session, open);
             return WorkerReply::NotLoaded;
         };
+        let exchange = open.exchange;
         let before = document.summary();
         match exchange.finish(document) {
             Ok((next, state)) => self.stage(id, Some(before), next, Some(state)),
@@ -233,6 +261,10 @@ impl DocumentHost {
             self.documents.remove(&id);
         }
     }
+}
+
+fn busy() -> WorkerReply {
+    WorkerReply::Busy("the worker has no capacity for more exchanges with this peer".to_owned())
 }
 
 fn unknown_session() -> WorkerReply {

@@ -17,7 +17,7 @@ use super::{
     *,
 };
 use crate::{
-    domain::replica::DocumentId,
+    domain::{DeviceId, replica::DocumentId},
     sync::{
         document::{ChunkUpdate, DocumentEntry, tests::entries},
         preflight::ViolationCode,
@@ -27,6 +27,7 @@ use crate::{
 
 const ONE: DocumentId = DocumentId([1; 32]);
 const TWO: DocumentId = DocumentId([2; 32]);
+const PEER: DeviceId = DeviceId([7; 32]);
 
 /// Messages on which the fake worker dies, or never answers.
 const DEADLY: &[u8] = b"die";
@@ -100,8 +101,11 @@ impl Side {
     }
 
     fn with_room(idle_documents: u64) -> Self {
+        Self::with(WorkerOptions { idle_documents, ..WorkerOptions::standard() })
+    }
+
+    fn with(options: WorkerOptions) -> Self {
         let (store, starts) = (Arc::new(Store::default()), Arc::default());
-        let options = WorkerOptions { idle_documents, ..WorkerOptions::standard() };
         let link = WorkerLink::with_launcher(Arc::new(FakeLaunch(Arc::clone(&starts))), options);
         Self { documents: Documents::with_link(link, Arc::clone(&store) as Arc<dyn DocumentStore>), store, starts }
     }
@@ -133,8 +137,8 @@ impl Side {
 
 /// Two sides exchange a document until both agree, and what each would store.
 async fn exchange(a: &Side, b: &Side, document: DocumentId) -> (StagedDocument, StagedDocument) {
-    let (mut ours, mut message) = a.documents.begin(document, None, true).await.unwrap();
-    let (mut theirs, _) = b.documents.begin(document, None, false).await.unwrap();
+    let (mut ours, mut message) = a.documents.begin(document, PEER, None, true).await.unwrap();
+    let (mut theirs, _) = b.documents.begin(document, PEER, None, false).await.unwrap();
     let mut agreed = [false, false];
     for turn in [1, 0].into_iter().cycle() {
         let Some(bytes) = message.take() else { break };
@@ -159,7 +163,7 @@ async fn two_sides_exchange_a_document_and_keep_it() {
     b.take(ONE, theirs).await;
     assert_eq!((a.count(ONE).await, b.count(ONE).await), (34, 34));
     // The second exchange, with the kept peer states, changes nothing and stores nothing.
-    let (_again, first) = a.documents.begin(ONE, Some(state), true).await.unwrap();
+    let (_again, first) = a.documents.begin(ONE, PEER, Some(state), true).await.unwrap();
     assert!(first.unwrap().len() < 200);
     let (ours, theirs) = exchange(&a, &b, ONE).await;
     assert!(ours.chunk.is_none() && theirs.new.is_empty());
@@ -212,8 +216,8 @@ async fn evicted_documents_are_loaded_again() {
     }
     let other = Side::new();
     other.write(ONE, &entries(3, 0..2)).await;
-    let (mut theirs, message) = other.documents.begin(ONE, None, true).await.unwrap();
-    let (mut ours, _) = side.documents.begin(ONE, None, false).await.unwrap();
+    let (mut theirs, message) = other.documents.begin(ONE, PEER, None, true).await.unwrap();
+    let (mut ours, _) = side.documents.begin(ONE, PEER, None, false).await.unwrap();
     // The number of messages depends on what each side guesses about the other, and is sometimes larger by one.
     let mut step = ours.message(message.unwrap()).await.unwrap();
     for _ in 0..9 {
@@ -234,8 +238,8 @@ async fn evicted_documents_are_loaded_again() {
 async fn a_peer_that_breaks_a_rule_is_distinguished_from_the_others() {
     let side = Side::new();
     side.write(ONE, &entries(1, 0..3)).await;
-    let (mut bad, _) = side.documents.begin(ONE, None, false).await.unwrap();
-    let (mut good, first) = side.documents.begin(ONE, None, true).await.unwrap();
+    let (mut bad, _) = side.documents.begin(ONE, PEER, None, false).await.unwrap();
+    let (mut good, first) = side.documents.begin(ONE, PEER, None, true).await.unwrap();
     let error = bad.message(b"\x43nonsense".to_vec()).await.unwrap_err();
     assert!(
         matches!(&error, DocumentError::Violation(violation) if violation.code == ViolationCode::Version),
@@ -244,7 +248,7 @@ async fn a_peer_that_breaks_a_rule_is_distinguished_from_the_others() {
     assert_eq!(error.code(), "version");
     assert!(matches!(bad.message(vec![0x42]).await, Err(DocumentError::Unavailable { .. })), "its session is over");
     let peer = Side::new();
-    let (mut theirs, _) = peer.documents.begin(ONE, None, false).await.unwrap();
+    let (mut theirs, _) = peer.documents.begin(ONE, PEER, None, false).await.unwrap();
     let reply = theirs.message(first.unwrap()).await.unwrap().reply;
     assert!(good.message(reply.unwrap()).await.is_ok());
     assert_eq!(side.starts.load(Ordering::SeqCst), 1);
@@ -256,8 +260,8 @@ async fn a_worker_that_dies_or_hangs_costs_one_call() {
         let side = Side::new();
         side.write(ONE, &entries(1, 0..3)).await;
         side.write(TWO, &entries(1, 0..2)).await;
-        let (mut innocent, _) = side.documents.begin(TWO, None, true).await.unwrap();
-        let (mut bad, _) = side.documents.begin(ONE, None, false).await.unwrap();
+        let (mut innocent, _) = side.documents.begin(TWO, PEER, None, true).await.unwrap();
+        let (mut bad, _) = side.documents.begin(ONE, PEER, None, false).await.unwrap();
         let error = bad.message(message.to_vec()).await.unwrap_err();
         assert!(matches!(&error, DocumentError::Poisoned { why } if why.contains(expected)), "{error}");
         assert_eq!(error.code(), "poisoned");
@@ -291,7 +295,7 @@ async fn cancelled_calls_leave_nothing_behind() {
     let side = Side::new();
     let documents = side.documents.clone();
     let given_up = tokio::spawn(async move {
-        drop(documents.begin(ONE, None, true).await);
+        drop(documents.begin(ONE, PEER, None, true).await);
         documents.append(ONE, entries(1, 0..1)).await
     });
     tokio::task::yield_now().await;
@@ -301,10 +305,65 @@ async fn cancelled_calls_leave_nothing_behind() {
     assert_eq!(side.count(ONE).await, 2);
 }
 
+/// Begins exchanges of an empty document with a peer until the worker refuses.
+async fn begin_all(side: &Side, peer: DeviceId) -> Vec<DocumentSession> {
+    let mut sessions = Vec::new();
+    loop {
+        match side.documents.begin(ONE, peer, None, false).await {
+            Ok((session, _)) => sessions.push(session),
+            Err(DocumentError::Unavailable { .. }) => return sessions,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Sends a document of `from` to a session.
+async fn send_all(from: &Side, session: &mut DocumentSession) -> Result<(), DocumentError> {
+    let (mut theirs, mut message) = from.documents.begin(ONE, PEER, None, true).await?;
+    while let Some(bytes) = message.take() {
+        let Some(reply) = session.message(bytes).await?.reply else { break };
+        message = theirs.message(reply).await?.reply;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_peer_with_many_exchanges_leaves_one_to_each_other_peer() {
+    let device = |n| DeviceId([n; 32]);
+    let side = Side::new();
+    let greedy = begin_all(&side, device(1)).await;
+    assert_eq!(greedy.len(), 64);
+    let mut others = Vec::new();
+    for n in 2..12 {
+        others.push(begin_all(&side, device(n)).await);
+        assert_eq!(others.last().map(Vec::len), Some(1), "peer {n}");
+    }
+    drop(greedy);
+    others.push(begin_all(&side, device(1)).await);
+    assert_eq!(others.iter().map(Vec::len).sum::<usize>(), 64, "all are free again");
+}
+
+#[tokio::test]
+async fn the_memory_of_exchanges_is_limited_and_the_last_of_each_peer_is_not() {
+    let device = |n| DeviceId([n; 32]);
+    // Half of the memory holds two exchanges of an empty document.
+    let side = Side::with(WorkerOptions { memory: 400 * 1024, ..WorkerOptions::standard() });
+    let mut greedy = begin_all(&side, device(1)).await;
+    assert!((2..4).contains(&greedy.len()), "{}", greedy.len());
+    let mut honest = begin_all(&side, device(2)).await;
+    assert_eq!(honest.len(), 1);
+    let peer = Side::new();
+    peer.write(ONE, &entries(1, 0..50)).await;
+    let refused = send_all(&peer, &mut greedy[0]).await;
+    assert!(matches!(refused, Err(DocumentError::Unavailable { .. })), "{refused:?}");
+    send_all(&peer, &mut honest[0]).await.unwrap();
+    assert_eq!(honest.remove(0).end().await.unwrap().summary.entries, 50);
+}
+
 #[tokio::test]
 async fn a_message_that_is_too_large_is_an_error() {
     let side = Side::new();
-    let (mut session, _) = side.documents.begin(ONE, None, false).await.unwrap();
+    let (mut session, _) = side.documents.begin(ONE, PEER, None, false).await.unwrap();
     let error = session.message(vec![0; wire::MAX_FRAME]).await.unwrap_err();
     assert!(matches!(error, DocumentError::TooLarge { .. }), "{error}");
     assert_eq!(side.starts.load(Ordering::SeqCst), 1);

@@ -2,14 +2,14 @@
 
 use minicbor::{Decode, Encode, bytes::ByteVec};
 
-use crate::domain::{EventId, replica::DocumentId};
+use crate::domain::{DeviceId, EventId, replica::DocumentId};
 use crate::sync::{
     document::{ChunkUpdate, DocumentEntry, DocumentSummary, ExchangeStep},
     preflight::{MAX_MESSAGE, Violation, ViolationCode},
 };
 
 /// The version of these messages. Every change of their form raises it.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// The most bytes of a message: several times a peer's message, and far more than a stored document.
 pub(super) const MAX_FRAME: usize = 3 * MAX_MESSAGE;
@@ -53,6 +53,8 @@ pub(super) enum WorkerCommand {
         state: Option<ByteVec>,
         #[n(2)]
         initiates: bool,
+        #[n(3)]
+        peer: DeviceId,
     },
     #[n(3)]
     Receive {
@@ -145,7 +147,7 @@ pub(super) enum WorkerReply {
     /// The document is full.
     #[n(9)]
     Full(#[n(0)] String),
-    /// There is no capacity for one more session.
+    /// There is no capacity for another session of the peer, or for more of its bytes. The session is over.
     #[n(11)]
     Busy(#[n(0)] String),
     /// The command failed; the text says why.

@@ -242,7 +242,7 @@ async fn about_to_say(
     bad.flush(team).await;
     let row = row(bad, team);
     let mut scripted = ScriptedPeer::after_rosters(good, bad, team).await;
-    let (fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
+    let (fork, first) = bad.context.documents.begin(row.id, good.device(), None, true).await.unwrap();
     let (compact, ids) = send_compact(&mut scripted, fork, first, &row).await;
     (scripted, row, compact, ids)
 }
@@ -362,7 +362,7 @@ async fn with_entry(
     let staged = bad.context.documents.rebuild(row.id, vec![entry]).await.unwrap();
     staged.commit().await;
     let mut scripted = ScriptedPeer::after_rosters(good, bad, team).await;
-    let (fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
+    let (fork, first) = bad.context.documents.begin(row.id, good.device(), None, true).await.unwrap();
     let (compact, ids) = send_compact(&mut scripted, fork, first, &row).await;
     assert_eq!(ids, [spoiled.id]);
     scripted.send(&Message::Compact(compact)).await;

@@ -283,7 +283,7 @@ async fn a_body_that_is_not_the_events_own_is_refused() {
     bad.flush(team).await;
     let row = bad.engine.with_reader(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
     let mut scripted = ScriptedPeer::after_rosters(&good, &bad, team).await;
-    let (mut fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
+    let (mut fork, first) = bad.context.documents.begin(row.id, good.device(), None, true).await.unwrap();
     let turn = |turn, message: Vec<u8>| {
         Message::Doc(DocumentMessage {
             scope: scope("api"),
@@ -326,7 +326,7 @@ async fn an_exchange_of_an_empty_document_stores_none() {
     let month = Month(202_001);
     let document = DocumentId::of(team, &scope("api"), month, 3);
     let mut scripted = ScriptedPeer::after_rosters(&good, &bad, team).await;
-    let (mut fork, first) = bad.context.documents.begin(document, None, true).await.unwrap();
+    let (mut fork, first) = bad.context.documents.begin(document, good.device(), None, true).await.unwrap();
     scripted.send(&first_turn("api", month, 3, 0, first.unwrap())).await;
     let mut equal = false;
     while !equal {
@@ -368,7 +368,7 @@ async fn an_exchange_of_the_peer_is_not_replaced_by_a_queued_one_of_the_same_doc
     let (api, lib, web) = (document("api"), document("lib"), document("web"));
     // Two exchanges are open, which is the limit: the third document waits in the queue of the called.
     for (project, row, number) in [("api", &api, 0), ("lib", &lib, 2)] {
-        let (_, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
+        let (_, first) = bad.context.documents.begin(row.id, good.device(), None, true).await.unwrap();
         scripted.send(&first_turn(project, row.month, row.part, number, first.unwrap())).await;
         scripted.receive(|message| matches!(message, Message::Doc(_))).await;
     }
@@ -378,7 +378,7 @@ async fn an_exchange_of_the_peer_is_not_replaced_by_a_queued_one_of_the_same_doc
     scripted.good.commands.send(SessionCommand::Push(pushed)).unwrap();
     scripted.receive(|message| matches!(message, Message::Bodies(_))).await;
     // The caller begins the third, and gives up the others: now there is room for the queued one.
-    let (mut fork, first) = bad.context.documents.begin(web.id, None, true).await.unwrap();
+    let (mut fork, first) = bad.context.documents.begin(web.id, good.device(), None, true).await.unwrap();
     scripted.send(&first_turn("web", web.month, web.part, 4, first.unwrap())).await;
     for (project, row, exchange) in [("api", &api, 0), ("lib", &lib, 2)] {
         let (scope, month, part, turn, messages) = (scope(project), row.month, row.part, TurnKind::Aborted, vec![]);
@@ -418,7 +418,7 @@ async fn a_peer_that_owes_an_answer_is_not_waited_for_for_ever() {
     good.flush(team).await;
     let row = good.engine.with_reader(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
     let mut scripted = ScriptedPeer::after_rosters(&good, &bad, team).await;
-    let (_fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
+    let (_fork, first) = bad.context.documents.begin(row.id, good.device(), None, true).await.unwrap();
     let messages = vec![first.unwrap().into()];
     let (month, part) = (row.month, row.part);
     let begun = DocumentMessage { scope: scope("api"), month, part, exchange: 0, turn: TurnKind::First, messages };
