@@ -14,8 +14,8 @@ impl Engine {
     /// afterwards, in the background.
     ///
     /// # Errors
-    /// [`StoreError::Event`] if an event is forged or malformed, and any other if the store fails. Nothing is stored.
-    pub fn import_synced(&self, import: SyncImport) -> Result<SyncImported, StoreError> {
+    /// If an event is forged or malformed, or the store fails, nothing is stored.
+    pub fn import_synced(&self, import: SyncImport) -> Result<SyncImported, ApiError> {
         self.import_and_announce(|store| store.import_synced(import))
     }
 
@@ -32,7 +32,7 @@ impl Engine {
     pub(super) fn import_and_announce(
         &self,
         take: impl FnOnce(&mut Store) -> Result<SyncImported, StoreError>,
-    ) -> Result<SyncImported, StoreError> {
+    ) -> Result<SyncImported, ApiError> {
         let (done, changes) = {
             let mut store = self.writer();
             let done = take(&mut store)?;

@@ -22,6 +22,10 @@ use crate::domain::{DeviceId, SignedEvent};
 /// The most damaged parts that are listed.
 const MAX_LISTED_DAMAGES: usize = 20;
 
+/// The most ends of chains in the heads of all sections, at about 100 bytes each: those of 300 scopes in which each of
+/// 64 devices has ten.
+pub(super) const MAX_ENDS: usize = 200_000;
+
 /// A part of a bundle, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BundleItem {
@@ -59,6 +63,8 @@ pub struct BundleReader<R> {
     last: Option<(FrameKind, u32)>,
     /// The number of events so far, without those of sealed sections.
     events: u64,
+    /// The number of ends of chains in the heads so far.
+    ends: usize,
     ended: bool,
     report: BundleReport,
 }
@@ -107,6 +113,7 @@ impl<R: Read> BundleReader<R> {
             frames: 0,
             last: None,
             events: 0,
+            ends: 0,
             ended: false,
             report,
         })
@@ -221,6 +228,10 @@ impl<R: Read> BundleReader<R> {
             FrameKind::Head => {
                 let section: SectionHead = minicbor::decode(&plain).map_err(wrong)?;
                 section.scope.check().map_err(|error| error.to_string())?;
+                self.ends += section.ends.len();
+                if self.ends > MAX_ENDS {
+                    return Err(format!("the file names more than {MAX_ENDS} chains of events"));
+                }
                 Ok(Some(BundleItem::Head(head.section, section)))
             }
             FrameKind::Events => {

@@ -429,3 +429,30 @@ fn the_writer_checks_counts_and_order() {
     assert!(BundleWriter::new(Vec::new(), &key(1), BundlePlan { heads: vec![], ..plan(0) }).is_err());
     assert!(BundleWriter::new(Vec::new(), &key(1), BundlePlan { recipients: Some(vec![]), ..plan(0) }).is_err());
 }
+
+#[test]
+fn heads_with_too_many_chains_are_not_kept() {
+    let chain = Chain { author: device(1), epoch: 9, adopted: false };
+    let per_head = 45_000;
+    let heads: Vec<SectionHead> = (0..5)
+        .map(|section| SectionHead {
+            ends: vec![ChainEnd { chain, next: 1, head: None }; per_head],
+            ..head(section, &[])
+        })
+        .collect();
+    let plan = BundlePlan {
+        team: EventId([5; 32]),
+        created: CREATED,
+        seed: [3; 32],
+        recipients: None,
+        manifest: manifest(),
+        heads,
+    };
+    let (_, bytes) = BundleWriter::new(Vec::new(), &key(1), plan).unwrap().finish().unwrap();
+    let mut reader = BundleReader::new(bytes.as_slice(), &key(2)).unwrap();
+    let kept = reader.by_ref().filter(|item| matches!(item, BundleItem::Head(..))).count();
+    assert_eq!(kept, reader::MAX_ENDS / per_head);
+    let report = reader.report();
+    assert!(!report.complete);
+    assert!(report.damages[0].to_string().contains("more than 200000 chains"), "{:?}", report.damages);
+}

@@ -231,6 +231,19 @@ fn a_newer_minor_version_is_understood() {
     assert_eq!(decode(inner(&bytes)), Ok(Message::Error(refused)));
 }
 
+#[test]
+fn of_a_long_reason_only_the_beginning_is_kept() {
+    let refused = Rejection {
+        code: RejectCode::Other("ä".repeat(20_000)),
+        reason: "ä".repeat(20_000),
+        document: Some(DocumentId([1; 32])),
+    };
+    let Ok(Message::Error(read)) = decode(inner(&encode(&Message::Error(refused)).unwrap())) else {
+        panic!("no error")
+    };
+    assert_eq!((read.code.as_str().chars().count(), read.reason.chars().count()), (32, 500));
+}
+
 fn at() -> Scope {
     Scope { org_id: "acme".into(), project: "api".into() }
 }

@@ -24,7 +24,7 @@ use std::{fmt, time::Duration};
 
 pub use invite::{Invitation, Inviter, JoiningDevice, serve_join};
 pub use join::{JoinAttempt, JoinerIdentity, request_join};
-pub use wire::Welcome;
+pub use wire::{MAX_ROSTER_EVENTS, Welcome};
 
 use super::ticket::TicketError;
 

@@ -24,8 +24,8 @@ pub(super) const MAX_ROSTER_MESSAGE: usize = 1024 * 1024;
 /// The bytes of roster events after which another message begins.
 pub(super) const PAGE_BYTES: usize = 256 * 1024;
 
-/// The most roster events that are accepted: a team has at most 64 peers.
-pub(super) const MAX_ROSTER_EVENTS: usize = 10_000;
+/// The most roster events that are accepted from a device or file before this device is in the team. A team has at most 64 peers.
+pub const MAX_ROSTER_EVENTS: usize = 10_000;
 
 /// A message of the pairing protocol.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]

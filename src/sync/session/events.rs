@@ -9,10 +9,9 @@ use super::{
     step::{self, SessionStep},
 };
 use crate::{
-    api::ApiError,
     domain::{EventId, Scope, SignedEvent, event::SealedBody, replica::ChainEnd},
     engine::Engine,
-    store::{StoreError, SyncCursor, SyncImport, SyncImported},
+    store::{SyncCursor, SyncImport, SyncImported},
     sync::frame::{self, Bodies, EventPage, Message, RejectCode, Want, WantSince, WireBody, WireEvent},
 };
 
@@ -84,7 +83,7 @@ const MAX_REQUESTS: usize = 256;
 
 /// The most ends of chains in a peer's open requests, at about 100 bytes each. A team of 64 devices with ten epochs
 /// each names 640 a scope.
-const MAX_REQUESTED_CHAINS: usize = 200_000;
+const MAX_REQUESTED_CHAINS: usize = 100_000;
 
 /// A response that waits until few bytes are unsent. A peer that requests much and reads nothing takes only the memory
 /// of its requests.
@@ -379,7 +378,7 @@ pub(super) fn bodies_of(
     team: EventId,
     scope: &Scope,
     ids: Vec<EventId>,
-) -> Result<Vec<(EventId, Option<WireBody>)>, ApiError> {
+) -> Result<Vec<(EventId, Option<WireBody>)>, crate::api::ApiError> {
     let found = engine.sync_read(|r| r.bodies(&team, scope, &ids))?;
     let mut found: HashMap<EventId, Option<WireBody>> = found
         .into_iter()
@@ -388,14 +387,16 @@ pub(super) fn bodies_of(
     Ok(ids.into_iter().map(|id| (id, found.remove(&id).flatten())).collect())
 }
 
-/// Stores an import in whole or not at all. The store verifies each event.
+/// Stores an import in whole or not at all. The store verifies each event. If it fails, this finds out whether one was
+/// forged.
 pub(super) fn store(engine: &Engine, import: SyncImport) -> Result<SyncImported, StopReason> {
+    let events = import.events.clone();
     step::at(SessionStep::Store);
     let stored = engine.import_synced(import);
     step::at(SessionStep::Stored);
-    stored.map_err(|error| match error {
-        StoreError::Event(forged) => StopReason::reject(RejectCode::BadEvent, forged.to_string()),
-        error => ApiError::from(error).into(),
+    stored.map_err(|error| match events.iter().find_map(|event| event.verify().err()) {
+        Some(forged) => StopReason::reject(RejectCode::BadEvent, forged.to_string()),
+        None => error.into(),
     })
 }
 
@@ -405,7 +406,7 @@ fn fill_bodies(
     team: EventId,
     scope: &Scope,
     bodies: Vec<(EventId, WireBody)>,
-) -> Result<Vec<SignedEvent>, ApiError> {
+) -> Result<Vec<SignedEvent>, crate::api::ApiError> {
     let ids: Vec<EventId> = bodies.iter().map(|(id, _)| *id).collect();
     let mut bodies: HashMap<EventId, WireBody> = bodies.into_iter().collect();
     let stored = engine.sync_read(|r| r.events_named(&team, scope, &ids))?;

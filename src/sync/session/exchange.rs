@@ -2,12 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::{
-    DocumentKey, StopReason,
-    events,
-    message_loop::SyncSession,
-    offer,
-};
+use super::{DocumentKey, StopReason, events, message_loop::SyncSession, offer};
 use crate::{
     domain::{
         EventId, Scope, SignedEvent,

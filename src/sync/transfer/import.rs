@@ -10,14 +10,14 @@ use crate::{
     api::{ApiError, CardStatus, ErrorCode, ImportOutcome, ImportedScope, RefusedEvent},
     domain::{CardId, ClaimId, DeviceId, EventId, Roster, Scope, SignedEvent, roster::Refusal},
     engine::Engine,
-    store::{StoreError, SyncImport, SyncImported},
+    store::{SyncImport, SyncImported},
     sync::bundle::{BundleError, BundleHeader, BundleItem, BundleReader, BundleReport, MAX_CHUNK_EVENTS, SectionHead},
 };
 
 /// The most events of one transaction.
 const MAX_TRANSACTION_EVENTS: usize = 5_000;
 
-/// The most refused events and cards that are listed.
+/// The most refused events, forged events and cards that are listed.
 const MAX_LISTED: usize = 20;
 
 /// Imports a bundle by the rules of the team: the roster first, then scope by scope, at most 5,000 events a
@@ -64,7 +64,9 @@ struct ImportJob<'a> {
     claims: BTreeSet<ClaimId>,
     cards: BTreeSet<CardId>,
     forks: u64,
+    /// The forged events, at most twenty, and the number of the others.
     problems: Vec<String>,
+    more_problems: u64,
 }
 
 impl<'a> ImportJob<'a> {
@@ -108,6 +110,7 @@ impl<'a> ImportJob<'a> {
             cards: BTreeSet::new(),
             forks: 0,
             problems: Vec::new(),
+            more_problems: 0,
         })
     }
 
@@ -137,15 +140,19 @@ impl<'a> ImportJob<'a> {
         }
         let done = match self.engine.import_synced(self.as_import(events.clone())) {
             Ok(done) => done,
-            Err(StoreError::Event(_)) => {
+            Err(error) => {
                 // A forged event rejects the whole transaction: store the other events, and name the forged ones.
                 let (sound, forged): (Vec<_>, Vec<_>) =
                     events.iter().cloned().map(|event| (event.verify(), event)).partition(|(ok, _)| ok.is_ok());
-                self.problems
-                    .extend(forged.into_iter().filter_map(|(error, _)| error.err()).map(|error| error.to_string()));
+                if forged.is_empty() {
+                    return Err(error);
+                }
+                let room = MAX_LISTED.saturating_sub(self.problems.len());
+                self.more_problems += forged.len().saturating_sub(room) as u64;
+                let errors = forged.into_iter().filter_map(|(error, _)| error.err());
+                self.problems.extend(errors.take(room).map(|error| error.to_string()));
                 self.engine.import_synced(self.as_import(sound.into_iter().map(|(_, event)| event).collect()))?
             }
-            Err(error) => return Err(error.into()),
         };
         self.count(done, &events);
         Ok(())
@@ -202,6 +209,9 @@ impl<'a> ImportJob<'a> {
         let mut problems: Vec<String> = damages.chain(std::mem::take(&mut self.problems)).collect();
         if report.more_damages > 0 {
             problems.push(format!("{} more parts of the file could not be used", report.more_damages));
+        }
+        if self.more_problems > 0 {
+            problems.push(format!("{} more events of the file are invalid", self.more_problems));
         }
         let scopes = self.scopes(header.from)?;
         let cards = self.open_cards()?;

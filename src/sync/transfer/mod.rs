@@ -19,7 +19,10 @@ pub use dry_run::{delete_left_copy, dry_run};
 pub use export::export;
 pub use import::import;
 
-use super::bundle::{BundleError, BundleItem, BundleReader};
+use super::{
+    bundle::{BundleError, BundleItem, BundleReader},
+    pairing::MAX_ROSTER_EVENTS,
+};
 use crate::{
     api::{ApiError, DeviceName, ErrorCode},
     domain::{
@@ -43,11 +46,14 @@ pub struct RosterFile {
     pub whole: bool,
 }
 
+/// The most bytes of a roster in a file: a hundred times a large one.
+const MAX_ROSTER_BYTES: usize = 32 * 1024 * 1024;
+
 /// Reads the roster from a bundle that is sealed to the device with this key, such as a grant for a device that is not
 /// in the team yet.
 ///
 /// # Errors
-/// If the file is not a bundle, or not sealed to this device.
+/// If the file is not a bundle, not sealed to this device, or has too large a roster.
 pub fn roster_in(input: impl Read, key: &SigningKey) -> Result<RosterFile, ApiError> {
     let mut bundle = BundleReader::new(input, key).map_err(|error| match error {
         BundleError::NotARecipient { device, .. } => {
@@ -59,9 +65,19 @@ pub fn roster_in(input: impl Read, key: &SigningKey) -> Result<RosterFile, ApiEr
         error => bundle_error(error),
     })?;
     let (team, from) = (bundle.header().team, bundle.header().from);
-    let mut events = Vec::new();
+    let (mut events, mut count, mut bytes) = (Vec::new(), 0, 0);
     for item in bundle.by_ref() {
         if let BundleItem::Events(0, roster) = item {
+            // Forged and repeated events count, too: checking them takes time.
+            count += roster.len();
+            bytes += roster.iter().map(SignedEvent::size).sum::<usize>();
+            if count > MAX_ROSTER_EVENTS || bytes > MAX_ROSTER_BYTES {
+                let message = format!("the roster in the file is too large: it has {count} events of {bytes} bytes");
+                return Err(ApiError::new(ErrorCode::TooLarge, message).hint(format!(
+                    "at most {MAX_ROSTER_EVENTS} events of {MAX_ROSTER_BYTES} bytes are accepted: ask an admin of the \
+                        team for a new grant"
+                )));
+            }
             events.extend(roster.into_iter().filter(|event| event.verify().is_ok()));
         }
     }

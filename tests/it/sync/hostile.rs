@@ -121,7 +121,7 @@ pub(super) fn two(n: u8) -> (Node, Node, EventId) {
     two_with(n, SessionLimits::default())
 }
 
-fn two_with(n: u8, limits: SessionLimits) -> (Node, Node, EventId) {
+pub(super) fn two_with(n: u8, limits: SessionLimits) -> (Node, Node, EventId) {
     let (good, bad) = (Node::with(n, limits), Node::new(n + 1));
     let team = good.create_team(&["api", "web"]);
     good.admit(team, &bad, Role::Writer, Some(&["api"]));

@@ -2,6 +2,7 @@
 
 mod clock;
 mod first;
+mod greedy;
 mod hostile;
 mod limits;
 mod missing;
