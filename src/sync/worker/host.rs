@@ -216,13 +216,13 @@ impl DocumentHost {
 
     fn end(&mut self, session: u64) -> WorkerReply {
         let Some(open) = self.sessions.remove(&session) else { return unknown_session() };
-        let (id, Some(document)) = (open.document, self.document(open.document)) else {
+        let id = open.document;
+        let Some(document) = self.document(id) else {
             self.sessions.insert(session, open);
             return WorkerReply::NotLoaded;
         };
-        let exchange = open.exchange;
         let before = document.summary();
-        match exchange.finish(document) {
+        match open.exchange.finish(document) {
             Ok((next, state)) => self.stage(id, Some(before), next, Some(state)),
             Err(violation) => WorkerReply::Violation(violation.into()),
         }
