@@ -94,19 +94,15 @@ async fn the_bodies_of_a_refused_document_are_not_sent() {
         Message::Doc(DocumentMessage { scope: scope("api"), month, part, exchange: 0, turn, messages })
     };
     let (mut fork, first) = bad.context.documents.begin(row.id, good.device(), None, true).await.unwrap();
-    let mut next = first;
-    let mut kind = TurnKind::First;
-    // Until all entries come in one turn, of which only the beginning fits into the pipe.
-    loop {
-        scripted.send(&turn(kind, next.take().unwrap())).await;
-        kind = TurnKind::Next;
-        match scripted.receive(|message| matches!(message, Message::Doc(_) | Message::Compact(_))).await {
-            Message::Doc(answer) => {
-                for message in answer.messages {
-                    next = fork.message(message.into()).await.unwrap().reply.or(next);
-                }
+    scripted.send(&turn(TurnKind::First, first.unwrap())).await;
+    // Until all entries come in one turn, whose bodies follow.
+    while let Message::Doc(answer) =
+        scripted.receive(|message| matches!(message, Message::Doc(_) | Message::Compact(_))).await
+    {
+        for message in answer.messages {
+            if let Some(reply) = fork.message(message.into()).await.unwrap().reply {
+                scripted.send(&turn(TurnKind::Next, reply)).await;
             }
-            _ => break,
         }
     }
     scripted.send(&turn(TurnKind::Next, b"no message of any document".to_vec())).await;
@@ -168,17 +164,14 @@ async fn a_body_is_requested_once_although_a_turn_comes_again() {
     let (mut fork, first) = bad.context.documents.begin(row.id, good.device(), None, true).await.unwrap();
     let mut last = first.unwrap();
     scripted.send(&turn(TurnKind::First, last.clone())).await;
-    loop {
-        match scripted.receive(|message| matches!(message, Message::Doc(_) | Message::Want(_))).await {
-            Message::Doc(answer) => {
-                for message in answer.messages {
-                    if let Some(reply) = fork.message(message.into()).await.unwrap().reply {
-                        last = reply;
-                        scripted.send(&turn(TurnKind::Next, last.clone())).await;
-                    }
-                }
+    while let Message::Doc(answer) =
+        scripted.receive(|message| matches!(message, Message::Doc(_) | Message::Want(_))).await
+    {
+        for message in answer.messages {
+            if let Some(reply) = fork.message(message.into()).await.unwrap().reply {
+                last = reply;
+                scripted.send(&turn(TurnKind::Next, last.clone())).await;
             }
-            _ => break,
         }
     }
     // The same turn again, in which nothing is new.
