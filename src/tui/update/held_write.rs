@@ -78,7 +78,10 @@ pub(super) fn found(state: &mut AppState, questions: Questions, out: &mut Vec<Ef
     let Some(card) = card_under_cursor(state).map(|card| card.id) else { return };
     let Some(question) = questions.items.into_iter().find(|question| question.card_id == card) else {
         state.requests.inbox = true;
-        return out.push(state.toast(Tone::Info, "This question was already answered."));
+        let about = state.selected_card().and_then(|card| card.a()).map(|side| text::quoted(&side.claim.statement));
+        let about = about.map_or_else(String::new, |about| format!(" about {about}"));
+        let text = format!("The question{about} was already answered.");
+        return out.push(state.toast_with(Tone::Info, text, "{show_timeline} shows what became of it."));
     };
     let reason = state.selected_card().and_then(|card| card.a()?.claim.own_reason().map(str::to_owned));
     open(state, question, &reason.unwrap_or_default(), None);

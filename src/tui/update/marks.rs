@@ -79,7 +79,7 @@ pub(super) fn range(state: &mut AppState, out: &mut Vec<Effect>) {
 fn report_unmarked(state: &mut AppState, count: usize, out: &mut Vec<Effect>) {
     if count > 0 {
         let cards = text::count(count, "card is not loaded and was", "cards are not loaded and were");
-        out.push(state.toast(Tone::Warn, format!("{cards} not marked.")));
+        out.push(state.toast(Tone::Warn, format!("{cards} not marked. Scroll to them to load them.")));
     }
 }
 

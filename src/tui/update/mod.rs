@@ -196,7 +196,8 @@ fn started(state: &mut AppState, result: Result<(), String>, out: &mut Vec<Effec
             out.push(state.toast(Tone::Done, "The daemon is running."));
         }
         Err(message) => {
-            out.push(state.toast(Tone::Bad, format!("The daemon did not start: {message}")));
+            let text = format!("The daemon did not start: {}.", message.trim_end_matches('.'));
+            out.push(state.toast_with(Tone::Bad, text, "{start} tries again."));
             state.daemon = Daemon::Down { message };
         }
     }
