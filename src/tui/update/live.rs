@@ -80,10 +80,10 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
     } else {
         let by = writer(&change.who, change.agent.as_deref());
         form::note_change(state, &change.claims, &format!("{by} changed it meanwhile: {}", sentence(&change.summary)));
-        state.last_change = Some(LastChange { by, summary: change.summary.clone(), claims: change.claims.clone() });
         if let Some(op) = change.undone {
-            undo::undone_elsewhere(state, op);
+            undo::undone_elsewhere(state, op, &by, &change.summary, out);
         }
+        state.last_change = Some(LastChange { by, summary: change.summary.clone(), claims: change.claims.clone() });
     }
     if own
         && change.act != "refused"
@@ -118,14 +118,17 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
         state.requests.story = true;
         state.requests.notes = true;
     }
+    let by = writer(&change.who, change.agent.as_deref());
     let notification = match change.act.as_str() {
-        "refused" => "A claim by {} was refused: a new card is in the Inbox.",
-        "proposed" => "{} proposes to retract a claim: a new card is in the Inbox.",
+        "refused" => format!("A claim by {by} was refused: a new card is in the Inbox."),
+        "proposed" => {
+            let what = change.summary.strip_prefix("Proposed ").unwrap_or("to change a claim");
+            format!("{by} proposes {what}: a new card is in the Inbox.")
+        }
         _ => return,
     };
     if !own {
-        let by = writer(&change.who, change.agent.as_deref());
-        out.push(state.toast(Tone::Warn, notification.replace("{}", &by)));
+        out.push(state.toast(Tone::Warn, notification));
     }
 }
 

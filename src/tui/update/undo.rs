@@ -1,7 +1,7 @@
 //! Undo and redo of this session's acts, newest first. Older acts, and acts in another scope than the shown one, are
 //! undone only after a confirmation.
 
-use super::{cursor, global, live, reads, replies::sentence};
+use super::{cursor, global, judging, live, reads, replies::sentence};
 use crate::{
     api::{Caller, LogPage, ResolveManyRequest, UndoOutcome, UndoRequest},
     domain::{OpId, Scope},
@@ -160,12 +160,20 @@ pub(super) fn done(state: &mut AppState, outcome: UndoOutcome, out: &mut Vec<Eff
     live::refresh_all(state);
 }
 
-/// Handles the undo of an act of this session by another program. What the act settled in the Inbox waits again.
-pub(super) fn undone_elsewhere(state: &mut AppState, op: OpId) {
-    if let Some(act) = state.undo_stack.iter().find(|act| act.op == op) {
-        state.inbox.settled = state.inbox.settled.saturating_sub(act.settled);
-        stale(state, op);
+/// Handles the undo of an act of this session, or of an undo, by another program. What the act settled in the Inbox
+/// waits again. The message replaces the one that offers the undo: the key would undo an older act.
+pub(super) fn undone_elsewhere(state: &mut AppState, op: OpId, by: &str, summary: &str, out: &mut Vec<Effect>) {
+    let of_op = |acts: &[SessionAct]| acts.iter().find(|act| act.op == op).map(|act| act.settled);
+    if let Some(settled) = of_op(&state.undo_stack) {
+        state.inbox.settled = state.inbox.settled.saturating_sub(settled);
+    } else if let Some(settled) = of_op(&state.redo_stack) {
+        state.inbox.settled += settled;
+    } else {
+        return;
     }
+    stale(state, op);
+    judging::undone(state, op);
+    out.push(state.toast(Tone::Info, format!("{} (by {by}, elsewhere).", summary.trim_end_matches('.'))));
 }
 
 /// Removes an act that cannot be undone any more, so that the one before it is next.

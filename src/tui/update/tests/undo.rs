@@ -252,3 +252,34 @@ fn what_another_program_undid_is_no_longer_counted_nor_undone_again() {
     assert_eq!(state.inbox.settled, 1);
     assert_eq!(undo_sent(&press(&mut state, "u")).unwrap().1, Some(OpId([1; 16])));
 }
+
+#[test]
+fn an_undo_elsewhere_replaces_the_offer_to_undo() {
+    let elsewhere = |state: &mut AppState, undone: u8| {
+        let change = crate::api::Change {
+            event: "change".into(),
+            act: "undo".into(),
+            who: "max".into(),
+            undone: Some(OpId([undone; 16])),
+            summary: format!("Undid: retracted “claim {undone}”"),
+            ..crate::api::Change::default()
+        };
+        step(state, Msg::Live(crate::tui::msg::Live::Change(Box::new(change))));
+    };
+    let mut state = cards();
+    state.record_act(act(1, "api"));
+    state.record_act(act(2, "api"));
+    state.inbox.settled = 2;
+    state.toast_with(crate::tui::state::Tone::Done, "Retracted “claim 2”.", "{undo} to undo");
+    elsewhere(&mut state, 9);
+    assert!(toasts(&state).contains("u to undo"), "that was no act of this session");
+    elsewhere(&mut state, 2);
+    assert_eq!(toasts(&state), "Undid: retracted “claim 2” (by max, elsewhere).");
+    assert_eq!((state.undo_stack.len(), state.inbox.settled), (1, 1));
+
+    // An undo of this session that is undone elsewhere can no longer be redone here.
+    let (ticket, _) = undo_sent(&press(&mut state, "u")).unwrap();
+    answered(&mut state, ticket, 1, 11, false);
+    elsewhere(&mut state, 11);
+    assert_eq!((state.redo_stack.len(), state.inbox.settled), (0, 1));
+}
