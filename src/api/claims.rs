@@ -8,7 +8,8 @@ use super::{
     conflicts::CardSummary,
 };
 use crate::domain::{
-    ClaimId, ClaimKind, DeviceId, EventId, Flags, Level, Norm, OpId, Qualifiers, Scope, Status, text::without_place,
+    ClaimId, ClaimKind, DeviceId, EventId, Flags, Level, Norm, OpId, Qualifiers, Scope, Status, TextWriter,
+    text::{self, without_place},
 };
 
 /// A claim as clients see it. Texts are unchanged from what was written: sanitise them before showing them.
@@ -88,6 +89,9 @@ fn is_zero(number: &usize) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Provenance {
+    /// Who wrote the text, if `who` accepted it on the card of a refused or proposed write.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_writer: Option<TextWriter>,
     /// The name in the team of the device that signed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_name: Option<String>,
@@ -122,6 +126,15 @@ impl ClaimView {
         let rule = (self.flags.excepted && is_rule).then_some("rule with an exception");
         let level = (self.level == Level::Organisation).then_some("organisation");
         level.into_iter().chain(Flags { excepted: self.flags.excepted && !is_rule, ..self.flags }.words()).chain(rule)
+    }
+
+    /// Names who wrote it, and who accepted the text if that is another one: “ada via claude”, “ada via claude, accepted by ada”.
+    pub fn writer(&self) -> String {
+        let stored_by = text::writer(&self.who, self.agent.as_deref());
+        match &self.provenance.text_writer {
+            Some(writer) => format!("{}, accepted by {stored_by}", text::writer(&writer.who, writer.agent.as_deref())),
+            None => stored_by,
+        }
     }
 
     /// Returns the name of the device that signed it, with its owner if that is not the writer: “bob-laptop”, “bob-laptop, which is bob's”.

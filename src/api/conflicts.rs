@@ -94,6 +94,9 @@ pub struct CardSummary {
     /// The question of a story card; absent on other cards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub story: Option<StoryQuestion>,
+    /// The act that accepts it, if an agent proposes what it may not do alone: `retract`, `supersede` or `exception`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept: Option<CardAct>,
     /// The id of the change that opened it. The ids of one import's changes begin with the same twelve digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_id: Option<OpId>,
@@ -186,7 +189,7 @@ pub struct ActOption {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CardSettlement {
     /// The act; `moot` if its claims were no longer both active, `undone` if the write on it was undone, `withdraw` if
-    /// the refused line left its file.
+    /// the refused line left its file, or the agent withdrew its proposal.
     pub act: String,
     /// The person; without `op_id`, who opened the card.
     pub who: String,
@@ -212,6 +215,14 @@ impl CardSettlement {
         self.op_id.is_some()
     }
 
+    /// Says by whom the card was settled, and how: “was settled by ada (the new claim was discarded)”.
+    pub fn words(&self) -> String {
+        if !self.is_by_somebody() {
+            return format!("no longer applies ({})", self.outcome());
+        }
+        format!("was settled by {} ({})", text::writer(&self.who, self.agent.as_deref()), self.outcome())
+    }
+
     /// Describes how the card was settled.
     pub fn outcome(&self) -> &str {
         match self.act.as_str() {
@@ -222,6 +233,7 @@ impl CardSettlement {
             "exception" => "both were kept, as an exception",
             "dismiss" => "dismissed as no contradiction",
             "discard" => "the new claim was discarded",
+            "withdraw" if !self.is_by_somebody() => "the proposal was withdrawn",
             "withdraw" => "the new claim was withdrawn",
             "moot" => "they no longer contradict",
             "undone" => "the write was undone",
@@ -262,13 +274,13 @@ impl CardView {
     /// Says that the card is settled, by whom and how, so that an act on it does nothing; `None` if it is not settled.
     pub fn settled_message(&self) -> Option<String> {
         let settled = self.settled.as_ref()?;
-        let how = if settled.is_by_somebody() {
-            let by = text::writer(&settled.who, settled.agent.as_deref());
-            format!("was settled by {by} ({})", settled.outcome())
-        } else {
-            format!("no longer applies ({})", settled.outcome())
-        };
-        Some(format!("card {} {how}; nothing was done", self.summary.id.short()))
+        Some(format!("card {} {}; nothing was done", self.summary.id.short(), settled.words()))
+    }
+
+    /// Returns whether `now`, one of the claims in place of `side`, is its text as it was stored when the card was settled.
+    /// Otherwise it replaced the side.
+    pub fn is_stored_as(&self, side: &CardSide, now: &ClaimView) -> bool {
+        side.new_claim && self.settled.as_ref().is_some_and(|settled| settled.stored_as == Some(now.id))
     }
 
     /// Returns the number of sides that can be acted on.

@@ -68,6 +68,19 @@ pub struct InboxGroup {
     pub next: Option<String>,
 }
 
+impl InboxGroup {
+    /// Returns the heading of the group. The writes that agents propose are listed among those that were refused.
+    pub fn title(&self) -> &'static str {
+        let is_proposal = |item: &InboxItem| matches!(item, InboxItem::Card(card) if card.accept.is_some());
+        match self.group {
+            InboxKind::Refused if self.items.is_empty() || !self.items.iter().any(is_proposal) => self.group.title(),
+            InboxKind::Refused if self.items.iter().all(is_proposal) => "Writes proposed by agents",
+            InboxKind::Refused => "Refused and proposed writes",
+            kind => kind.title(),
+        }
+    }
+}
+
 /// Why an item needs attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]

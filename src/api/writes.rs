@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::{
     claims::ClaimView,
-    conflicts::CardSummary,
+    conflicts::{CardSettlement, CardSummary},
     doubts::{Consider, Doubt},
     error::ApiError,
     request,
@@ -385,6 +385,9 @@ pub struct Refused {
     pub conflicts: Vec<Conflict>,
     /// The card that keeps the write, or that the act was to settle; absent on a dry run.
     pub card_id: Option<CardId>,
+    /// How the card was settled, if it is: a write that was discarded before is not kept again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<Box<CardSettlement>>,
     /// Whether the act was to settle the card: nothing was stored, and the card is as it was.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsettled: bool,

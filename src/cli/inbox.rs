@@ -81,7 +81,7 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
         if at > 0 {
             cx.ui.line("");
         }
-        let title = cx.ui.paint(Style::Strong, group.group.title());
+        let title = cx.ui.paint(Style::Strong, group.title());
         cx.ui.line(text!("{}: {}", title, counted(group)));
         for item in &group.items {
             cx.ui.inbox_row(item, scopes.len() > 1, now);

@@ -5,6 +5,17 @@ use std::{fmt, str::FromStr};
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
+/// Who wrote a text that somebody else stored: it was refused or proposed, and a person accepted it on its card. Stored as
+/// JSON with the claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct TextWriter {
+    /// The person.
+    pub who: String,
+    /// The agent through which they wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
 /// The kind of a claim. A fact replaces the earlier fact of its key and needs no reason; the four other kinds are *guarded*.
 #[derive(
     Clone,

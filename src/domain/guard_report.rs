@@ -237,6 +237,12 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// Returns whether an agent proposes that a write replaces the claim, so that the guard refused nothing. Only for
+    /// the card of a write: on other cards, this is what a judge thinks about two stored claims.
+    pub fn proposes_replacement(&self) -> bool {
+        self.rule == RuleId::Judged && self.relation == Relation::Uncertain
+    }
+
     /// Returns whether the rules decided, by words that a person can check, and not the estimate of a model. Only the rules refuse a write if
     /// a contradiction is less likely than not (`assets/judge.toml`), so their probability means little to a reader.
     pub fn is_by_rules(&self) -> bool {

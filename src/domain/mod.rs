@@ -29,7 +29,7 @@ pub mod text;
 pub mod verified;
 
 pub use chunk::ChunkPlace;
-pub use claim::{ClaimKind, Flags, Qualifiers, Status};
+pub use claim::{ClaimKind, Flags, Qualifiers, Status, TextWriter};
 pub use clock::Hlc;
 pub use confusion::{Confusion, MarkAnswers, STORY_WINDOW, StoryRule};
 pub use event::{Body, EventKind, Header, ResolveAct, SignedEvent};

@@ -4,7 +4,7 @@ use super::validate;
 use crate::{
     api::{ApiError, ErrorCode},
     domain::{CardId, ClaimId, derive, id::SHORT},
-    store::{CardRow, ClaimRow, Lookup, Reader, StoreError},
+    store::{CardRow, ClaimRow, EventRow, Lookup, Reader, StoreError},
 };
 
 /// Returns the claim with this id or prefix. The id of a refused write that was stored after all leads to the stored
@@ -31,8 +31,18 @@ pub(super) fn refused(reader: &Reader, prefix: &str) -> Result<Option<CardRow>, 
 
 /// Returns the claim that was stored from a refused write. Its id differs from that of the write.
 pub(super) fn stored_as(reader: &Reader, card: &CardRow) -> Result<Option<ClaimRow>, ApiError> {
-    let (Some(new_claim), Some(by)) = (card.new_claim, &card.settled) else { return Ok(None) };
-    let became = reader.op(&by.op)?.into_iter().find_map(|event| {
+    let Some(by) = &card.settled else { return Ok(None) };
+    stored_by(reader, card, &reader.op(&by.op)?)
+}
+
+/// Returns the claim that was stored from a refused write by the act that settled its card.
+pub(super) fn stored_by(
+    reader: &Reader,
+    card: &CardRow,
+    settling_act: &[EventRow],
+) -> Result<Option<ClaimRow>, ApiError> {
+    let Some(new_claim) = card.new_claim else { return Ok(None) };
+    let became = settling_act.iter().find_map(|event| {
         let settles = derive::is_local_kind(&event.kind, derive::local::SETTLED) && event.targets.contains(&new_claim);
         event.successor.filter(|_| settles)
     });

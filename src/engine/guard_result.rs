@@ -75,11 +75,19 @@ impl GuardResult {
         self.add_block(row.id, claim, Relation::Contradiction, sentence);
     }
 
-    /// Refuses the write for now, because an agent proposes that it replaces a person's claim.
-    pub(super) fn propose_by_verdict(&mut self, row: &ClaimRow, claim: ClaimView, by: &str, because: Option<&str>) {
-        let said = format!("{by} proposes that it replaces {}", wording::quote(&row.statement));
+    /// Keeps the write on a card, because an agent proposes that it replaces `replaced`. `theirs` is the one among them
+    /// that a person decided.
+    pub(super) fn propose_by_verdict(
+        &mut self,
+        replaced: &[ClaimRow],
+        theirs: ClaimView,
+        by: &str,
+        because: Option<&str>,
+    ) {
+        let old: Vec<&str> = replaced.iter().map(|row| row.statement.as_str()).collect();
+        let said = format!("{by} proposes that it replaces {}", wording::quote_all(&old));
         let sentence = wording::judgement(&said, because);
-        self.add_block(row.id, claim, Relation::Uncertain, sentence);
+        self.add_block(theirs.id, theirs, Relation::Uncertain, sentence);
     }
 
     /// Refuses the write for now, because its writer, an agent, calls it an exception to a claim.

@@ -29,6 +29,7 @@ pub(super) fn claim(row: ClaimRow, today: &str) -> ClaimView {
         agent: row.agent,
         device: row.device,
         provenance: Provenance {
+            text_writer: row.text_writer,
             device_name: row.device_name,
             device_person: row.device_person,
             team: row.team,

@@ -64,6 +64,18 @@ fn by(who: &str, agent: Option<&String>) -> Value {
     }
 }
 
+/// Names who wrote a claim, and who accepted its text if that is another one.
+fn written_by(view: &ClaimView) -> Value {
+    let stored_by = by(&view.who, view.agent.as_ref());
+    match (&view.provenance.text_writer, stored_by.as_str()) {
+        (Some(writer), Some(accepted)) => {
+            let wrote = by(&writer.who, writer.agent.as_ref());
+            safe(&format!("{}, accepted by {accepted}", wrote.as_str().unwrap_or_default()))
+        }
+        _ => stored_by,
+    }
+}
+
 /// Formats a claim.
 pub(super) fn claim(view: &ClaimView) -> Value {
     // A refused new claim has a field of its own for that (see `card`).
@@ -77,7 +89,7 @@ pub(super) fn claim(view: &ClaimView) -> Value {
         "statement": safe(&view.statement),
         "reason": text_or_null(view.reason.as_ref()),
         "source": text_or_null(view.source.as_ref()),
-        "by": by(&view.who, view.agent.as_ref()),
+        "by": written_by(view),
         "on": day(view.at),
         "status": status,
         "flags": view.flag_words().collect::<Value>(),
@@ -237,10 +249,17 @@ fn ways_to_continue(refused: &Refused) -> Value {
         "if both hold, in different places or at different times: call ergo_resolve with this card, act `narrow`, the \
             claim to limit as target, and its env, team, tenant, valid_from or valid_until"
     };
+    let cancel = match &refused.settled {
+        Some(settled) => {
+            safe(&format!("keep the active claim and follow it; the write is not kept: its card {}", settled.words()))
+        }
+        None => {
+            safe("keep the active claim and follow it; the refused write stays on its card until a person settles it")
+        }
+    };
     let then = if proposes { "it waits until a person accepts it" } else { "both are recorded" };
     json!([
-        {"way": "cancel", "how": "keep the active claim and follow it; the refused write stays on its card until \
-            a person settles it"},
+        {"way": "cancel", "how": cancel},
         {
             "way": "supersede",
             "how": format!("if the decision changed: call ergo_supersede with these targets, your statement and the \

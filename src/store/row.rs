@@ -2,7 +2,7 @@
 
 use crate::domain::{
     CardId, ClaimId, ClaimKind, Confusion, DeviceId, EventId, EventKind, Flags, GuardReport, Hlc, Norm, OpId,
-    Qualifiers, Scope, Status, StoryRule,
+    Qualifiers, Scope, Status, StoryRule, TextWriter,
     derive::{CardKind, SettledBy},
     norm::IndexTerms,
 };
@@ -23,6 +23,8 @@ pub struct ClaimRow {
     pub who: String,
     /// The agent through which the person wrote it.
     pub agent: Option<String>,
+    /// Who wrote the text, if `who` accepted it on the card of a refused or proposed write.
+    pub text_writer: Option<TextWriter>,
     /// The device that signed it.
     pub device: DeviceId,
     /// The device's name in a team.

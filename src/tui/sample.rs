@@ -108,6 +108,7 @@ pub(crate) fn summary(n: u8, status: CardStatus) -> CardSummary {
             source: Some("CLAUDE.md:31".into()),
         }),
         story: None,
+        accept: None,
         op_id: Some(OpId([n; 16])),
         members: vec![id(n), id(100 + n)],
         at: NOW - u64::from(n) * HOUR,

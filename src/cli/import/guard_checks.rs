@@ -162,7 +162,7 @@ impl RowChecks {
                 RowForecast::AlreadyStored => continue,
                 RowForecast::Refused => (Style::Bad, "Would be refused:"),
                 RowForecast::Warned => (Style::Warn, "Would be stored with a warning:"),
-                RowForecast::Proposed => (Style::Warn, "Would wait for a person:"),
+                RowForecast::Proposed => (Style::Warn, "Would need a person:"),
                 RowForecast::Skipped => (Style::Dim, "Would be skipped:"),
             };
             let label = cx.ui.paint(style, label);
@@ -193,7 +193,7 @@ impl RowChecks {
         }
         let proposed = match of(RowForecast::Proposed) {
             0 => String::new(),
-            proposed => format!(" {proposed} would wait for a person."),
+            proposed => format!(" {proposed} would need a person."),
         };
         format!(" The guard would refuse {refused} and warn of {warned}.{proposed}")
     }

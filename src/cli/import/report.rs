@@ -56,6 +56,9 @@ struct RefusedRow {
     statement: String,
     source: String,
     card_id: Option<CardId>,
+    /// How the card was settled, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled: Option<String>,
     against: Vec<ClaimId>,
     why: String,
     #[serde(skip)]
@@ -220,6 +223,7 @@ impl ImportReport {
             statement: row.claim.statement.clone(),
             source: row.source.clone(),
             card_id: refused.card_id,
+            settled: refused.settled.as_ref().map(|settled| settled.words()),
             against: refused.conflicts.iter().map(|conflict| conflict.claim.id).collect(),
             why: first.map(|conflict| conflict.evidence.sentence.clone()).unwrap_or_default(),
             against_statement: first.map(|conflict| conflict.claim.statement.clone()).unwrap_or_default(),
@@ -287,7 +291,8 @@ impl ImportReport {
                 ui.field("why", &refused.why);
             }
             if let Some(card) = refused.card_id {
-                ui.field("card", &card.short());
+                let settled = refused.settled.as_ref().map(|how| format!(", which {how}")).unwrap_or_default();
+                ui.field("card", &format!("{}{settled}", card.short()));
             }
         }
         for proposed in &self.proposed {

@@ -71,7 +71,7 @@ pub(crate) async fn inbox(
         cx.ui.line(text!("{} attention.", count(first.total, "item needs", "items need")));
     }
     for group in &first.groups {
-        cx.ui.line(text!("  {}: {}", group.group.title(), counted(group)));
+        cx.ui.line(text!("  {}: {}", group.title(), counted(group)));
     }
     if first.doubts > 0 {
         cx.ui.line(text!("  To judge: {}", count(first.doubts, "pair", "pairs")));
@@ -80,13 +80,13 @@ pub(crate) async fn inbox(
     let mut asker = if read_only { None } else { Asker::new() };
     let mut at = 0;
     for group in first.groups {
-        let kind = group.group;
-        cx.ui.line(text!("\n{}: {}", kind.title(), counted(&group)));
+        let (kind, title) = (group.group, group.title());
+        cx.ui.line(text!("\n{}: {}", title, counted(&group)));
         let mut page = Some(group);
         while let Some(group) = page.take() {
             for item in &group.items {
                 at += 1;
-                cx.ui.line(text!("\n{} of {}, {}", at, first.total.max(at), kind.title().to_lowercase()));
+                cx.ui.line(text!("\n{} of {}, {}", at, first.total.max(at), title.to_lowercase()));
                 if !review(cx, client, item, asker.as_mut()).await? {
                     return Ok(Exit::Ok);
                 }

@@ -16,8 +16,10 @@ use crate::{
 };
 
 /// Describes where a card comes from.
-pub(crate) fn origin(kind: CardKind) -> &'static str {
-    match kind {
+fn origin(card: &CardSummary) -> &'static str {
+    match card.kind {
+        CardKind::Refused if card.accept == Some(CardAct::Supersede) => "replacement proposed by an agent",
+        CardKind::Refused if card.accept == Some(CardAct::Exception) => "exception proposed by an agent",
         CardKind::Refused => "refused write",
         CardKind::Contradiction => "contradiction between active claims",
         CardKind::Contested => "changed concurrently by two writers",
@@ -42,7 +44,7 @@ impl Ui {
         let text = self.fit(&card.headline, 12);
         self.line(text!("{}  {}", id, text));
         let status = format!("{:?}", card.status).to_lowercase();
-        let rest = format!("{:12}{status}, {}, {who}, {age}", "", origin(card.kind));
+        let rest = format!("{:12}{status}, {}, {who}, {age}", "", origin(card));
         let rest = self.paint(Style::Dim, rest);
         self.line(rest);
     }
@@ -52,7 +54,7 @@ impl Ui {
         self.prose(0, Some(Style::Strong), &card.summary.headline);
         let id = self.paint(Style::Code, card.summary.id.short());
         let scope = escape(&card.summary.scope.to_string());
-        let from = origin(card.summary.kind);
+        let from = origin(&card.summary);
         self.line(text!("card {} · {} · {} · {}", id, scope, from, ago(card.summary.at, now)));
         for (at, side) in card.sides.iter().enumerate() {
             self.line("");
@@ -70,7 +72,9 @@ impl Ui {
             self.prose(4, None, statement(c));
             self.claim_fields(c);
             for now in &side.now {
-                self.field("current", &format!("{} ({})", format_args!("“{}”", statement(now)), now.id.short()));
+                let label = if card.is_stored_as(side, now) { "stored as" } else { "replaced" };
+                let since = if label == "replaced" { "since by " } else { "" };
+                self.field(label, &format!("{since}{}: “{}”", now.id.short(), statement(now)));
             }
         }
         if !card.evidence.is_empty() {
@@ -126,6 +130,9 @@ impl Ui {
                 CardAct::Supersede => {
                     for (number, side) in sides(option.act) {
                         let what = match (side.new_claim, open) {
+                            (true, _) if card.summary.accept == Some(option.act) => {
+                                "accept: store the new claim instead"
+                            }
                             (true, 1) => "store the new claim",
                             (true, _) => "the new claim supersedes the existing one",
                             (false, 0) => "make this side active again",
@@ -159,7 +166,8 @@ impl Ui {
                     }
                 }
                 CardAct::Exception => {
-                    choices.push((format!("--exception{why}"), format!("keep {all}, as an exception")));
+                    let accept = if card.summary.accept == Some(option.act) { "accept: " } else { "" };
+                    choices.push((format!("--exception{why}"), format!("{accept}keep {all}, as an exception")));
                 }
                 CardAct::Dismiss if card.summary.kind == CardKind::Proposed => {
                     choices.push((format!("--dismiss{why}"), "reject: keep the claim".into()));
@@ -167,7 +175,10 @@ impl Ui {
                 CardAct::Dismiss => {
                     choices.push((format!("--dismiss{why}"), "not a contradiction".into()));
                 }
-                CardAct::Discard => choices.push((format!("--discard{why}"), "discard the new claim".into())),
+                CardAct::Discard => {
+                    let reject = if card.summary.accept.is_some() { "reject: " } else { "" };
+                    choices.push((format!("--discard{why}"), format!("{reject}discard the new claim")));
+                }
                 CardAct::Snooze => choices.push(("--snooze 3d".into(), "ask again in 3 days".into())),
                 CardAct::Yes | CardAct::No => {
                     let effect = card.summary.story.as_ref().map(|story| match option.act {

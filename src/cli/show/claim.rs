@@ -36,7 +36,7 @@ pub(crate) fn author(who: &str, agent: Option<&str>) -> String {
 
 /// Names the author of a claim, and the device if a team names it: “ada via claude, on ada-laptop”.
 pub(crate) fn writer(claim: &ClaimView) -> String {
-    let who = author(&claim.who, claim.agent.as_deref());
+    let who = escape(&claim.writer());
     match claim.device_words() {
         Some(device) => format!("{who}, on {}", escape(&device)),
         None => who,

@@ -6,13 +6,16 @@ use super::{
     time::ago,
 };
 use crate::{
-    api::{CardAct, Conflict, Done, Doubt, Proposed, Refused, Stale, Stored, Warning, WriteOutcome},
+    api::{CardAct, CardSettlement, Conflict, Done, Doubt, Proposed, Refused, Stale, Stored, Warning, WriteOutcome},
     cli::{
         Context, Exit,
         api_words::in_arguments,
         ui::{SafeText, Style, Ui},
     },
-    domain::text::{escape, sanitize_line},
+    domain::{
+        CardId,
+        text::{escape, sanitize_line},
+    },
 };
 
 /// The most claims needing review that are listed.
@@ -168,7 +171,7 @@ impl Ui {
         let scope = escape(&refused.scope.to_string());
         self.line(text!("{} this contradicts an active claim in {}.", label, scope));
         // The numbers of the sides on the card, by which the commands below name them.
-        let keeps = refused.card_id.is_some() && !refused.unsettled;
+        let keeps = refused.card_id.is_some() && !refused.unsettled && refused.settled.is_none();
         let sides = if keeps { ("[1] written", "[2] against") } else { ("you wrote", "against") };
         if let Some(written) = written {
             self.line("");
@@ -180,6 +183,9 @@ impl Ui {
             self.conflict(against, conflict, now);
         }
         self.line("");
+        if let (Some(card), Some(settled)) = (refused.card_id, &refused.settled) {
+            return self.settled_before(card, settled, now);
+        }
         match refused.card_id {
             Some(card) if refused.unsettled => {
                 let id = self.paint(Style::Code, card.short());
@@ -246,6 +252,24 @@ impl Ui {
                 }
             }
         }
+    }
+
+    /// Says that the card of a refused write is settled, and how: a person decided about the write before.
+    fn settled_before(&mut self, card: CardId, settled: &CardSettlement, now: u64) {
+        let id = self.paint(Style::Code, card.short());
+        let (how, when) = (sanitize_line(&settled.words()), ago(settled.at, now));
+        self.line(text!("Its card {} {}, {}.", id, how, when));
+        if let Some(reason) = &settled.reason {
+            self.field("because", reason);
+        }
+        if let Some(stored) = settled.stored_as {
+            self.field("stored as", &stored.short());
+        }
+        let mut commands = vec![(format!("ergo conflicts {}", card.short()), "show the card".to_owned())];
+        if let Some(op) = settled.op_id {
+            commands.push((format!("ergo undo {}", op.short()), "open the card again".to_owned()));
+        }
+        self.commands(&commands);
     }
 
     fn conflict(&mut self, label: &str, conflict: &Conflict, now: u64) {

@@ -68,6 +68,7 @@ fn refused() -> Refused {
     Refused {
         conflicts: vec![conflict],
         card_id: Some(CardId([0x5a; 32])),
+        settled: None,
         unsettled: false,
         scope: Scope { org_id: "acme".into(), project: "api".into() },
         ways_on: vec![],
@@ -89,6 +90,7 @@ fn card() -> CardView {
             headline: "One says that deploys on Fridays must happen, the other that they must not.".into(),
             pair: None,
             story: None,
+            accept: None,
             op_id: None,
             members: vec![new_claim.id, EventId([0x3f; 32])],
             at: NOW - 3_600_000,
@@ -158,6 +160,73 @@ fn a_refusal_says_what_why_and_how_to_go_on() {
 fn a_refused_resolution_leaves_its_card_as_it_was() {
     let refused = Refused { unsettled: true, ..refused() };
     both("refused_resolution", |ui| ui.refused(&refused, Some("Deploy on Fridays after lunch."), NOW));
+}
+
+#[test]
+fn a_refusal_whose_card_is_settled_says_how_and_how_to_open_it_again() {
+    let settled = CardSettlement {
+        act: "discard".into(),
+        who: "ada".into(),
+        agent: None,
+        at: NOW - 2 * DAY,
+        reason: Some("No deploys on Fridays.".into()),
+        op_id: Some(OpId([0x7c; 16])),
+        stored_as: None,
+        merged: false,
+    };
+    for may_only_propose in [false, true] {
+        let refused = Refused { settled: Some(Box::new(settled.clone())), may_only_propose, ..refused() };
+        let (mut ui, out, _) = ui(None, false);
+        ui.refused(&refused, Some("Deploys must go out on Fridays."), NOW);
+        let text = out.text();
+        assert!(text.contains("was settled by ada (the new claim was discarded), 2 days ago."), "{text}");
+        assert!(text.contains("No deploys on Fridays.") && text.contains("ergo undo 7c7c"), "{text}");
+        assert!(!text.contains("is kept on card") && !text.contains("--keep"), "{text}");
+    }
+}
+
+#[test]
+fn a_side_says_what_replaced_it_since_and_as_what_it_was_stored() {
+    let mut card = card();
+    card.summary.status = CardStatus::Settled;
+    card.sides[0].now = vec![claim(0x61, "Deploys must go out on Fridays.")];
+    card.sides[1].now = vec![claim(0x62, "Deploy on any day.")];
+    card.settled = Some(CardSettlement {
+        act: "narrow".into(),
+        who: "ada".into(),
+        agent: None,
+        at: NOW - DAY,
+        reason: None,
+        op_id: Some(OpId([0x7c; 16])),
+        stored_as: Some(EventId([0x61; 32])),
+        merged: false,
+    });
+    let (mut ui, out, _) = ui(None, false);
+    ui.card(&card, NOW);
+    let text = out.text();
+    let (stored, replaced) = (EventId([0x61; 32]).short(), EventId([0x62; 32]).short());
+    assert!(text.contains(&format!("{stored}: “Deploys must go out on Fridays.”")), "{text}");
+    assert!(text.contains(&format!("since by {replaced}: “Deploy on any day.”")), "{text}");
+}
+
+#[test]
+fn an_accepted_text_names_its_writer_and_who_accepted_it() {
+    let mut claim = claim(0x3f, "Never deploy on Fridays.");
+    let writer = crate::domain::TextWriter { who: "ada".into(), agent: Some("claude".into()) };
+    (claim.agent, claim.provenance.text_writer) = (None, Some(writer));
+    assert_eq!(super::claim::writer(&claim), "ada via claude, accepted by ada");
+}
+
+#[test]
+fn a_proposed_replacement_is_not_called_a_refused_write() {
+    let mut card = card();
+    card.summary.accept = Some(CardAct::Supersede);
+    let (mut ui, out, _) = ui(None, false);
+    ui.card(&card, NOW);
+    ui.card_commands(&card);
+    let text = out.text();
+    assert!(text.contains("replacement proposed by an agent") && !text.contains("refused write"), "{text}");
+    assert!(text.contains("# accept: ") && text.contains("# reject: discard the new claim"), "{text}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::{own_fields, reference};
 use crate::{
     api::*,
     domain::{
-        AgentJudgements, Flags, Norm, Qualifiers, Scope,
+        AgentJudgements, Flags, Norm, Qualifiers, Scope, TextWriter,
         guard_report::Evidence,
         norm::{Limit, NormScope},
     },
@@ -164,6 +164,7 @@ const ANSWERS: &[AnswerType] = answers![
     TeamEnd,
     TeamStatus,
     TeamView,
+    TextWriter,
     Timing,
     UndoOutcome,
     Unembedded,

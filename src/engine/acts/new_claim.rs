@@ -6,7 +6,8 @@ use super::{AnsweredQuestion, advice, notice, promote::promotion, refuse};
 use crate::{
     api::{ApiError, Doubt, Stored, Warning, WriteOutcome},
     domain::{
-        Body, ClaimId, ClaimKind, EventKind, Qualifiers, event::key_hash, judgement::words_hash, text::sanitize_line,
+        Body, ClaimId, ClaimKind, EventKind, Qualifiers, TextWriter, event::key_hash, judgement::words_hash,
+        text::sanitize_line,
     },
     engine::{
         act_context::{ActContext, WriteScope},
@@ -37,6 +38,8 @@ pub(in crate::engine) struct NewClaim {
     pub(in crate::engine) consider: bool,
     /// For a claim of the organisation's level: the claims of projects from which it was made.
     pub(in crate::engine) promotes: Vec<ClaimRow>,
+    /// Who wrote the text, if the caller accepts it on the card of a refused or proposed write.
+    pub(in crate::engine) text_writer: Option<TextWriter>,
 }
 
 impl NewClaim {
@@ -85,6 +88,7 @@ impl NewClaim {
             normaliser: Some(self.normalised.version.clone()),
             key: self.key(),
             qualifiers: (self.draft.qualifiers != Qualifiers::default()).then(|| self.draft.qualifiers.clone()),
+            data: self.text_writer.as_ref().map(|writer| serde_json::json!({ "text_writer": writer }).to_string()),
             ..Body::default()
         }
     }

@@ -1,6 +1,11 @@
 //! `guard.agents_may = propose`: an act that an agent may not do by itself waits on a card until a person decides.
 
-use super::{new_claim::NewClaim, on_claim::ClaimActPlan, refuse, retract};
+use super::{
+    new_claim::NewClaim,
+    on_claim::ClaimActPlan,
+    refuse::{self, WriteIntent},
+    retract,
+};
 use crate::{
     api::{ApiError, Caller, CardAct, ErrorCode, Proposed, WriteOutcome},
     domain::{
@@ -87,9 +92,10 @@ impl ActContext<'_> {
     ) -> Result<WriteOutcome, ApiError> {
         let mut judged = self.judge(&claim.incoming(write_scope, &claim.replaced()))?;
         let by = self.actor.agent.clone().unwrap_or_default();
-        judged.propose_by_verdict(theirs, self.view(&theirs.id)?, &by, because);
+        judged.propose_by_verdict(&claim.replaces, self.view(&theirs.id)?, &by, because);
         let outcome = self.refuse(write_scope, claim, judged, false)?;
-        self.kept_proposal(outcome, &claim.draft.statement, theirs, CardAct::Supersede, false)
+        let (old, new) = (statements(&claim.replaces), &claim.draft.statement);
+        self.kept_proposal(outcome, (new, &old), theirs, CardAct::Supersede, false)
     }
 
     /// Keeps a write that an agent wants to store as an exception on a card, until a person decides. The card has the
@@ -117,15 +123,17 @@ impl ActContext<'_> {
             .hint("without `dry_run`, the exception waits on a card until a person settles it"));
         }
         let outcome = self.refuse(write_scope, claim, judged, false)?;
-        self.kept_proposal(outcome, &claim.draft.statement, &rule, CardAct::Exception, false)
+        let texts = (claim.draft.statement.as_str(), &[rule.statement.as_str()][..]);
+        self.kept_proposal(outcome, texts, &rule, CardAct::Exception, false)
     }
 
     /// Returns the answer to a proposed write that [`ActContext::refuse`] kept on a card: `accept` is the act by which
-    /// a person stores it. If a person discarded the same write before, the answer is the refusal, which says so.
+    /// a person stores it. If a person discarded the same write before, the answer is the refusal, which says so. `new`
+    /// is the statement of the write, and `old` are those that it is to replace, or the rule of the exception.
     pub(super) fn kept_proposal(
         &self,
         outcome: WriteOutcome,
-        statement: &str,
+        (new, old): (&str, &[&str]),
         other: &ClaimRow,
         accept: CardAct,
         known: bool,
@@ -137,13 +145,14 @@ impl ActContext<'_> {
         if !find::card_row(self.reader(), &card_id)?.open {
             return Ok(WriteOutcome::Conflict(refused));
         }
-        let (old, new, card) = (wording::quote(&other.statement), wording::quote(statement), card_id.short());
+        let stay = if old.len() > 1 { "old claims stay" } else { "old claim stays" };
+        let (old, new, card) = (wording::quote_all(old), wording::quote(new), card_id.short());
         let summary = if accept == CardAct::Exception {
             format!(
                 "Proposed: store {new} as an exception to {old}. It is not stored until a person accepts it on card {card}"
             )
         } else {
-            format!("Proposed: replace {old} by {new}. The old claim stays active until a person settles card {card}")
+            format!("Proposed: replace {old} by {new}. The {stay} active until a person settles card {card}")
         };
         Ok(WriteOutcome::Proposed(Proposed {
             op_id: self.op,
@@ -155,6 +164,10 @@ impl ActContext<'_> {
             accept,
         }))
     }
+}
+
+pub(super) fn statements(rows: &[ClaimRow]) -> Vec<&str> {
+    rows.iter().map(|row| row.statement.as_str()).collect()
 }
 
 /// Plans an agent's request to retract a person's claim: a new proposal, or the answer that one is already open. A
@@ -183,6 +196,17 @@ pub(super) fn plan_retract(
     let mut draft = EventDraft::new(EventKind::Local(local::PROPOSED.into()), [Ref::Id(claim.id)]);
     draft.body.reason = Some(reason);
     Ok(ClaimActPlan::Propose(Box::new(draft)))
+}
+
+/// Returns the act that accepts the proposal on a card, if an agent made one. `intent` is that of the write on the card.
+pub(in crate::engine) fn accepting_act(card: &CardRow, intent: &WriteIntent) -> Option<CardAct> {
+    let replaces = || card.report.findings.iter().any(|finding| finding.evidence.proposes_replacement());
+    match card.kind {
+        CardKind::Proposed => Some(CardAct::Retract),
+        CardKind::Refused if !intent.supersedes.is_empty() && replaces() => Some(CardAct::Supersede),
+        CardKind::Refused if intent.exception.is_some() => Some(CardAct::Exception),
+        _ => None,
+    }
 }
 
 /// Returns the agent's reason on the card of a proposal.

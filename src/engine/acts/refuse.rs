@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{new_claim::NewClaim, propose::needs_person};
+use super::{
+    new_claim::NewClaim,
+    propose::{needs_person, statements},
+};
 use crate::{
     api::{ApiError, Caller, Refused, WriteOutcome},
     domain::{
@@ -16,7 +19,7 @@ use crate::{
         act_context::{ActContext, WriteScope},
         guard_result::GuardResult,
         question::HeldQuestion,
-        wording,
+        view, wording,
     },
     store::{CardRow, EventDraft, Reader, Ref},
 };
@@ -55,6 +58,7 @@ impl ActContext<'_> {
             ways_on: wording::ways_on(&judged.conflicts, may_only_propose),
             conflicts: judged.conflicts.clone(),
             card_id: None,
+            settled: None,
             unsettled: false,
             scope: write_scope.scope.clone(),
             may_only_propose,
@@ -71,6 +75,7 @@ impl ActContext<'_> {
             let stands = may_only_propose && by.agent.is_none();
             if self.repeats(card, claim)? || (stands && self.answered.is_some()) {
                 refused.card_id = Some(card.id);
+                refused.settled = view::settlement(card).map(Box::new);
                 refused.ways_on.insert(0, format!("Decided before: {} discarded the same write{why}.", by.who));
                 self.commit_answer(write_scope, claim, &judged)?;
                 return Ok(WriteOutcome::Conflict(refused));
@@ -110,8 +115,14 @@ impl ActContext<'_> {
             draft.claim_kind = Some(claim.draft.kind);
             draft.body = claim.body();
             draft.body.data = Some(unstored_data(&judged.report, &intent, None));
-            let summary = wording::refused_summary(&claim.draft.statement, &judged.conflicts);
-            let committed = self.commit(write_scope, vec![draft], "refused", summary)?;
+            let proposes = judged.conflicts.iter().any(|conflict| conflict.evidence.proposes_replacement());
+            let (act, summary) = if proposes {
+                let (old, new) = (wording::quote_all(&statements(&claim.replaces)), &claim.draft.statement);
+                ("proposed", format!("Proposed to replace {old} by {}", wording::quote(new)))
+            } else {
+                ("refused", wording::refused_summary(&claim.draft.statement, &judged.conflicts))
+            };
+            let committed = self.commit(write_scope, vec![draft], act, summary)?;
             let id = new_claim.or(committed.events.first().copied());
             refused.card_id = id.map(|id| CardId::of_members(&[id]));
         }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     api::ApiError,
-    domain::{ClaimId, Qualifiers, Scope, Status},
+    domain::{ClaimId, Qualifiers, Scope, Status, TextWriter},
     engine::{
         act_context::ActContext,
         find,
@@ -80,7 +80,7 @@ impl ActContext<'_> {
     }
 
     /// Returns the refused write as a new claim that replaces `replaces`. It keeps its text, kind and source, except
-    /// for what `text` changes.
+    /// for what `text` changes, and names who wrote the text.
     pub(super) fn claim_from_refused(
         &self,
         refused_write: &RefusedWrite,
@@ -88,7 +88,13 @@ impl ActContext<'_> {
         text: Rewording,
     ) -> Result<NewClaim, ApiError> {
         let premises = self.kept_premises(&refused_write.scope, &refused_write.proposal.depends_on, &replaces)?;
-        self.reword(&refused_write.row, replaces, premises, text)
+        let row = &refused_write.row;
+        let mut claim = self.reword(row, replaces, premises, text)?;
+        let is_another = row.who != self.actor.who || row.agent != self.actor.agent;
+        if is_another && claim.draft.statement == row.statement {
+            claim.text_writer = Some(TextWriter { who: row.who.clone(), agent: row.agent.clone() });
+        }
+        Ok(claim)
     }
 
     /// Keeps the premises on which a claim of this scope that replaces `replaces` can depend, each once. A premise that
@@ -152,6 +158,7 @@ impl ActContext<'_> {
             change_reason,
             consider: false,
             promotes: Vec::new(),
+            text_writer: None,
         })
     }
 }

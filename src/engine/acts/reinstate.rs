@@ -193,6 +193,7 @@ pub(super) fn check(
         ],
         conflicts,
         card_id: None,
+        settled: None,
         unsettled: false,
         scope: claim.scope.clone(),
         may_only_propose: context.may_only_propose(),

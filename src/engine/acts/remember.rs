@@ -61,6 +61,7 @@ fn store(engine: &Engine, request: &RememberRequest, asks: bool) -> Result<Write
             change_reason: None,
             consider,
             promotes: Vec::new(),
+            text_writer: None,
         };
         context.store_claim(&write_scope, &claim, request.dry_run)
     })

@@ -1,6 +1,6 @@
 //! Answers a retry with a known `op_id` like the first request, and changes nothing.
 
-use super::verdicts;
+use super::{propose::statements, settlement::named, verdicts};
 use crate::{
     api::{ApiError, CardAct, Conflict, Done, Refused, Stored, WriteOutcome},
     domain::{
@@ -170,13 +170,17 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
         (kind, _) if derive::is_notice(kind) => wording::summary("noted for a person:", &targets),
         (EventKind::Local(kind), _) if kind == local::PROPOSED => wording::summary("proposed to retract", &targets),
         (EventKind::Local(kind), _) if kind == local::SEEN => "marked a notice as seen".into(),
-        (EventKind::Local(kind), _) if kind == local::SNOOZE => "snoozed a card".into(),
-        (EventKind::Local(kind), _) if kind == local::DISCARD => "discarded a refused write".into(),
+        (EventKind::Local(kind), _) if kind == local::SNOOZE => {
+            named(reader, "snoozed the card about", &event.targets)?
+        }
+        (EventKind::Local(kind), _) if kind == local::DISCARD => named(reader, "discarded", &event.targets)?,
         (EventKind::Local(kind), _) if kind == local::FOUND => "opened cards after an audit".into(),
         (EventKind::Local(kind), _) if kind == local::ASKED => "opened questions of the story".into(),
         (kind, _) if derive::is_chunk(kind) || derive::is_chunk_gone(kind) => "ingested a file".into(),
         (EventKind::Local(kind), _) if kind == local::EVIDENCE => "recorded why a write was refused".into(),
-        (EventKind::Local(kind), _) if kind == local::SETTLED => "settled a card".into(),
+        (EventKind::Local(kind), _) if kind == local::SETTLED => {
+            named(reader, "settled the card about", &event.targets)?
+        }
         (kind, _) => kind.to_string(),
     })
 }
@@ -270,6 +274,10 @@ fn stored(context: &ActContext<'_>, events: &[EventRow], made: &EventRow, claim:
 fn refused(context: &ActContext<'_>, new_claim: &ClaimId) -> Result<WriteOutcome, ApiError> {
     let reader = context.reader();
     let card = find::card_row(reader, &CardId::of_members(&[*new_claim]))?;
+    let mut settled = view::settlement(&card);
+    if let Some(settled) = &mut settled {
+        settled.stored_as = find::stored_as(reader, &card)?.map(|row| row.id);
+    }
     let mut conflicts: Vec<Conflict> = Vec::new();
     for finding in card.report.findings {
         // A peer's claim may have left the log in the meantime.
@@ -284,6 +292,7 @@ fn refused(context: &ActContext<'_>, new_claim: &ClaimId) -> Result<WriteOutcome
         ways_on: wording::ways_on(&conflicts, may_only_propose),
         conflicts,
         card_id: Some(card.id),
+        settled: settled.map(Box::new),
         unsettled: false,
         scope: card.scope,
         may_only_propose,
@@ -293,13 +302,13 @@ fn refused(context: &ActContext<'_>, new_claim: &ClaimId) -> Result<WriteOutcome
     }
     let intent = super::refuse::write_intent(reader, &card.id)?;
     let replaced = claims(reader, intent.supersedes.iter())?;
-    let (other, accept) = match (context.persons_decision(&replaced), rule) {
-        (Some(theirs), _) => (theirs.clone(), CardAct::Supersede),
-        (None, Some(rule)) if intent.exception.is_some() => (find::row(reader, &rule)?, CardAct::Exception),
-        _ => return Ok(refused),
-    };
-    let statement = reader.new_claim(new_claim)?.map(|row| row.statement).unwrap_or_default();
-    context.kept_proposal(refused, &statement, &other, accept, true)
+    let new = reader.new_claim(new_claim)?.map(|row| row.statement).unwrap_or_default();
+    if let Some(theirs) = context.persons_decision(&replaced) {
+        return context.kept_proposal(refused, (&new, &statements(&replaced)), theirs, CardAct::Supersede, true);
+    }
+    let Some(rule) = rule.filter(|_| intent.exception.is_some()) else { return Ok(refused) };
+    let rule = find::row(reader, &rule)?;
+    context.kept_proposal(refused, (&new, &[&rule.statement]), &rule, CardAct::Exception, true)
 }
 
 /// Returns the error if the `op_id` belongs to another kind of act, whose first event is `first`.

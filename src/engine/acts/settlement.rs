@@ -80,11 +80,14 @@ fn outcome(reader: &Reader, events: &[EventRow]) -> Result<String, ApiError> {
     })
 }
 
-/// Returns whether a card was settled with a text that replaced all claims on it.
-pub(in crate::engine) fn was_merged(reader: &Reader, card: &CardRow) -> Result<bool, ApiError> {
-    let Some(by) = card.settled.as_ref().filter(|by| !card.open && by.act == "supersede") else { return Ok(false) };
-    let events = reader.op(&by.op)?;
-    Ok(cards_settled(&events) <= 1 && is_merge(reader, &events, card.new_claim)?)
+/// Returns whether `settling_act` settled a card with a text that replaced all claims on it.
+pub(in crate::engine) fn is_merged(
+    reader: &Reader,
+    card: &CardRow,
+    settling_act: &[EventRow],
+) -> Result<bool, ApiError> {
+    let supersedes = card.settled.as_ref().is_some_and(|by| by.act == "supersede");
+    Ok(supersedes && cards_settled(settling_act) <= 1 && is_merge(reader, settling_act, card.new_claim)?)
 }
 
 /// Whether an act that settled one card stored a text in place of all claims on it, and not the card's new claim.

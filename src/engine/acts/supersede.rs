@@ -80,6 +80,7 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
             change_reason: None,
             consider,
             promotes: Vec::new(),
+            text_writer: None,
         };
         match context.persons_decision(&claim.replaces).cloned() {
             Some(theirs) if request.claim.dry_run => Err(replacement_needs_person(&theirs)

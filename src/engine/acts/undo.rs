@@ -1,6 +1,6 @@
 //! `undo`: reverses a whole act. An undo is an act itself, and can be undone by its id.
 
-use super::{propose::needs_person, replay};
+use super::{propose::needs_person, replay, settlement::describe_settlement};
 use crate::{
     api::{ApiError, ErrorCode, UndoOutcome, UndoRequest},
     domain::{CardId, EventKind, OpId, Scope, derive, text},
@@ -98,7 +98,7 @@ fn undo_act(
         }
     }
     let (root, redo) = undo_root(context.reader(), events.clone())?;
-    let what = replay::describe(context.reader(), &root)?;
+    let what = describe_act(context.reader(), &root)?;
     let place =
         if asked.is_some_and(|scope| *scope != first.scope) { format!(" in {}", first.scope) } else { String::new() };
     if dry_run {
@@ -172,7 +172,16 @@ pub(in crate::engine) fn describe_undone(
     let Some(target) = event.targets.first().filter(|_| is_undo(std::slice::from_ref(event))) else { return Ok(None) };
     let Some(target) = reader.event(target)? else { return Ok(None) };
     let (root, redo) = undo_root(reader, reader.op(&target.op)?)?;
-    Ok(Some((replay::describe(reader, &root)?, redo)))
+    Ok(Some((describe_act(reader, &root)?, redo)))
+}
+
+/// Describes an act in one sentence: if it settled a card, by what became of the claims on it, as the log does.
+fn describe_act(reader: &Reader, events: &[EventRow]) -> Result<String, ApiError> {
+    let settlement = events.first().map(|event| describe_settlement(reader, event)).transpose()?.flatten();
+    match settlement {
+        Some((outcome, _)) => Ok(outcome),
+        None => replay::describe(reader, events),
+    }
 }
 
 /// Describes the events that must be undone first.

@@ -3,12 +3,12 @@
 use super::{chain, limit, list_cursor::ListMark};
 use crate::{
     api::{
-        ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery,
-        StoryQuestion,
+        ApiError, Bearing, CardAct, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage,
+        ConflictsQuery, StoryQuestion,
     },
-    domain::{EventId, Status, derive, guard_report::Evidence},
+    domain::{ClaimId, EventId, Status, derive, guard_report::Evidence},
     engine::{Engine, acts, beside, find, guard_calls, past_reads::PastTime, validate, view as views, wording},
-    store::{CardFilter, CardRow, Reader},
+    store::{CardFilter, CardRow, EventRow, Reader},
 };
 
 /// The greatest number of claims that a card shows in place of an inactive side.
@@ -108,10 +108,17 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
     let claims: Vec<&ClaimView> = sides.claims.iter().collect();
     let facts = sides.facts(&row, now, &claims);
     let (acts, advice) = (wording::acts(&facts), wording::advice(&facts));
+    let settling_act = match row.settled.as_ref().filter(|_| !row.open) {
+        Some(by) => reader.op(&by.op)?,
+        None => Vec::new(),
+    };
     let mut settled = views::settlement(&row);
     if let Some(settled) = &mut settled {
-        settled.stored_as = find::stored_as(reader, &row)?.map(|row| row.id);
-        settled.merged = acts::was_merged(reader, &row)?;
+        settled.stored_as = find::stored_by(reader, &row, &settling_act)?.map(|row| row.id);
+        settled.merged = acts::is_merged(reader, &row, &settling_act)?;
+        if row.kind == CardKind::Proposed && row.settled.is_none() && is_withdrawn(reader, &row)? {
+            (settled.act, settled.reason) = (acts::WITHDRAW.to_owned(), None);
+        }
     }
     let mut stored = Vec::new();
     for claim in &sides.claims {
@@ -123,7 +130,7 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
         stored.push(CardSide { claim, new_claim: false, bears, now });
     }
     let stored_as = match &sides.new_claim {
-        Some(new_claim) => stored_as(reader, &row, new_claim, today)?,
+        Some(new_claim) => stored_as(reader, &settling_act, new_claim, today)?,
         None => Vec::new(),
     };
     Ok(CardView {
@@ -142,6 +149,11 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
     })
 }
 
+/// Whether the agent withdrew its proposal: the act that opened the card was undone.
+fn is_withdrawn(reader: &Reader, row: &CardRow) -> Result<bool, ApiError> {
+    Ok(reader.op(&row.op)?.iter().all(|event| !event.effective))
+}
+
 /// Returns the active claims that replaced an inactive one, newest first.
 fn in_place_of(reader: &Reader, claim: &ClaimView, today: &str) -> Result<Vec<ClaimView>, ApiError> {
     if claim.status == Status::Active || claim.replaced_by.is_empty() {
@@ -155,10 +167,14 @@ fn in_place_of(reader: &Reader, claim: &ClaimView, today: &str) -> Result<Vec<Cl
 }
 
 /// Returns the active claims that came of a refused new claim when its card was settled.
-fn stored_as(reader: &Reader, row: &CardRow, new_claim: &ClaimView, today: &str) -> Result<Vec<ClaimView>, ApiError> {
-    let Some(by) = row.settled.as_ref().filter(|_| !row.open) else { return Ok(Vec::new()) };
+fn stored_as(
+    reader: &Reader,
+    settling_act: &[EventRow],
+    new_claim: &ClaimView,
+    today: &str,
+) -> Result<Vec<ClaimView>, ApiError> {
     let mut now = Vec::new();
-    for event in reader.op(&by.op)?.iter().filter(|event| event.creates_claim()) {
+    for event in settling_act.iter().filter(|event| event.creates_claim()) {
         let made = views::claim(find::row(reader, &event.id)?, today);
         now.extend(in_place_of(reader, &made, today)?);
         if made.status == Status::Active {
@@ -203,6 +219,10 @@ struct Sides {
     replaced: Option<ClaimView>,
     evidence: Vec<Evidence>,
     proposed: Option<String>,
+    /// The act that accepts what an agent proposes.
+    accept: Option<CardAct>,
+    /// The claims that the new claim is to replace; on an open card, the active claims in place of each replaced one.
+    to_replace: Vec<ClaimId>,
     story: Option<StoryQuestion>,
 }
 
@@ -226,17 +246,29 @@ impl Sides {
         } else {
             None
         };
+        let intent = match row.kind {
+            CardKind::Refused | CardKind::Held => acts::write_intent(reader, &row.id)?,
+            _ => acts::WriteIntent::default(),
+        };
+        let accept = acts::accepting_act(row, &intent);
+        let mut to_replace = Vec::new();
+        for id in intent.supersedes.into_iter().filter(|_| accept.is_some()) {
+            if claims.iter().any(|claim| claim.id == id) {
+                to_replace.push(id);
+            } else {
+                to_replace.extend(reader.heads(&id)?.iter().map(|head| head.id));
+            }
+        }
         let proposed = match row.kind {
-            CardKind::Refused | CardKind::Held => acts::write_intent(reader, &row.id)?.exception,
             CardKind::Proposed => acts::proposed_reason(reader, &row.id)?,
-            CardKind::Found | CardKind::Contradiction | CardKind::Contested | CardKind::Story => None,
+            _ => intent.exception,
         };
         let evidence = row.report.findings.iter().map(|finding| finding.evidence.clone()).collect();
         let story = row.story.map(|(confusion, rule)| {
             // The question needs the order of the story; the card lists the newest claim first.
             acts::story_question(confusion, rule, &claims.iter().rev().map(story_side).collect::<Vec<_>>())
         });
-        Ok(Self { new_claim, claims, replaced, evidence, proposed, story })
+        Ok(Self { new_claim, claims, replaced, evidence, proposed, accept, to_replace, story })
     }
 
     fn facts<'a>(&'a self, row: &CardRow, now: u64, claims: &'a [&'a ClaimView]) -> wording::CardContext<'a> {
@@ -248,6 +280,7 @@ impl Sides {
             replaced: self.replaced.as_ref(),
             evidence: &self.evidence,
             proposed: self.proposed.as_deref(),
+            proposal: self.accept.map(|accept| wording::ProposedWrite { accept, replaces: &self.to_replace }),
             question: self.story.as_ref().map(|story| story.question.as_str()),
             apart: claims.iter().any(|claim| claim.status == Status::Active && !row.scope.takes(&claim.scope)),
             settled_by: row.settled.as_ref().map(|settled| settled.op),
@@ -264,6 +297,7 @@ impl Sides {
             headline: wording::headline(&self.facts(row, now, &claims)),
             pair: wording::pair(self.new_claim.iter().chain(&self.claims)),
             story: self.story.clone(),
+            accept: self.accept,
             op_id: Some(row.op),
             members: row.members.clone(),
             at: row.clock.wall,

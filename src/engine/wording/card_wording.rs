@@ -1,6 +1,10 @@
 //! The texts of a card: what disagrees, what to do, and which acts are possible.
 
-use super::{quote, summary::short};
+use super::{
+    quote,
+    replacement_proposal::{self, ProposedWrite},
+    summary::short,
+};
 use crate::{
     api::{ActOption, CardAct, CardKind, CardPair, CardStatus, ClaimView},
     domain::{ConflictKind, OpId, Status, guard_report::Evidence},
@@ -22,6 +26,8 @@ pub(in crate::engine) struct CardContext<'a> {
     pub evidence: &'a [Evidence],
     /// The reason of an agent that proposes an exception for a refused write, or a retract.
     pub proposed: Option<&'a str>,
+    /// The write that an agent proposes.
+    pub proposal: Option<ProposedWrite<'a>>,
     /// The question of a story card.
     pub question: Option<&'a str>,
     /// Whether an active claim on the card belongs to another project; the card's project cannot change it.
@@ -49,7 +55,7 @@ impl CardContext<'_> {
         self.claims.iter().copied().find(|claim| contested && claim.status == Status::Retracted)
     }
 
-    fn active(&self) -> impl Iterator<Item = &ClaimView> {
+    pub(super) fn active(&self) -> impl Iterator<Item = &ClaimView> {
         self.claims.iter().copied().filter(|claim| claim.status == Status::Active)
     }
 
@@ -114,6 +120,9 @@ pub(in crate::engine) fn headline(facts: &CardContext<'_>) -> String {
             }
         };
     }
+    if let Some(proposed) = replacement_proposal::headline(facts) {
+        return proposed;
+    }
     if let (Some(new_claim), Some(replaced), Some(now)) = (facts.new_claim, facts.replaced, facts.active().next()) {
         let verb = if facts.kind == CardKind::Held { "may contradict" } else { "contradicts" };
         let [new, old, now] = [new_claim, replaced, now].map(|claim| quote(&claim.statement));
@@ -165,6 +174,9 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
             Some(op) => format!("Settled. To open it again, undo that change: `ergo undo {}`.", op.short()),
             None => "There is nothing left to decide.".into(),
         };
+    }
+    if let Some(advice) = replacement_proposal::advice(facts) {
+        return advice;
     }
     match facts.kind {
         CardKind::Refused | CardKind::Held if facts.new_claim_is_unopposed() => {
@@ -353,6 +365,23 @@ mod tests {
         }
     }
 
+    /// An open card without a new claim.
+    fn open<'a>(kind: CardKind, claims: &'a [&'a ClaimView]) -> CardContext<'a> {
+        CardContext {
+            kind,
+            status: CardStatus::Open,
+            new_claim: None,
+            claims,
+            replaced: None,
+            evidence: &[],
+            proposed: None,
+            proposal: None,
+            question: None,
+            apart: false,
+            settled_by: None,
+        }
+    }
+
     fn allowed(facts: &CardContext<'_>) -> Vec<CardAct> {
         acts(facts).into_iter().filter(|option| option.disabled.is_none()).map(|option| option.act).collect()
     }
@@ -378,18 +407,7 @@ mod tests {
     ) {
         let (red, blue) = (claim("use red", Status::Active), claim("use blue", status));
         let claims: Vec<&ClaimView> = if refused { vec![&blue] } else { vec![&red, &blue] };
-        let facts = CardContext {
-            kind,
-            status: CardStatus::Open,
-            new_claim: refused.then_some(&red),
-            claims: &claims,
-            replaced: None,
-            evidence: &[],
-            proposed: None,
-            question: None,
-            apart: false,
-            settled_by: None,
-        };
+        let facts = CardContext { new_claim: refused.then_some(&red), ..open(kind, &claims) };
         assert_eq!(allowed(&facts), expected);
         let apart = allowed(&CardContext { apart: true, ..facts });
         assert!(
@@ -404,18 +422,9 @@ mod tests {
     fn the_guards_own_sentence_is_the_headline_where_there_is_one() {
         let (red, blue) = (claim("use red", Status::Active), claim("use blue", Status::Active));
         let evidence = [Evidence { sentence: "the canary is red or blue".into(), ..Evidence::default() }];
-        let mut facts = CardContext {
-            kind: CardKind::Refused,
-            status: CardStatus::Open,
-            new_claim: Some(&red),
-            claims: &[&blue],
-            replaced: None,
-            evidence: &evidence,
-            proposed: None,
-            question: None,
-            apart: false,
-            settled_by: None,
-        };
+        let existing = [&blue];
+        let mut facts =
+            CardContext { new_claim: Some(&red), evidence: &evidence, ..open(CardKind::Refused, &existing) };
         assert_eq!(headline(&facts), "the canary is red or blue");
         facts.evidence = &[];
         assert_eq!(headline(&facts), format!("{} contradicts {}", q("use red"), q("use blue")));
@@ -429,18 +438,7 @@ mod tests {
     fn claims_that_replaced_each_other_can_be_kept_or_dismissed() {
         let (red, blue) = (claim("use red", Status::Superseded), claim("use blue", Status::Superseded));
         let both = [&red, &blue];
-        let facts = CardContext {
-            kind: CardKind::Contested,
-            status: CardStatus::Open,
-            new_claim: None,
-            claims: &both,
-            replaced: None,
-            evidence: &[],
-            proposed: None,
-            question: None,
-            apart: false,
-            settled_by: None,
-        };
+        let facts = open(CardKind::Contested, &both);
         assert!(headline(&facts).starts_with(&format!("{} and {} replaced each other", q("use red"), q("use blue"))));
         assert!(advice(&facts).contains("active again"));
         assert_eq!(allowed(&facts), [CardAct::Supersede, CardAct::Dismiss, CardAct::Snooze]);
@@ -457,17 +455,11 @@ mod tests {
     #[test]
     fn reasons_are_prefilled_where_they_are_known() {
         let (red, blue) = (claim("use red", Status::Active), claim("use blue", Status::Active));
+        let existing = [&blue];
         let facts = CardContext {
-            kind: CardKind::Refused,
-            status: CardStatus::Open,
             new_claim: Some(&red),
-            claims: &[&blue],
-            replaced: None,
-            evidence: &[],
             proposed: Some("one week only"),
-            question: None,
-            apart: false,
-            settled_by: None,
+            ..open(CardKind::Refused, &existing)
         };
         let prefill = |act| acts(&facts).into_iter().find(|option| option.act == act).and_then(|option| option.prefill);
         assert_eq!(prefill(CardAct::Supersede).as_deref(), Some("why use red"));

@@ -13,6 +13,15 @@ pub(in crate::engine) fn quote(statement: &str) -> String {
     format!("“{}”", short(statement, MAX_QUOTED_CHARS))
 }
 
+/// Quotes all of these statements: “a”, “b” and “c”.
+pub(in crate::engine) fn quote_all(statements: &[&str]) -> String {
+    let quoted: Vec<String> = statements.iter().map(|statement| quote(statement)).collect();
+    match quoted.as_slice() {
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        one => one.concat(),
+    }
+}
+
 /// Returns what a judge said, with its reason if it gave one.
 pub(in crate::engine) fn judgement(said: &str, because: Option<&str>) -> String {
     match because.map(str::trim).filter(|because| !because.is_empty()) {
@@ -162,6 +171,13 @@ mod tests {
         for without in [None, Some(""), Some(" ")] {
             assert_eq!(judgement("bo judged", without), "bo judged.");
         }
+    }
+
+    #[test]
+    fn all_statements_can_be_quoted() {
+        assert_eq!(quote_all(&["a"]), "“a”");
+        assert_eq!(quote_all(&["a", "b"]), "“a” and “b”");
+        assert_eq!(quote_all(&["a", "b", "c"]), "“a”, “b” and “c”");
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use std::collections::{BTreeSet, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Deserialize;
 
 use super::id_range;
 use crate::{
     domain::{
-        Body, ClaimId, ClaimKind, DeviceId, EventId, EventKind, Flags, Header, Qualifiers, Scope, Status, derive,
-        derive::active_heads,
+        Body, ClaimId, ClaimKind, DeviceId, EventId, EventKind, Flags, Header, Qualifiers, Scope, Status, TextWriter,
+        derive, derive::active_heads,
     },
     store::{
         ClaimFilter, ClaimRow, Lookup, Reader, Result,
@@ -67,6 +68,13 @@ pub(super) fn read_claim(row: &Row<'_>) -> rusqlite::Result<ClaimRecord> {
     Ok(ClaimRecord { n: row.get(0)?, scope: row.get(2)?, row: claim })
 }
 
+/// The JSON beside the text of a claim.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ClaimNote {
+    text_writer: Option<TextWriter>,
+}
+
 /// Builds the claim that an event creates, without derived state.
 pub(super) fn of_event(id: EventId, header: Header, body: Body, rev: u64) -> ClaimRow {
     ClaimRow {
@@ -83,6 +91,7 @@ pub(super) fn of_event(id: EventId, header: Header, body: Body, rev: u64) -> Cla
         source: body.source,
         who: header.who,
         agent: header.agent,
+        text_writer: body.data.as_deref().and_then(|data| serde_json::from_str::<ClaimNote>(data).ok()?.text_writer),
         device: header.author,
         device_name: None,
         device_person: None,

@@ -8,6 +8,7 @@ pub(crate) fn proposal(n: u8) -> CardView {
     CardView {
         summary: CardSummary {
             kind: CardKind::Proposed,
+            accept: Some(CardAct::Retract),
             headline: "An agent proposes to retract “The canary deployment is always blue”".into(),
             members: vec![id(100 + n)],
             score: 0.0,

@@ -368,6 +368,12 @@ impl InboxState {
         (self.cursor, self.anchor) = (cursor, anchor);
     }
 
+    /// Returns the heading of a group.
+    pub fn title(&self, kind: InboxKind) -> &'static str {
+        let group = self.view.iter().flat_map(|view| &view.groups).find(|group| group.group == kind);
+        group.map_or_else(|| kind.title(), InboxGroup::title)
+    }
+
     /// Returns whether every item of a group is listed.
     fn lists_whole(&self, kind: InboxKind) -> bool {
         let group = self.view.iter().flat_map(|view| &view.groups).find(|group| group.group == kind);

@@ -296,10 +296,11 @@ fn refused(state: &mut AppState, refused: &Refused, acting: Option<&Acting>, out
         .map_or_else(|| "it contradicts an active claim".to_owned(), |conflict| conflict.evidence.sentence.clone());
     let against =
         first.map_or_else(String::new, |conflict| format!(" (against {})", text::quoted(&conflict.claim.statement)));
-    let card = match refused.card_id {
-        Some(_) if refused.unsettled => " Nothing was changed: the card stays open.",
-        Some(_) => " The text is kept on a card in the Inbox.",
-        None => "",
+    let card = match (refused.card_id, &refused.settled) {
+        (Some(card), Some(settled)) => format!(" Its card {} {}.", card.short(), settled.words()),
+        (Some(_), None) if refused.unsettled => " Nothing was changed: the card stays open.".to_owned(),
+        (Some(_), None) => " The text is kept on a card in the Inbox.".to_owned(),
+        (None, _) => String::new(),
     };
     let message = format!("Refused by the guard: {}{against}.{card}", why.trim_end_matches('.'));
     if matches!(acting, Some(Acting::Form(FormSubject::Held { .. }))) {

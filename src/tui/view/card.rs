@@ -12,7 +12,7 @@ use super::{
     story_card,
 };
 use crate::{
-    api::{CardKind, CardSide, CardStatus, ClaimView},
+    api::{CardAct, CardKind, CardSide, CardStatus, ClaimView},
     domain::{
         guard_report::{Evidence, Relation, RuleId},
         text::both_or_all,
@@ -104,6 +104,11 @@ fn heading(card: &Card) -> String {
         CardKind::Held => "The new claim waits for its writer's verdict".to_owned(),
         CardKind::Contested => "Two writers changed this claim concurrently".to_owned(),
         CardKind::Story => "It is unclear which claim is in force".to_owned(),
+        CardKind::Refused if card.view.summary.accept == Some(CardAct::Supersede) => {
+            let by = card.a().and_then(|side| side.claim.agent.clone());
+            let old = if card.view.sides.len() > 2 { "these claims" } else { "this claim" };
+            format!("{} proposes to replace {old}", by.unwrap_or_else(|| "An agent".to_owned()))
+        }
         _ if card.is_replaced() => "The claim that contradicted the new claim was replaced".to_owned(),
         _ if judged == Some((RuleId::Judged, Relation::Contradiction)) => {
             "A judge says that these claims contradict each other".to_owned()
@@ -128,7 +133,11 @@ fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let by = writer(&summary.who, summary.agent.as_deref());
     let ago = times::ago(summary.at, paint.state.now);
     let what = match summary.kind {
-        CardKind::Refused => "the new claim was refused".to_owned(),
+        CardKind::Refused => match summary.accept {
+            Some(CardAct::Supersede) => "a person decided what it is to replace, so a person must decide".to_owned(),
+            Some(_) => "an agent proposes it as an exception".to_owned(),
+            None => "the new claim was refused".to_owned(),
+        },
         CardKind::Held if card.view.settled.is_some() => "the new claim was not active until then".to_owned(),
         CardKind::Held => "the new claim is not active yet".to_owned(),
         CardKind::Contradiction | CardKind::Contested => active_sides(card),
@@ -309,7 +318,9 @@ fn side(
     }
     for now in &side.now {
         let limits = now.limits().map_or_else(String::new, |limits| format!(", {limits}"));
-        field("current", &format!("“{}”{limits} ({})", now.statement, now.id.short()));
+        let stored = card.view.is_stored_as(side, now);
+        let (label, since) = if stored { ("stored as", "") } else { ("replaced", "since by ") };
+        field(label, &format!("{since}{}: “{}”{limits}", now.id.short(), now.statement));
     }
     if claim.dependents > 0 {
         let count = if claim.dependents == 1 { "1 claim".to_owned() } else { format!("{} claims", claim.dependents) };
@@ -324,7 +335,7 @@ fn side(
 
 /// Names who wrote a claim, and the device if a team names it.
 pub(super) fn written_by(claim: &ClaimView) -> String {
-    let who = writer(&claim.who, claim.agent.as_deref());
+    let who = claim.writer();
     match claim.device_words() {
         Some(device) => format!("{who}, on {device}"),
         None => who,

@@ -132,7 +132,7 @@ fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, row_height: usize
         CardStatus::Snoozed => Some("snoozed".to_owned()),
         CardStatus::Settled => Some("settled".to_owned()),
     };
-    let parts = status.into_iter().chain([kind(summary.kind).to_owned()]).chain(scope).chain([who.to_owned()]);
+    let parts = status.into_iter().chain([kind(summary).to_owned()]).chain(scope).chain([who.to_owned()]);
     let meta = parts.collect::<Vec<_>>().join(&format!(" {dot} "));
     // Marks get a column of their own once a card is marked.
     let marks = &paint.state.conflicts.marks;
@@ -159,9 +159,10 @@ fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, row_height: usize
     out
 }
 
-/// Returns the word for a kind of card.
-pub(super) fn kind(kind: CardKind) -> &'static str {
-    match kind {
+/// Returns the word for the kind of a card.
+pub(super) fn kind(card: &CardSummary) -> &'static str {
+    match card.kind {
+        CardKind::Refused if card.accept.is_some() => "proposed",
         CardKind::Refused => "refused",
         CardKind::Contradiction => "contradiction",
         CardKind::Contested => "concurrent",
@@ -178,8 +179,12 @@ fn show_card(paint: &mut Paint<'_>, area: Rect) {
     let Some(open) = &screen.card else {
         let inner = paint.pane(area, "Card", "", focused);
         paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
-        let text = screen.error.clone().unwrap_or_else(|| "Loading the card…".to_owned());
-        return empty::centred_message(paint, inner, &text, &[]);
+        return match screen.error.clone() {
+            Some(error) => {
+                empty::centred_message(paint, inner, &error, &[paint.state.keys.say("{reload} tries again.")]);
+            }
+            None => empty::centred_message(paint, inner, "Loading the card…", &[]),
+        };
     };
     let summary = &open.view.summary;
     let path = paint.theme.glyphs.path;

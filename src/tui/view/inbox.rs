@@ -244,7 +244,7 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, row_layout: &RowLayout) -> Vec<L
         InboxRow::Heading(kind, total) => {
             let more = if total.at_least { "+" } else { "" };
             let count = format!("{}{more}", grouped(total.total));
-            let name = text::fit(kind.title(), row_layout.width.saturating_sub(count.len() + 1));
+            let name = text::fit(paint.state.inbox.title(*kind), row_layout.width.saturating_sub(count.len() + 1));
             let line = Line::from(vec![span(name, theme.accent), Span::raw(" "), span(count, theme.dim)]);
             let mut lines = vec![Line::default(); row_layout.height.saturating_sub(1)];
             lines.push(line);

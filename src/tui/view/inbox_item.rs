@@ -155,7 +155,7 @@ fn side(
         field("source", source);
     }
     let ago = times::ago(claim.at, paint.state.now);
-    field("by", &format!("{}, {ago}", writer(&claim.who, claim.agent.as_deref())));
+    field("by", &format!("{}, {ago}", claim.writer()));
     out
 }
 

@@ -97,6 +97,19 @@ fn what_an_agent_proposes_is_a_card_with_one_side() {
 }
 
 #[test]
+fn a_replacement_that_an_agent_proposes_is_called_a_proposal() {
+    let mut view = card(1);
+    view.summary.accept = Some(crate::api::CardAct::Supersede);
+    view.evidence[0].rule = crate::domain::guard_report::RuleId::Judged;
+    view.evidence[0].relation = crate::domain::guard_report::Relation::Uncertain;
+    let mut state = screen((120, 40), Screen::Cards);
+    state.conflicts.card = Some(Card::new(view));
+    let shown = text(&frame(&mut state, &Theme::mono(true)));
+    assert!(shown.contains("claude-code proposes to replace this claim"), "{shown}");
+    assert!(!shown.contains("A judge proposes") && !shown.contains("the new claim was refused"), "{shown}");
+}
+
+#[test]
 fn a_card_that_is_settled_while_its_form_is_open() {
     let mut state = screen((80, 24), Screen::Cards);
     press(&mut state, "d n o");

@@ -361,7 +361,7 @@ fn claim_line(paint: &Paint<'_>, claim: &ClaimView, here: bool, width: usize) ->
 fn card_line(paint: &Paint<'_>, card: &CardSummary, here: bool, width: usize) -> Line<'static> {
     let theme = paint.theme;
     let mark = if here { theme.glyphs.cursor } else { " " };
-    let head = format!("{}: {}", kind(card.kind), card.headline);
+    let head = format!("{}: {}", kind(card), card.headline);
     Line::from(vec![
         span(mark, theme.accent),
         Span::raw(" "),

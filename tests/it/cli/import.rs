@@ -337,7 +337,7 @@ fn what_an_agent_may_only_propose_is_counted_and_named() {
     home.run(["import", "rules", "RULES.md"]).ok();
     write("- Always use tabs for the indentation of Rust files.\n");
     let dry = by_agent(&["--dry-run"]);
-    assert!(dry.contains("Would wait for a person:") && dry.contains("1 would wait for a person"), "{dry}");
+    assert!(dry.contains("Would need a person:") && dry.contains("1 would need a person"), "{dry}");
     let printed = by_agent(&[]);
     assert!(printed.contains("0 refused, 2 proposed, 0 skipped"), "{printed}");
     assert_eq!(printed.matches("Proposed: RULES.md:").count(), 2, "{printed}");
@@ -345,4 +345,19 @@ fn what_an_agent_may_only_propose_is_counted_and_named() {
     let report: serde_json::Value = serde_json::from_str(&by_agent(&["--json"])).unwrap();
     assert_eq!(report["proposed"].as_array().unwrap().len(), 2, "they are named until they are settled: {report}");
     assert_eq!(home.run(["conflicts", "--json"]).json()["total"], 2, "no second card");
+}
+
+#[test]
+fn a_row_whose_card_is_settled_says_how() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    super::remember(&home, "The canary must be blue.", "Red is for alarms.");
+    std::fs::write(home.work().join("RULES.md"), "- The canary must be red.\n").unwrap();
+    let import = || home.run(["import", "rules", "RULES.md"]).stdout;
+    let first = import();
+    assert!(first.contains("1 refused") && !first.contains("settled by"), "{first}");
+    let card = home.run(["conflicts", "--json"]).json()["items"][0]["id"].as_str().unwrap().to_owned();
+    home.run(["resolve", &card, "--discard", "--reason", "Blue stays."]).ok();
+    let again = import();
+    assert!(again.contains("which was settled by") && again.contains("(the new claim was discarded)"), "{again}");
 }

@@ -91,6 +91,8 @@ fn the_agent_may_withdraw_its_proposal_and_decide_nothing() {
     let withdrawn = fixture.engine.undo(UndoRequest { caller: agent(), ..UndoRequest::default() }).unwrap();
     assert!(withdrawn.summary.contains("proposed to retract"), "{}", withdrawn.summary);
     assert_eq!((fixture.open_cards(), fixture.claim(claim).status), (0, Status::Active));
+    let settled = fixture.card(answer.card_id).settled.unwrap();
+    assert_eq!((settled.outcome(), settled.reason.as_deref()), ("the proposal was withdrawn", None));
     // An agent cannot undo a person's act.
     let persons = fixture.engine.log(&ergo::api::LogQuery::default()).unwrap().items;
     let remembered = persons.iter().find(|event| event.kind == "assert").unwrap().op_id;
@@ -239,6 +241,34 @@ fn what_an_agent_would_put_in_place_of_a_persons_decision_waits_on_a_card() {
     let new = fixture.card(answer.card_id).sides[0].claim.id.to_hex();
     done(fixture.resolve(answer.card_id, ResolveRequest { winner: Some(new), ..order(CardAct::Supersede, "agreed") }));
     assert_eq!((fixture.claim(claim).status, fixture.open_cards()), (Status::Superseded, 0));
+}
+
+#[test]
+fn a_proposed_replacement_names_the_agent_and_all_claims_and_the_agent_stays_its_writer() {
+    let fixture = Fixture::with(AgentPolicy::Propose);
+    let old = ["We ship on Fridays", "We ship in the evening"].map(|text| fixture.remember(text, "habit"));
+    fixture.acts();
+    let request = SupersedeRequest {
+        targets: old.iter().map(|id| id.to_hex()).collect(),
+        claim: RememberRequest { caller: agent(), ..request("We ship on Monday mornings", "Fridays were bad") },
+        ..SupersedeRequest::default()
+    };
+    let answer = proposed(fixture.engine.supersede(request).unwrap());
+    let card = fixture.card(answer.card_id);
+    assert!(card.summary.headline.starts_with("claude proposes to replace “"), "{}", card.summary.headline);
+    for text in [&answer.summary, &card.summary.headline, &card.evidence[0].sentence] {
+        assert!(text.contains("“We ship on Fridays”") && text.contains("“We ship in the evening”"), "{text}");
+    }
+    assert_eq!((card.summary.accept, fixture.acts()), (Some(CardAct::Supersede), vec!["proposed".to_owned()]));
+    assert!(card.advice.starts_with("To accept the proposal"), "{}", card.advice);
+
+    let winner = Some(card.sides[0].claim.id.to_hex());
+    let accepted =
+        done(fixture.resolve(answer.card_id, ResolveRequest { winner, ..order(CardAct::Supersede, "agreed") }));
+    let new = fixture.claim(accepted.claim_id.unwrap());
+    assert_eq!((new.who.as_str(), new.agent.as_deref()), ("ada", None), "a person decided it");
+    assert_eq!(new.writer(), "ada via claude, accepted by ada");
+    assert_eq!(old.map(|id| fixture.claim(id).status), [Status::Superseded; 2]);
 }
 
 #[test]

@@ -121,6 +121,23 @@ fn an_undo_says_what_the_act_was_not_only_what_it_stored() {
 }
 
 #[test]
+fn an_undo_names_the_claims_of_the_card() {
+    let fixture = Fixture::new();
+    let green = fixture.remember("Deploys run only on green CI", "a red deploy cost us a Friday");
+    let card = fixture.refuse("Deploys run on red CI", "hurry");
+    let undone_after = |order: ResolveRequest| {
+        let settled = done(fixture.resolve(card, order));
+        undo_op(&fixture, settled.op_id).unwrap().summary
+    };
+    assert_eq!(undone_after(order(CardAct::Discard, "no")), "Undid: discarded “Deploys run on red CI”");
+    let keep = ResolveRequest { winner: Some(green.to_hex()), ..order(CardAct::Supersede, "it stays") };
+    assert_eq!(undone_after(keep), "Undid: kept “Deploys run only on green CI”, discarded “Deploys run on red CI”");
+    let until = Some(fixture.card(card).summary.at + 3_600_000);
+    let snooze = ResolveRequest { until, ..order(CardAct::Snooze, "") };
+    assert_eq!(undone_after(snooze), "Undid: snoozed the card about “Deploys run on red CI”");
+}
+
+#[test]
 fn an_act_that_others_build_on_cannot_be_undone_and_they_are_named() {
     let fixture = Fixture::new();
     let a = stored(fixture.try_remember("Logs are kept for 30 days", "disk"));

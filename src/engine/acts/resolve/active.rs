@@ -283,6 +283,7 @@ fn store(
             ways_on: wording::ways_to_settle(&judged.conflicts),
             conflicts: judged.conflicts,
             card_id: None,
+            settled: None,
             unsettled: false,
             scope: write_scope.scope.clone(),
             may_only_propose: context.may_only_propose(),

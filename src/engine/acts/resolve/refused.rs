@@ -354,6 +354,7 @@ fn refuse(context: &ActContext<'_>, card: &CardRow, judged: GuardResult) -> Plan
         ways_on: wording::ways_to_settle(&judged.conflicts),
         conflicts: judged.conflicts,
         card_id: Some(card.id),
+        settled: None,
         unsettled: true,
         scope: card.scope.clone(),
         may_only_propose: context.may_only_propose(),

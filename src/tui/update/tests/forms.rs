@@ -301,6 +301,7 @@ fn the_log_says_that_what_was_submitted_was_refused() {
     let refused = crate::api::Refused {
         conflicts: vec![],
         card_id: Some(card_id(1)),
+        settled: None,
         unsettled: true,
         scope: scope("api"),
         ways_on: vec![],

@@ -79,6 +79,7 @@ fn every_question_needs_an_answer_and_answers_need_a_reason() {
     let refused = Refused {
         conflicts: vec![],
         card_id: Some(card_id(8)),
+        settled: None,
         unsettled: false,
         scope: scope("api"),
         ways_on: vec![],
