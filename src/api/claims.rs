@@ -128,7 +128,7 @@ impl ClaimView {
         level.into_iter().chain(Flags { excepted: self.flags.excepted && !is_rule, ..self.flags }.words()).chain(rule)
     }
 
-    /// Names who wrote it, and who accepted the text if that is another one: “ada via claude”, “ada via claude, accepted by ada”.
+    /// Names who wrote it and, if another one accepted the text, who did: “ada via claude, accepted by ada”.
     pub fn writer(&self) -> String {
         let stored_by = text::writer(&self.who, self.agent.as_deref());
         match &self.provenance.text_writer {

@@ -5,8 +5,8 @@ use std::{fmt, str::FromStr};
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-/// Who wrote a text that somebody else stored: it was refused or proposed, and a person accepted it on its card. Stored as
-/// JSON with the claim.
+/// Who wrote a text that was refused or proposed, and that another one accepted on its card. Stored as JSON with the
+/// claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TextWriter {
     /// The person.

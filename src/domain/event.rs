@@ -258,8 +258,7 @@ pub struct Body {
     /// The conditions under which it holds, as its writer gave them.
     #[n(6)]
     pub qualifiers: Option<Qualifiers>,
-    /// The data of an event as JSON: of a local one a verdict, the end of a snooze, …; of a claim who wrote its text, if
-    /// another one accepted it.
+    /// Data as JSON: of a local event a verdict, the end of a snooze, …; of a claim that was accepted, its writer.
     #[n(7)]
     pub data: Option<String>,
     /// The change that a `roster.*` event makes.

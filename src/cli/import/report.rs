@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{guard_checks::RowChecks, send::ImportRow};
 use crate::{
-    api::{CardAct, ClaimView, Proposed, Refused, Stored, Warning},
+    api::{CardAct, CardSettlement, ClaimView, Proposed, Refused, Stored, Warning},
     cli::{Context, show::text::count, ui::Style},
     domain::{
         CardId, ClaimId, ClaimKind, Scope,
@@ -223,7 +223,7 @@ impl ImportReport {
             statement: row.claim.statement.clone(),
             source: row.source.clone(),
             card_id: refused.card_id,
-            settled: refused.settled.as_ref().map(|settled| settled.words()),
+            settled: refused.settled.as_deref().map(CardSettlement::words),
             against: refused.conflicts.iter().map(|conflict| conflict.claim.id).collect(),
             why: first.map(|conflict| conflict.evidence.sentence.clone()).unwrap_or_default(),
             against_statement: first.map(|conflict| conflict.claim.statement.clone()).unwrap_or_default(),
