@@ -125,62 +125,12 @@ impl Lexicon {
             alternative_sets: Vec::new(),
             states: HashMap::new(),
         };
-        for (canonical, synonyms) in lines(include_str!("../../assets/lexicon/synonyms.txt")).filter_map(head) {
-            let key = lexicon.stems(canonical).join(" ");
-            for phrase in std::iter::once(canonical).chain(synonyms.split(',').map(str::trim)) {
-                lexicon.update(phrase, |entry| entry.key.clone_from(&key));
-            }
-        }
-        for line in lines(include_str!("../../assets/lexicon/opposites.txt")) {
-            let operation = line.starts_with('!');
-            let Some((left, right)) = line.trim_start_matches('!').split_once('|') else { continue };
-            let first = left.split(',').next().unwrap_or(left).trim();
-            let key = lexicon.canonical(first);
-            for (side, opposite) in [(left, false), (right, true)] {
-                for phrase in side.split(',').map(str::trim) {
-                    lexicon.pair_off(phrase, &key, opposite, operation);
-                }
-            }
-        }
-        for (set, (name, members)) in
-            lines(include_str!("../../assets/lexicon/alternatives.txt")).filter_map(head).enumerate()
-        {
-            let mut keys = Vec::new();
-            for (number, member) in members.split(',').enumerate() {
-                keys.push(member.split('=').next().unwrap_or(member).trim().to_owned());
-                for phrase in member.split('=').map(str::trim) {
-                    lexicon.update_all(phrase, |entry| {
-                        entry.alternative.get_or_insert((set as u16, number as u16));
-                    });
-                }
-            }
-            lexicon.alternative_sets.push((name.to_owned(), keys));
-        }
-        for (set, (_, members)) in
-            lines(include_str!("../../assets/lexicon/contrasts.txt")).filter_map(head).enumerate()
-        {
-            for (number, member) in members.split(',').enumerate() {
-                for phrase in member.split('=').map(str::trim) {
-                    lexicon.update_all(phrase, |entry| {
-                        entry.contrast.get_or_insert((set as u16, number as u16));
-                    });
-                }
-            }
-        }
-        for (name, phrases) in lines(include_str!("../../assets/lexicon/cues.txt")).filter_map(head) {
-            let Some(cue) = Cue::named(name) else { continue };
-            for phrase in phrases.split(',').map(str::trim) {
-                let mut words = phrase.replace('-', " ").split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-                if words.is_empty() {
-                    continue;
-                }
-                let first = words.remove(0);
-                lexicon.cues.entry(first).or_default().push((words, cue));
-            }
-        }
-        for bucket in lexicon.cues.values_mut() {
-            bucket.sort_by_key(|(words, _)| std::cmp::Reverse(words.len()));
-        }
+        // In this order, because an entry may refer to one of an earlier file.
+        lexicon.read_synonyms();
+        lexicon.read_opposites();
+        lexicon.read_alternatives();
+        lexicon.read_contrasts();
+        lexicon.read_cues();
         for bucket in lexicon.phrases.values_mut() {
             bucket.sort_by_key(|(words, _)| std::cmp::Reverse(words.len()));
         }
@@ -188,14 +138,7 @@ impl Lexicon {
             .flat_map(str::split_whitespace)
             .map(|word| lexicon.canonical(word))
             .collect();
-        for (state, verbs) in lines(include_str!("../../assets/lexicon/states.txt")).filter_map(head) {
-            for verb in verbs.split(',').map(str::trim) {
-                let stems = lexicon.stems(verb);
-                let key =
-                    lexicon.find(&stems).map_or_else(|| (stems.join(" "), false), |e| (e.key.clone(), e.opposite));
-                lexicon.states.entry(key).or_insert(state);
-            }
-        }
+        lexicon.read_states();
         for (name, word) in words_by_head(include_str!("../../assets/lexicon/word_classes.txt")) {
             let class: Result<WordClass, serde::de::value::Error> = WordClass::deserialize(name.into_deserializer());
             if let Ok(class) = class {
@@ -206,14 +149,99 @@ impl Lexicon {
             .flat_map(str::split_whitespace)
             .map(|word| lexicon.stem(word))
             .collect();
-        for (base, units) in lines(include_str!("../../assets/lexicon/units.txt")).filter_map(head) {
-            for (unit, factor) in units.split(',').filter_map(|unit| unit.split_once('=')) {
-                if let Ok(factor) = factor.trim().parse() {
-                    lexicon.units.insert(unit.trim(), (base, factor));
+        lexicon.read_units();
+        lexicon
+    }
+
+    fn read_synonyms(&mut self) {
+        for (canonical, synonyms) in lines(include_str!("../../assets/lexicon/synonyms.txt")).filter_map(head) {
+            let key = self.stems(canonical).join(" ");
+            for phrase in std::iter::once(canonical).chain(synonyms.split(',').map(str::trim)) {
+                self.update(phrase, |entry| entry.key.clone_from(&key));
+            }
+        }
+    }
+
+    fn read_opposites(&mut self) {
+        for line in lines(include_str!("../../assets/lexicon/opposites.txt")) {
+            let operation = line.starts_with('!');
+            let Some((left, right)) = line.trim_start_matches('!').split_once('|') else { continue };
+            let first = left.split(',').next().unwrap_or(left).trim();
+            let key = self.canonical(first);
+            for (side, opposite) in [(left, false), (right, true)] {
+                for phrase in side.split(',').map(str::trim) {
+                    self.pair_off(phrase, &key, opposite, operation);
                 }
             }
         }
-        lexicon
+    }
+
+    fn read_alternatives(&mut self) {
+        for (set, (name, members)) in
+            lines(include_str!("../../assets/lexicon/alternatives.txt")).filter_map(head).enumerate()
+        {
+            let mut keys = Vec::new();
+            for (number, member) in members.split(',').enumerate() {
+                keys.push(member.split('=').next().unwrap_or(member).trim().to_owned());
+                for phrase in member.split('=').map(str::trim) {
+                    self.update_all(phrase, |entry| {
+                        entry.alternative.get_or_insert((set as u16, number as u16));
+                    });
+                }
+            }
+            self.alternative_sets.push((name.to_owned(), keys));
+        }
+    }
+
+    fn read_contrasts(&mut self) {
+        for (set, (_, members)) in
+            lines(include_str!("../../assets/lexicon/contrasts.txt")).filter_map(head).enumerate()
+        {
+            for (number, member) in members.split(',').enumerate() {
+                for phrase in member.split('=').map(str::trim) {
+                    self.update_all(phrase, |entry| {
+                        entry.contrast.get_or_insert((set as u16, number as u16));
+                    });
+                }
+            }
+        }
+    }
+
+    fn read_cues(&mut self) {
+        for (name, phrases) in lines(include_str!("../../assets/lexicon/cues.txt")).filter_map(head) {
+            let Some(cue) = Cue::named(name) else { continue };
+            for phrase in phrases.split(',').map(str::trim) {
+                let mut words = phrase.replace('-', " ").split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+                if words.is_empty() {
+                    continue;
+                }
+                let first = words.remove(0);
+                self.cues.entry(first).or_default().push((words, cue));
+            }
+        }
+        for bucket in self.cues.values_mut() {
+            bucket.sort_by_key(|(words, _)| std::cmp::Reverse(words.len()));
+        }
+    }
+
+    fn read_states(&mut self) {
+        for (state, verbs) in lines(include_str!("../../assets/lexicon/states.txt")).filter_map(head) {
+            for verb in verbs.split(',').map(str::trim) {
+                let stems = self.stems(verb);
+                let key = self.find(&stems).map_or_else(|| (stems.join(" "), false), |e| (e.key.clone(), e.opposite));
+                self.states.entry(key).or_insert(state);
+            }
+        }
+    }
+
+    fn read_units(&mut self) {
+        for (base, units) in lines(include_str!("../../assets/lexicon/units.txt")).filter_map(head) {
+            for (unit, factor) in units.split(',').filter_map(|unit| unit.split_once('=')) {
+                if let Ok(factor) = factor.trim().parse() {
+                    self.units.insert(unit.trim(), (base, factor));
+                }
+            }
+        }
     }
 
     /// Returns the stem of a lower-case word.

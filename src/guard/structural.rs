@@ -150,13 +150,9 @@ pub fn compare(ours: &Norm, theirs: &Norm) -> Comparison {
 }
 
 fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
-    use Confidence::{High, Low, Med};
-    use Relation::{Coexist, Consistent, Contradiction, Incomparable, Uncertain, Unknown};
-    use RuleId::{
-        DisjointLimits, DisjointScope, DisjointTime, DoubleOpposition, FuzzySubject, MissingSubject, NarrowerScope,
-        OpposingModality, OpposingObject, OtherAspect, OtherLimit, OtherObject, OtherSubject, OtherValue, Undecided,
-        ValueConflict,
-    };
+    use Confidence::{High, Low};
+    use Relation::{Coexist, Incomparable, Unknown};
+    use RuleId::{DisjointScope, DisjointTime, FuzzySubject, MissingSubject, OtherSubject};
 
     if ours.subject_kind == SubjectKind::Missing || theirs.subject_kind == SubjectKind::Missing {
         return comparison(Incomparable, High, MissingSubject, "subject");
@@ -166,75 +162,7 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
     let present = ours.subject_kind == SubjectKind::Present && theirs.subject_kind == SubjectKind::Present;
     let same_subject = present && !ours.subject.is_empty() && ours.subject == theirs.subject;
     if same_subject && !scopes_differ && !periods_differ {
-        if ours.attribute != theirs.attribute {
-            return comparison(Unknown, Low, OtherAspect, "attribute");
-        }
-        let same_object = ours.object == theirs.object;
-        let opposite_states =
-            ours.object.as_deref().zip(theirs.object.as_deref()).is_some_and(|(a, b)| lexicon().states_exclude(a, b));
-        if !same_object && !opposite_states {
-            return comparison(Unknown, Low, OtherObject, "object");
-        }
-        let same_value = ours.value == theirs.value && ours.limit == theirs.limit;
-        if opposite_states {
-            return if !same_value {
-                comparison(Uncertain, Med, Undecided, "object")
-            } else if same_direction(ours.modality, theirs.modality) && demands(ours.modality) {
-                comparison(Contradiction, High, OpposingObject, "object")
-            } else if opposing(ours.modality, theirs.modality) {
-                comparison(Consistent, Med, DoubleOpposition, "object")
-            } else {
-                comparison(Uncertain, Med, Undecided, "object")
-            };
-        }
-        if opposing(ours.modality, theirs.modality) {
-            // "must not be 80" allows "must be 443".
-            return if same_value
-                || (ours.value.is_none() && ours.limit.is_none())
-                || (theirs.value.is_none() && theirs.limit.is_none())
-            {
-                comparison(Contradiction, High, OpposingModality, "modality")
-            } else {
-                comparison(Uncertain, Med, OtherValue, "value")
-            };
-        }
-        if same_direction(ours.modality, theirs.modality) {
-            let demanded = demands(ours.modality);
-            let ranges = match (&ours.limit, &theirs.limit, &ours.value, &theirs.value) {
-                (Some(a), Some(b), ..) => disjoint_ranges(a, b),
-                (Some(a), None, _, Some(value)) | (None, Some(a), Some(value), _) => disjoint_ranges(a, &point(value)),
-                _ => None,
-            };
-            if let Some(disjoint) = ranges {
-                return if disjoint && demanded {
-                    comparison(Contradiction, High, DisjointLimits, "limit")
-                } else if ours.limit == theirs.limit {
-                    same_norm(ours, theirs, "limit")
-                } else {
-                    comparison(Uncertain, Med, OtherLimit, "limit")
-                };
-            }
-            return match (&ours.value, &theirs.value) {
-                (Some(a), Some(b)) if a == b => same_norm(ours, theirs, "value"),
-                // "0.5" and "0.50" are one number or two versions.
-                (Some(a), Some(b)) if are_one_number(a, b) => comparison(Uncertain, Med, Undecided, "value"),
-                // A value that is limited in scope or time may be an exception to one that is not.
-                (Some(_), Some(_)) if one_sided(ours, theirs) => comparison(Uncertain, Med, NarrowerScope, "scope"),
-                (Some(a), Some(b)) if demanded && is_atomic(ours, a) && is_atomic(theirs, b) => {
-                    // "On Kubernetes" and "on Fridays" answer different questions.
-                    if day_or_language(a) != day_or_language(b) {
-                        comparison(Uncertain, Med, Undecided, "value")
-                    } else if answer_one_question(ours, a, theirs, b) {
-                        comparison(Contradiction, High, ValueConflict, "value")
-                    } else {
-                        comparison(Contradiction, Med, ValueConflict, "value")
-                    }
-                }
-                (None, None) if ours.limit == theirs.limit => same_norm(ours, theirs, "modality"),
-                _ => comparison(Uncertain, Med, Undecided, "value"),
-            };
-        }
-        return comparison(Uncertain, Med, Undecided, "modality");
+        return compare_same_subject(ours, theirs);
     }
     if !present {
         return comparison(Unknown, Low, FuzzySubject, "subject");
@@ -246,6 +174,86 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
         return comparison(Coexist, High, DisjointTime, "time");
     }
     comparison(Unknown, Low, OtherSubject, "subject")
+}
+
+/// Compares two norms about one subject that hold in a common scope and period.
+fn compare_same_subject(ours: &Norm, theirs: &Norm) -> Comparison {
+    use Confidence::{High, Low, Med};
+    use Relation::{Consistent, Contradiction, Uncertain, Unknown};
+    use RuleId::{
+        DisjointLimits, DoubleOpposition, NarrowerScope, OpposingModality, OpposingObject, OtherAspect, OtherLimit,
+        OtherObject, OtherValue, Undecided, ValueConflict,
+    };
+
+    if ours.attribute != theirs.attribute {
+        return comparison(Unknown, Low, OtherAspect, "attribute");
+    }
+    let same_object = ours.object == theirs.object;
+    let opposite_states =
+        ours.object.as_deref().zip(theirs.object.as_deref()).is_some_and(|(a, b)| lexicon().states_exclude(a, b));
+    if !same_object && !opposite_states {
+        return comparison(Unknown, Low, OtherObject, "object");
+    }
+    let same_value = ours.value == theirs.value && ours.limit == theirs.limit;
+    if opposite_states {
+        return if !same_value {
+            comparison(Uncertain, Med, Undecided, "object")
+        } else if same_direction(ours.modality, theirs.modality) && demands(ours.modality) {
+            comparison(Contradiction, High, OpposingObject, "object")
+        } else if opposing(ours.modality, theirs.modality) {
+            comparison(Consistent, Med, DoubleOpposition, "object")
+        } else {
+            comparison(Uncertain, Med, Undecided, "object")
+        };
+    }
+    if opposing(ours.modality, theirs.modality) {
+        // "must not be 80" allows "must be 443".
+        return if same_value
+            || (ours.value.is_none() && ours.limit.is_none())
+            || (theirs.value.is_none() && theirs.limit.is_none())
+        {
+            comparison(Contradiction, High, OpposingModality, "modality")
+        } else {
+            comparison(Uncertain, Med, OtherValue, "value")
+        };
+    }
+    if same_direction(ours.modality, theirs.modality) {
+        let demanded = demands(ours.modality);
+        let ranges = match (&ours.limit, &theirs.limit, &ours.value, &theirs.value) {
+            (Some(a), Some(b), ..) => disjoint_ranges(a, b),
+            (Some(a), None, _, Some(value)) | (None, Some(a), Some(value), _) => disjoint_ranges(a, &point(value)),
+            _ => None,
+        };
+        if let Some(disjoint) = ranges {
+            return if disjoint && demanded {
+                comparison(Contradiction, High, DisjointLimits, "limit")
+            } else if ours.limit == theirs.limit {
+                same_norm(ours, theirs, "limit")
+            } else {
+                comparison(Uncertain, Med, OtherLimit, "limit")
+            };
+        }
+        return match (&ours.value, &theirs.value) {
+            (Some(a), Some(b)) if a == b => same_norm(ours, theirs, "value"),
+            // "0.5" and "0.50" are one number or two versions.
+            (Some(a), Some(b)) if are_one_number(a, b) => comparison(Uncertain, Med, Undecided, "value"),
+            // A value that is limited in scope or time may be an exception to one that is not.
+            (Some(_), Some(_)) if one_sided(ours, theirs) => comparison(Uncertain, Med, NarrowerScope, "scope"),
+            (Some(a), Some(b)) if demanded && is_atomic(ours, a) && is_atomic(theirs, b) => {
+                // "On Kubernetes" and "on Fridays" answer different questions.
+                if day_or_language(a) != day_or_language(b) {
+                    comparison(Uncertain, Med, Undecided, "value")
+                } else if answer_one_question(ours, a, theirs, b) {
+                    comparison(Contradiction, High, ValueConflict, "value")
+                } else {
+                    comparison(Contradiction, Med, ValueConflict, "value")
+                }
+            }
+            (None, None) if ours.limit == theirs.limit => same_norm(ours, theirs, "modality"),
+            _ => comparison(Uncertain, Med, Undecided, "value"),
+        };
+    }
+    comparison(Uncertain, Med, Undecided, "modality")
 }
 
 #[cfg(test)]
