@@ -112,7 +112,8 @@ fn sample(field: &str, path: &str) -> Value {
     }
 }
 
-async fn call(
+/// Sends a request.
+pub(super) async fn call(
     router: &mut Router,
     method: &str,
     path: &str,
@@ -127,7 +128,8 @@ async fn call(
     router.call(request.extension(source).body(Body::from(body)).unwrap()).await.unwrap()
 }
 
-async fn error(response: Response) -> ApiError {
+/// Returns the error in a response.
+pub(super) async fn error(response: Response) -> ApiError {
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&bytes)))
 }

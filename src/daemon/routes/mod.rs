@@ -146,12 +146,13 @@ fn with_checks(table: Router<SharedState>, shared: SharedState) -> Router {
 
 #[cfg(test)]
 mod tests {
-    use axum::{body::Body, extract::State, response::Response};
-    use http::Request;
+    use axum::{extract::State, response::Response};
     use http_body_util::BodyExt;
-    use tower_service::Service;
 
-    use super::*;
+    use super::{
+        contract_tests::{call, error},
+        *,
+    };
     use crate::{
         api::{ApiError, ErrorCode},
         daemon::{
@@ -169,21 +170,13 @@ mod tests {
         value(shared.engine(|_| panic!("in the engine")).await)
     }
 
-    async fn call(router: &mut Router, source: RequestSource, path: &str) -> Response {
-        let mut request = Request::builder().uri(path).header("host", "127.0.0.1").body(Body::empty()).unwrap();
-        request.extensions_mut().insert(source);
-        router.call(request).await.unwrap()
-    }
-
     /// Sends a request over the socket.
-    async fn send(router: &mut Router, method: &str, path: &str, body: &'static str) -> Response {
-        let request = Request::builder().method(&*method.to_uppercase()).uri(path.replace("{id}", "abcd"));
-        let request = request.header("host", "127.0.0.1").extension(RequestSource::Socket);
-        router.call(request.body(Body::from(body)).unwrap()).await.unwrap()
+    async fn send(router: &mut Router, method: &str, path: &str, body: &str) -> Response {
+        call(router, method, &path.replace("{id}", "abcd"), RequestSource::Socket, &[], body.to_owned()).await
     }
 
-    async fn error(response: Response) -> ApiError {
-        serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap()
+    async fn get_over_tcp(router: &mut Router, path: &str) -> Response {
+        call(router, "get", path, RequestSource::Tcp, &[], String::new()).await
     }
 
     #[tokio::test]
@@ -192,12 +185,12 @@ mod tests {
         let table = table().route("/in_handler", routing::get(in_handler)).route("/in_engine", routing::get(in_engine));
         let mut router = with_checks(table, shared(dir.path()));
         for path in ["/in_handler", "/in_engine"] {
-            let response = call(&mut router, RequestSource::Socket, path).await;
+            let response = send(&mut router, "get", path, "").await;
             assert_eq!(response.status(), 500, "{path}");
             assert!(response.headers().contains_key(crate::api::VERSION_HEADER));
             assert_eq!(error(response).await.code, ErrorCode::Internal, "{path}");
         }
-        assert_eq!(call(&mut router, RequestSource::Socket, "/health").await.status(), 200);
+        assert_eq!(send(&mut router, "get", "/health", "").await.status(), 200);
     }
 
     #[tokio::test]
@@ -205,16 +198,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut router = router(shared(dir.path()), Router::new());
         for (_, path) in ROUTES.iter().filter(|(_, path)| *path != "/health") {
-            let response = call(&mut router, RequestSource::Tcp, path).await;
+            let response = get_over_tcp(&mut router, path).await;
             assert_eq!(response.status(), 401, "{path}");
             assert_eq!(response.headers()[http::header::WWW_AUTHENTICATE], "Bearer");
         }
-        assert_eq!(
-            call(&mut router, RequestSource::Tcp, "/nothing").await.status(),
-            401,
-            "nor does it say what is there"
-        );
-        assert_eq!(call(&mut router, RequestSource::Tcp, "/health").await.status(), 200);
+        assert_eq!(get_over_tcp(&mut router, "/nothing").await.status(), 401, "nor does it say what is there");
+        assert_eq!(get_over_tcp(&mut router, "/health").await.status(), 200);
     }
 
     #[tokio::test]
