@@ -7,8 +7,9 @@ use std::{
 };
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use url::Url;
 
-use crate::files;
+use crate::{domain::text::cut_line, files};
 
 /// The environment variable that holds the endpoint's key.
 pub const KEY_VARIABLE: &str = "ERGO_LLM_KEY";
@@ -18,6 +19,9 @@ pub const ANSWER_TIMEOUT_MS: u64 = 120_000;
 
 /// The allowed timeouts of a judge's answer, in milliseconds.
 const ANSWER_TIMEOUTS: std::ops::RangeInclusive<u64> = 1_000..=600_000;
+
+/// The maximum number of characters of a value that an error repeats.
+const MAX_SHOWN: usize = 80;
 
 /// The default share of the time in which judges may work on the queue of doubts in the background, in percent.
 pub const BUDGET_PERCENT: u8 = 25;
@@ -59,6 +63,15 @@ fn command<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error>
     Ok(command)
 }
 
+/// Says why a text is not the URL of a server.
+fn url_problem(text: &str) -> Option<String> {
+    match text.split_once("://") {
+        None => Some("which has no scheme".to_owned()),
+        Some(("http" | "https", _)) => Url::parse(text).err().map(|error| format!("which is not a URL ({error})")),
+        Some((scheme, _)) => Some(format!("which has the scheme “{}”", cut_line(scheme, MAX_SHOWN))),
+    }
+}
+
 impl Default for JudgeSettings {
     fn default() -> Self {
         Self {
@@ -89,16 +102,18 @@ impl JudgeSettings {
             return Some(("budget_percent", "invalid `budget_percent`: expected 0 to 100".to_owned()));
         }
         let endpoint = self.endpoint.as_deref()?;
-        if !endpoint.starts_with("https://") && !endpoint.starts_with("http://") {
+        if let Some(problem) = url_problem(endpoint) {
+            let found = cut_line(endpoint, MAX_SHOWN);
+            let expected = "expected a URL such as http://127.0.0.1:8080/v1";
             return Some((
                 "endpoint",
-                format!("invalid `endpoint` {endpoint}: expected a URL such as http://127.0.0.1:8080/v1"),
+                format!("invalid `endpoint` in [judge]: found the text “{found}”, {problem}; {expected}"),
             ));
         }
         self.model
             .as_deref()
             .is_none_or(|model| model.trim().is_empty())
-            .then(|| ("endpoint", "`endpoint` requires `model`: the model's name on that server".to_owned()))
+            .then(|| ("endpoint", "`endpoint` in [judge] requires `model`: the model's name on that server".to_owned()))
     }
 
     /// Says that the program of `command` does not exist. It runs in its own folder, so a relative path names none.
@@ -135,6 +150,32 @@ impl JudgeSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_invalid_endpoint_is_named_with_what_was_found_and_what_is_expected() {
+        for (endpoint, problem) in [
+            ("127.0.0.1:8080/v1", "“127.0.0.1:8080/v1”, which has no scheme"),
+            ("localhost", "“localhost”, which has no scheme"),
+            ("", "“”, which has no scheme"),
+            ("ftp://host/v1", "which has the scheme “ftp”"),
+            ("http://", "which is not a URL (empty host)"),
+            ("http://host:99999/v1", "which is not a URL (invalid port number)"),
+        ] {
+            let settings = JudgeSettings {
+                endpoint: Some(endpoint.to_owned()),
+                model: Some("m".to_owned()),
+                ..JudgeSettings::default()
+            };
+            let (setting, message) = settings.invalid().unwrap();
+            assert_eq!(setting, "endpoint");
+            assert!(message.starts_with("invalid `endpoint` in [judge]: found the text"), "{message}");
+            assert!(message.contains(problem), "{message}");
+            assert!(message.ends_with("expected a URL such as http://127.0.0.1:8080/v1"), "{message}");
+        }
+        for endpoint in ["http://127.0.0.1:8080/v1", "https://llm.example.com", "http://[::1]:8080/v1/"] {
+            assert_eq!(url_problem(endpoint), None);
+        }
+    }
 
     #[test]
     fn a_missing_judge_is_reported_by_what_is_wrong_with_its_name() {
