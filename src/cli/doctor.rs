@@ -362,12 +362,13 @@ fn store_findings(place: &str, check: StoreCheck, hint: Option<String>) -> Vec<F
     let events = count(events, "event", "events");
     let redacted = if redacted > 0 { format!(", {redacted} of them redacted") } else { String::new() };
     let by = if devices > 1 { format!(" by {devices} devices") } else { String::new() };
-    let checked = format!("{events}{by}{redacted}, all signatures checked");
+    let checked = format!("{events}{by}{redacted}");
     let mut out = vec![if problems.is_empty() {
-        fine("store", format!("{place}: {checked}"))
+        fine("store", format!("{place}: {checked}, all signatures checked"))
     } else {
+        // Damage may have ended the check early.
         let found = count(problems.len(), "problem", "problems");
-        problem("store", format!("{found} found in {place} ({checked})"), hint)
+        problem("store", format!("{found} found in {place} ({checked} read)"), hint)
     }];
     out.extend(problems.into_iter().map(|message| problem("store", message, None)));
     out.extend(notes.into_iter().map(|message| note("store", message)));
@@ -446,7 +447,7 @@ mod tests {
             ..StoreCheck::default()
         };
         let found = store_findings("ergo.db", check(&["one", "two"]), Some("what helps".to_owned()));
-        assert_eq!(found[0].message, "2 problems found in ergo.db (28 events, all signatures checked)");
+        assert_eq!(found[0].message, "2 problems found in ergo.db (28 events read)");
         assert_eq!((found[0].health, found[0].hint.as_deref(), found.len()), (Health::Problem, Some("what helps"), 3));
         let sound = store_findings("ergo.db", check(&[]), None);
         assert_eq!((sound[0].health, &*sound[0].message), (Health::Ok, "ergo.db: 28 events, all signatures checked"));

@@ -9,7 +9,7 @@ use std::{
 
 use super::{Engine, guard_result::normed_claim};
 use crate::{
-    api::{ApiError, Change},
+    api::{ApiError, Change, ErrorCode},
     domain::{ClaimId, Status, ago::day},
     guard::Guard,
     store::{
@@ -120,7 +120,11 @@ impl Engine {
 
     /// Checks the store, and the cards of stories after reading the backlog.
     pub(super) fn checked(&self, progress: &mut dyn StoreProgress) -> Result<CheckReport, ApiError> {
-        self.catch_up_with_stories()?;
+        match self.catch_up_with_stories() {
+            // The check says what is damaged.
+            Err(error) if error.code == ErrorCode::Damaged => {}
+            other => other?,
+        }
         let reader = self.readers.lend();
         let mut report = reader.check_shown(progress)?;
         check_stories(&reader, &self.guard, (self.config.clock)(), &mut report)?;
@@ -139,10 +143,13 @@ impl Engine {
 const MAX_CHECKED: usize = 2_000;
 
 /// Reads the stories again at the time `now`, in milliseconds since the Unix epoch, and reports cards that differ from
-/// those in the store.
+/// those in the store. If damage was found before, an unreadable story is no error.
 pub fn check_stories(reader: &Reader, guard: &Guard, now: u64, report: &mut CheckReport) -> Result<(), StoreError> {
     let pass = StoryPass { guard, texts: &StoryTexts::default(), today: &day(now) };
-    reader.check_stories(&pass, MAX_CHECKED, report)
+    match reader.check_stories(&pass, MAX_CHECKED, report) {
+        Err(error) if error.is_damage() && !report.problems.is_empty() => Ok(()),
+        other => other,
+    }
 }
 
 /// Returns a claim in the form that the rules of stories read.

@@ -1,8 +1,13 @@
 //! Checks of the whole file.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
 
-use super::{CheckReport, Reader, Result, Store, StoreError, StoreProgress, StoreStep, error};
+use rusqlite::Connection;
+
+use super::{CheckReport, Reader, Result, Store, StoreError, StoreProgress, StoreStep, error, open};
 use crate::domain::{
     DeviceId, EventId, Scope, SignedEvent, derive,
     derive::{Projection, project},
@@ -20,6 +25,12 @@ impl Store {
     pub fn check(&self) -> Result<CheckReport> {
         self.reader.check()
     }
+
+    /// Returns the damage that SQLite finds in a file that cannot be opened as a store; nothing if it cannot be read at
+    /// all.
+    pub fn damage_in_file(path: &Path) -> Vec<String> {
+        open::reader(path).and_then(|db| file_problems(&db)).unwrap_or_default()
+    }
 }
 
 impl Reader {
@@ -33,30 +44,41 @@ impl Reader {
         self.in_place()?;
         self.snapshot(|reader| {
             let mut report = CheckReport::default();
-            progress.at(StoreStep::whole("checking the file"));
-            reader.check_file(&mut report)?;
-            let mut events = Vec::new();
-            reader.check_events(&mut report, progress, |event| events.push(event))?;
-            progress.at(StoreStep::whole("comparing claims and cards with the events"));
-            check_chains(&events, &reader.compacted()?, &mut report);
-            reader.check_quarantine(&mut report)?;
-            let authors: HashSet<DeviceId> = events.iter().map(|event| event.header.author).collect();
-            report.devices = authors.len();
-            compare(&reader.projection()?, &project(&events, &*reader.check), &mut report);
-            let wrong = super::project::wrong_notices(&reader.db)?;
-            if wrong > 0 {
-                report.problems.push(format!("{wrong} notices differ from the log: run `ergo doctor --rebuild`"));
+            match reader.check_content(&mut report, progress) {
+                // Damage that was found says more than the error of the next read.
+                Err(error) if error.is_damage() && !report.problems.is_empty() => {
+                    report.problems.push(format!("the check ended early: {error}"));
+                }
+                other => other?,
             }
-            let wrong = super::project::wrong_counts(&reader.db)?;
-            if wrong > 0 {
-                report
-                    .problems
-                    .push(format!("{wrong} claims have a wrong count of dependents: run `ergo doctor --rebuild`"));
-            }
-            report.problems.extend(super::vectors::problem(&reader.db)?);
-            report.problems.extend(super::team::consistency::problems(&reader.db)?);
             Ok(report)
         })
+    }
+
+    fn check_content(&self, report: &mut CheckReport, progress: &mut dyn StoreProgress) -> Result<()> {
+        progress.at(StoreStep::whole("checking the file"));
+        self.check_file(report)?;
+        let mut events = Vec::new();
+        self.check_events(report, progress, |event| events.push(event))?;
+        progress.at(StoreStep::whole("comparing claims and cards with the events"));
+        check_chains(&events, &self.compacted()?, report);
+        self.check_quarantine(report)?;
+        let authors: HashSet<DeviceId> = events.iter().map(|event| event.header.author).collect();
+        report.devices = authors.len();
+        compare(&self.projection()?, &project(&events, &*self.check), report);
+        let wrong = super::project::wrong_notices(&self.db)?;
+        if wrong > 0 {
+            report.problems.push(format!("{wrong} notices differ from the log: run `ergo doctor --rebuild`"));
+        }
+        let wrong = super::project::wrong_counts(&self.db)?;
+        if wrong > 0 {
+            report
+                .problems
+                .push(format!("{wrong} claims have a wrong count of dependents: run `ergo doctor --rebuild`"));
+        }
+        report.problems.extend(super::vectors::problem(&self.db)?);
+        report.problems.extend(super::team::consistency::problems(&self.db)?);
+        Ok(())
     }
 
     /// Checks what no rebuild can compute again: the file itself, and the hash and signature of each event. Data that
@@ -88,25 +110,7 @@ impl Reader {
     }
 
     fn check_file(&self, report: &mut CheckReport) -> Result<()> {
-        // The check of a text index uses the structure that this connection read last, and reports damage if another
-        // one has changed it since (SQLite 3.54). A new cursor reads it again.
-        for index in ["texts", "chunk_texts"] {
-            // A damaged index is reported below.
-            let _reported = self.db.query_row(&format!("SELECT rowid FROM {index} LIMIT 1"), [], |_| Ok(()));
-        }
-        let mut read = self.db.prepare("PRAGMA integrity_check(20)")?;
-        for found in read.query_map([], |row| row.get::<_, String>(0))? {
-            let found = found?;
-            // The first line of several only names the database.
-            let lines = found.lines().filter(|line| *line != "ok" && !line.starts_with("***"));
-            report.problems.extend(lines.map(|line| format!("SQLite: {line}")));
-        }
-        let mut read = self.db.prepare("PRAGMA foreign_key_check")?;
-        let mut rows = read.query([])?;
-        while let Some(row) = rows.next()? {
-            let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
-            report.problems.push(format!("SQLite: a row of {table} refers to a missing row of {parent}"));
-        }
+        report.problems.extend(file_problems(&self.db)?);
         Ok(())
     }
 
@@ -184,6 +188,53 @@ impl Reader {
             }
         }
     }
+}
+
+/// Returns what SQLite finds wrong with the file.
+fn file_problems(db: &Connection) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    match find_file_problems(db, &mut problems) {
+        // Damage can end the check that found it.
+        Err(error) if error.is_damage() && !problems.is_empty() => {}
+        other => other?,
+    }
+    Ok(problems)
+}
+
+fn find_file_problems(db: &Connection, problems: &mut Vec<String>) -> Result<()> {
+    // The check of a text index uses the structure that this connection read last, and reports damage if another one has
+    // changed it since (SQLite 3.54). A new cursor reads it again.
+    for index in ["texts", "chunk_texts"] {
+        // A damaged index is reported below.
+        let _reported = db.query_row(&format!("SELECT rowid FROM {index} LIMIT 1"), [], |_| Ok(()));
+    }
+    let mut read = db.prepare("PRAGMA integrity_check(20)")?;
+    for found in read.query_map([], |row| row.get::<_, String>(0))? {
+        let found = found?;
+        // The first line of several only names the database.
+        let lines = found.lines().filter(|line| *line != "ok" && !line.starts_with("***"));
+        problems.extend(lines.map(|line| match damaged_tree(db, line) {
+            Some(tree) => format!("{tree} is damaged (SQLite: {line})"),
+            None => format!("SQLite: {line}"),
+        }));
+    }
+    let mut read = db.prepare("PRAGMA foreign_key_check")?;
+    let mut rows = read.query([])?;
+    while let Some(row) = rows.next()? {
+        let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
+        problems.push(format!("SQLite: a row of {table} refers to a missing row of {parent}"));
+    }
+    Ok(())
+}
+
+/// Returns the table or index that a line of SQLite's check is about, if the line has only the number of its root page.
+fn damaged_tree(db: &Connection, line: &str) -> Option<String> {
+    let root: i64 = line.strip_prefix("Tree ")?.split(' ').next()?.parse().ok()?;
+    let find = "SELECT type, name, tbl_name FROM sqlite_schema WHERE rootpage = ?1";
+    let (kind, name, table): (String, String, String) =
+        db.query_row(find, [root], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).ok()?;
+    let of = if name == table { String::new() } else { format!(" of the table “{table}”") };
+    Some(format!("the {kind} “{name}”{of}"))
 }
 
 type Chain = (DeviceId, u64, Option<EventId>, Scope, bool);

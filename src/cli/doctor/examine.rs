@@ -80,6 +80,9 @@ fn examine_file(file: &Path, me: Option<&DeviceId>, rebuild: bool, ui: &mut Ui) 
                 format!("{place} cannot be opened: {error}"),
                 way_on(&error, file, error.is_damage() && may_rebuild()),
             ));
+            if error.is_damage() {
+                out.extend(Store::damage_in_file(file).into_iter().map(|damage| problem("store", damage, None)));
+            }
             return out;
         }
     };

@@ -217,6 +217,8 @@ fn damage_that_a_write_meets_is_called_damage_and_no_defect() {
     assert!(hint.contains("replace ergo.db with a backup") && !hint.contains("bug in ergo"), "{hint}");
     let (message, _) = doctor(&home);
     assert!(message.contains("events") || message.contains("damaged"), "{message}");
+    let report = home.run(["doctor"]).stdout;
+    assert!(report.contains("the index “events_op” of the table “events” is damaged"), "{report}");
 }
 
 #[test]
@@ -230,6 +232,8 @@ fn a_rebuild_mends_damage_to_all_but_the_events() {
         overwrite_root_of(&home, damaged, 0);
         let (message, hint) = doctor(&home);
         assert!(message.contains("ergo.db") && hint == "ergo doctor --rebuild", "{damaged}: {message} {hint}");
+        let report = home.run(["doctor"]).stdout;
+        assert!(report.contains(&format!("“{damaged}”")), "{damaged}: {report}");
         let rebuilt = home.run(["doctor", "--rebuild"]).ok().stdout;
         assert!(rebuilt.contains("the damaged file is kept as") && beside(&home, ".damaged").exists(), "{rebuilt}");
         let daemon = home.daemon();
