@@ -153,14 +153,15 @@ impl HeldWrites {
 struct FailedTasks(BTreeSet<&'static str>);
 
 impl FailedTasks {
-    /// Runs a task, unless it has failed. Logs its error, so that the tasks after it run all the same. Returns whether
-    /// there was work.
-    fn run(&mut self, task: &'static str, work: impl FnOnce() -> Result<bool, ApiError>) -> bool {
-        if self.0.contains(task) {
+    /// Runs a task, unless it has failed or the store is damaged. Logs its error, so that the tasks after it run all the
+    /// same, and notes damage of the store. Returns whether there was work.
+    fn run(&mut self, engine: &Engine, task: &'static str, work: impl FnOnce() -> Result<bool, ApiError>) -> bool {
+        if self.0.contains(task) || engine.damage().is_some() {
             return false;
         }
         work().unwrap_or_else(|error| {
             tracing::warn!(%error, task, "a background task failed");
+            engine.note_damage(&error);
             self.0.insert(task);
             false
         })
@@ -217,6 +218,10 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
         if ending.load(Ordering::Relaxed) {
             return;
         }
+        if engine.upgrade().is_none_or(|engine| engine.damage().is_some()) {
+            // The damage lasts until the daemon is restarted.
+            return;
+        }
         let Some((embedder_failed, later, due, rest)) = engine.upgrade().map(|engine| {
             let rest = budget.rest(Instant::now()).filter(|_| engine.deep_stage_has_work());
             (engine.embedder_failed(), engine.reasons_wait(), held.pause(&engine, changed), rest)
@@ -248,12 +253,12 @@ fn step(
     held: &mut HeldWrites,
     budget: &mut PassBudget,
 ) -> bool {
-    failed.run("held writes", || held.store_due(engine))
-        || failed.run("stories", || read_stories(engine, quiet))
-        || failed.run("vectors", || fill_vectors(engine))
-        || failed.run("unrelated baselines", || engine.refresh_unrelated_baseline())
-        || (quiet && failed.run("vectors of reasons", || engine.fill_reasons()))
-        || failed.run("deep stage", || deepen_claim(engine, quiet, budget))
+    failed.run(engine, "held writes", || held.store_due(engine))
+        || failed.run(engine, "stories", || read_stories(engine, quiet))
+        || failed.run(engine, "vectors", || fill_vectors(engine))
+        || failed.run(engine, "unrelated baselines", || engine.refresh_unrelated_baseline())
+        || (quiet && failed.run(engine, "vectors of reasons", || engine.fill_reasons()))
+        || failed.run(engine, "deep stage", || deepen_claim(engine, quiet, budget))
 }
 
 /// Computes a few vectors; if many clients write, rests then, so that the embedder is free for their questions.
@@ -286,7 +291,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        api::{Caller, RememberRequest},
+        api::{Caller, ErrorCode, RememberRequest},
         domain::ClaimKind,
         engine::EngineConfig,
         infer::FakeModels,
@@ -306,8 +311,8 @@ mod tests {
     fn a_task_that_failed_is_left_out_and_the_next_one_runs() {
         let mut failed = FailedTasks::default();
         let broken = || Err(ApiError::internal("the disk is broken"));
-        assert!(!failed.run("stories", broken) && failed.run("vectors", || Ok(true)));
-        assert!(!failed.run("stories", || Ok(true)), "not before the thread sleeps");
+        assert!(!failed.run("stories", broken) && failed.run(engine, "vectors", || Ok(true)));
+        assert!(!failed.run(engine, "stories", || Ok(true)), "not before the thread sleeps");
     }
 
     #[test]

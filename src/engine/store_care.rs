@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Engine;
 use crate::{
     api::{ApiError, ErrorCode, StoreCheck},
-    store::{CheckReport, Reader},
+    store::{CheckReport, Reader, StoreError},
 };
 
 pub use crate::store::{StoreProgress, StoreStep};
@@ -30,6 +30,11 @@ impl Engine {
             // Of several, the first is kept.
             let _ = self.damage.set(error.clone());
         }
+    }
+
+    /// Returns the result, after [`Engine::note_damage`] if it is an error.
+    pub(super) fn noting_damage<T>(&self, result: Result<T, StoreError>) -> Result<T, ApiError> {
+        result.map_err(ApiError::from).inspect_err(|error| self.note_damage(error))
     }
 
     /// Returns the damage that was noted, see [`Engine::note_damage`].

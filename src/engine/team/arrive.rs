@@ -35,7 +35,7 @@ impl Engine {
     ) -> Result<SyncImported, ApiError> {
         let (done, changes) = {
             let mut store = self.writer();
-            let done = take(&mut store)?;
+            let done = self.noting_damage(take(&mut store))?;
             let changes = changes(store.reader(), &done);
             (done, changes)
         };
@@ -131,6 +131,24 @@ mod tests {
     fn an_import_is_announced_although_the_store_cannot_be_read() {
         let changes = or_one_for_all(Err(StoreError::Damaged("a page is missing".into())));
         assert_eq!(changes.iter().map(|change| (&*change.act, &change.scope)).collect::<Vec<_>>(), [("sync", &None)]);
+    }
+
+    #[test]
+    fn damage_that_sync_meets_is_noted() {
+        type Meets = fn(&Engine, StoreError) -> bool;
+        let meets: [Meets; 3] = [
+            |engine, error| engine.sync_read(|_| Err::<(), _>(error)).is_err(),
+            |engine, error| engine.sync_write(|_| Err::<(), _>(error)).is_err(),
+            |engine, error| engine.import_and_announce(|_| Err(error)).is_err(),
+        ];
+        for meet in meets {
+            let dir = tempfile::tempdir().unwrap();
+            let engine =
+                Engine::open(EngineConfig::new(dir.path().join("store.db"), SigningKey::from_bytes(&[7; 32]))).unwrap();
+            assert!(meet(&engine, StoreError::BadCursor("x".into())) && engine.damage().is_none());
+            assert!(meet(&engine, StoreError::Damaged("a page is missing".into())) && engine.damage().is_some());
+            assert!(engine.check_writable().is_err());
+        }
     }
 
     #[test]

@@ -90,14 +90,14 @@ impl SyncWriter<'_> {
 }
 
 impl Engine {
-    /// Runs reads of sync on one state of the store, without waiting for the writer.
+    /// Runs reads of sync on one state of the store, without waiting for the writer. Damage that they meet is noted.
     pub fn sync_read<T>(&self, read: impl FnOnce(&SyncReader<'_>) -> Result<T>) -> Result<T, ApiError> {
-        Ok(self.readers.lend().snapshot(|reader| read(&SyncReader(reader)))?)
+        self.noting_damage(self.readers.lend().snapshot(|reader| read(&SyncReader(reader))))
     }
 
-    /// Runs writes of sync under the write lock: keep them short.
+    /// Runs writes of sync under the write lock: keep them short. Damage that they meet is noted.
     pub fn sync_write<T>(&self, write: impl FnOnce(&mut SyncWriter<'_>) -> Result<T>) -> Result<T, ApiError> {
-        Ok(write(&mut SyncWriter(&mut self.writer()))?)
+        self.noting_damage(write(&mut SyncWriter(&mut self.writer())))
     }
 }
 

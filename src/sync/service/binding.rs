@@ -27,7 +27,7 @@ impl Scheduler {
     pub(super) async fn bind_if_needed(&mut self, has_peers: bool) {
         let mode = self.settings.mode.unwrap_or(NetworkMode::Lan);
         let wanted = mode != NetworkMode::Off && (has_peers || self.shared.pairing_windows.load(Ordering::Relaxed) > 0);
-        if !wanted {
+        if !wanted || self.is_resting() {
             self.problem = None;
             return self.unbind().await;
         }

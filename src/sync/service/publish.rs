@@ -24,14 +24,7 @@ impl Scheduler {
         let status = NetworkStatus {
             mode: transport.map_or(NetworkMode::Off, Transport::mode),
             addresses: transport.map(Transport::addresses).unwrap_or_default(),
-            problems: self
-                .problem
-                .iter()
-                .chain(&self.flush_problem)
-                .chain(&self.storage_problem)
-                .cloned()
-                .chain(self.limit_messages())
-                .collect(),
+            problems: self.problems(),
             peers,
         };
         self.shared.status.send_if_modified(|current| {
@@ -39,6 +32,17 @@ impl Scheduler {
             *current = status;
             changed
         });
+    }
+
+    fn problems(&self) -> Vec<String> {
+        if let Some(damage) = self.context.engine.damage() {
+            let message = &damage.message;
+            return vec![format!(
+                "sync rests until the daemon is restarted, because {message}; `ergo doctor` says what helps"
+            )];
+        }
+        let known = self.problem.iter().chain(&self.flush_problem).chain(&self.storage_problem);
+        known.cloned().chain(self.limit_messages()).collect()
     }
 
     /// Returns a message for each limit that was reached, with what to do.

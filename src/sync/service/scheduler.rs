@@ -169,6 +169,10 @@ impl Scheduler {
                 },
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => self.run_due(),
             }
+            if self.is_resting() && self.transport.is_some() {
+                tracing::error!("the store is damaged: sync rests until the daemon is restarted");
+                self.unbind().await;
+            }
             if let Some(transport) = &self.transport {
                 transport.set_seeking(self.peers.values().any(|peer| peer.live.is_none()));
             }
@@ -176,8 +180,16 @@ impl Scheduler {
         }
     }
 
-    /// Returns the time of the next timer; `None` without a peer, so that an idle daemon sleeps.
+    /// Returns whether sync rests because the store is damaged: each attempt would fail again.
+    pub(super) fn is_resting(&self) -> bool {
+        self.context.engine.damage().is_some()
+    }
+
+    /// Returns the time of the next timer; `None` without a peer, so that an idle daemon sleeps, and while sync rests.
     fn due(&self) -> Option<Instant> {
+        if self.is_resting() {
+            return None;
+        }
         let of_peers = self.peers.values().filter_map(|peer| match &peer.live {
             Some(live) => Some(live.liveness_check.map_or(live.compare, |(at, _)| at.min(live.compare))),
             None => peer.due.filter(|_| !peer.dialling && self.transport.is_some()),
@@ -279,7 +291,7 @@ impl Scheduler {
             SchedulerEvent::SyncNow(only, answer) => {
                 self.rounds += 1;
                 self.check_quarantine();
-                let reachable = self.transport.is_some();
+                let reachable = self.transport.is_some() && !self.is_resting();
                 for ((_, device), peer) in &mut self.peers {
                     if only.is_none_or(|only| only == *device) {
                         peer.begin_round(self.rounds);

@@ -45,13 +45,16 @@ pub(super) async fn run(context: SyncContext, mut writes: mpsc::UnboundedReceive
     }
 }
 
-/// Stores rows and contacts, each under a write lock of its own.
+/// Stores rows and contacts, each under a write lock of its own; nothing in a damaged store.
 async fn store(
     context: &SyncContext,
     peers: HashMap<PeerKey, Box<PeerRow>>,
     contacts: Vec<(String, &'static str, u64)>,
 ) {
     let stored = context.engine(move |engine| {
+        if engine.damage().is_some() {
+            return Ok(());
+        }
         for row in peers.into_values() {
             if let Err(error) = engine.sync_write(|store| store.write_peer(&row)) {
                 tracing::warn!(%error, "cannot store the state of a peer");

@@ -258,7 +258,7 @@ pub(super) async fn flush(
             let documents = match index::flush(&context, team).await {
                 Ok(documents) => documents,
                 Err(FlushError { documents, message }) => {
-                    tracing::warn!(%message, "cannot add events to a document; retrying");
+                    tracing::warn!(%message, "cannot add events to a document");
                     problem.get_or_insert(message);
                     documents
                 }
@@ -274,7 +274,10 @@ pub(super) async fn flush(
         match problem {
             Some(message) => {
                 drop(events.send(SchedulerEvent::FlushFailed(message)));
-                dirty.notify_one();
+                // A damaged store stays damaged until the daemon is restarted.
+                if context.engine.damage().is_none() {
+                    dirty.notify_one();
+                }
                 sleep(FLUSH_RETRY).await;
             }
             None => sleep(FLUSH_INTERVAL).await,

@@ -15,7 +15,7 @@ use ergo::{
         DeviceId, EventId,
         roster::{Role, RosterChange},
     },
-    store::SyncImport,
+    store::{StoreError, SyncImport},
     sync::{
         endpoint::{NetworkMode, PathKind, TransportError},
         service::{NetworkStatus, PeerStatus, Service, ServiceObserver, ServiceSettings},
@@ -191,6 +191,33 @@ async fn the_service_runs_on_while_another_write_holds_the_lock() {
     let row = a.node.engine.with_reader(|r| r.peer(&team, &b.device())).unwrap().unwrap();
     assert_eq!(row.addresses, [address.to_string()]);
     a.service.stop().await;
+}
+
+#[tokio::test]
+async fn sync_rests_once_the_store_is_damaged_and_says_so() {
+    let (a, b) = (Node::new(162), Node::new(163));
+    let team = a.create_team(&["api"]);
+    a.admit(team, &b, Role::Writer, None);
+    let (a, b) = (Daemon::start(a), Daemon::start(b));
+    for daemon in [&a, &b] {
+        daemon.listening().await;
+    }
+    b.knows(&a).await;
+    b.synced_with(&a).await;
+    let damaged = a.node.engine.sync_read(|_| Err::<(), _>(StoreError::Damaged("a page is missing".into())));
+    assert_eq!(damaged.unwrap_err().code, ergo::api::ErrorCode::Damaged);
+    // Without a request, the scheduler notices it at its next timer.
+    a.service.sync_now(None).await;
+    let rests = |status: &NetworkStatus| {
+        status.mode == NetworkMode::Off && status.peers.iter().all(|peer| peer.session.is_none())
+    };
+    let status = a.until("it rests", rests).await;
+    let [problem] = status.problems.as_slice() else { panic!("{:?}", status.problems) };
+    assert!(problem.contains("a page is missing") && problem.contains("`ergo doctor`"), "{problem}");
+    a.service.refresh().await;
+    assert!(rests(&a.service.status()), "a change of the roster does not end the rest");
+    a.service.stop().await;
+    b.service.stop().await;
 }
 
 #[tokio::test]
