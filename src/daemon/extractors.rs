@@ -213,10 +213,25 @@ fn parse_query<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
     if let Some((field, _)) = pairs.clone().find(|(_, value)| value.contains('\0')) {
         return Err(nul_error(&cut_line(&field, 80)));
     }
+    if let Some(field) = field_with_invalid_utf8(query) {
+        return Err(ApiError::field(&field, format!("`{field}` is not UTF-8"))
+            .hint("encode the text as UTF-8, then each byte as `%` and two hexadecimal digits"));
+    }
     serde_path_to_error::deserialize(serde_urlencoded::Deserializer::new(pairs)).map_err(|error| {
         let path = error.path().to_string();
         let value = pairs.clone().find(|(field, _)| *field == path).map(|(_, value)| value);
         invalid_field(&path, value.as_deref(), &error.into_inner().to_string())
+    })
+}
+
+/// Returns the first field of a query that is not UTF-8.
+fn field_with_invalid_utf8(query: &str) -> Option<String> {
+    query.split('&').find_map(|pair| {
+        let (field, value) = form_urlencoded::parse(pair.as_bytes()).next()?;
+        // The parser puts U+FFFD in place of invalid bytes; a text may also contain this character.
+        let count = |text: &str| text.matches(char::REPLACEMENT_CHARACTER).count();
+        let sent = count(pair) + pair.to_ascii_uppercase().matches("%EF%BF%BD").count();
+        (count(&field) + count(&value) > sent).then(|| cut_line(&field, 80))
     })
 }
 
@@ -377,6 +392,8 @@ mod tests {
             ("statu=all", "statu"),
             ("limit=1&q=x&limit=2", "limit"),
             ("q=a%00b", "q"),
+            ("limit=3&q=%ff", "q"),
+            ("q=a%EF%BFb", "q"),
         ] {
             let error = parse_query::<ClaimsQuery>(query).unwrap_err();
             assert_eq!((error.code, error.field.as_deref()), (ErrorCode::BadRequest, Some(field)), "{query}: {error}");
@@ -389,6 +406,7 @@ mod tests {
         assert!(error.message.contains("\"2026-11-23\""), "{error}");
         assert!(error.hint.unwrap().contains("1767225600000"));
         assert_eq!(parse_query::<ClaimsQuery>("q=a+b&limit=3").unwrap().limit, Some(3));
+        assert_eq!(parse_query::<ClaimsQuery>("q=%c3%bc%ef%bf%bd").unwrap().q.as_deref(), Some("ü\u{fffd}"));
     }
 
     #[test]
