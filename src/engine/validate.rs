@@ -94,8 +94,14 @@ pub(super) fn named(org_id: &str, project: &str) -> Result<Scope, ScopeError> {
 
 /// Checks an optional scope: the request must name both parts or neither.
 pub(super) fn optional_scope(org_id: Option<&str>, project: Option<&str>) -> Result<Option<Scope>, ApiError> {
+    let missing = |field: &str, other: &str| {
+        ApiError::field(field, format!("`{field}` is missing: only `{other}` is given"))
+            .hint("name both, or neither for all scopes; the project `*` is the organisation's own level")
+    };
     match (org_id.unwrap_or_default(), project.unwrap_or_default()) {
         ("", "") => Ok(None),
+        (_, "") => Err(missing("project", "org_id")),
+        ("", _) => Err(missing("org_id", "project")),
         (org_id, project) => named(org_id, project)
             .map(Some)
             .map_err(|error| ApiError::from(error).hint("name both `org_id` and `project`, or neither")),
@@ -471,6 +477,11 @@ mod tests {
         assert_eq!(actor(&caller).unwrap(), Actor { who: "ada".into(), agent: None });
         assert_eq!(actor(&Caller::default()).unwrap_err().field.as_deref(), Some("who"));
         assert_eq!(optional_scope(Some(""), None).unwrap(), None);
-        assert_eq!(optional_scope(Some("acme"), None).unwrap_err().field.as_deref(), Some("project"));
+        for (org_id, project, missing) in [(Some("acme"), None, "project"), (None, Some("api"), "org_id")] {
+            let error = optional_scope(org_id, project).unwrap_err();
+            assert_eq!(error.field.as_deref(), Some(missing));
+            assert!(error.message.starts_with(&format!("`{missing}` is missing")), "{error}");
+            assert!(error.hint.unwrap().contains("`*`"));
+        }
     }
 }
