@@ -267,6 +267,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_head_that_is_too_large_or_not_http_is_refused_without_a_body() {
+        let large = format!("GET /health HTTP/1.1\r\nX-Large: {}\r\n\r\n", "x".repeat(2 * MAX_HEAD));
+        for (head, status) in [(large.as_str(), 431), ("no HTTP\r\n\r\n", 400)] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut stream = serving(dir.path()).await;
+            // The daemon closes the connection before it has read everything, so both may end with an error.
+            drop(stream.write_all(head.as_bytes()).await);
+            let mut answer = Vec::new();
+            drop(stream.read_to_end(&mut answer).await);
+            let answer = String::from_utf8(answer).unwrap();
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.ends_with("\r\n\r\n"), "{answer}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn an_idle_connection_is_closed_after_its_answer() {
         let dir = tempfile::tempdir().unwrap();
         let mut idle = serving(dir.path()).await;
