@@ -45,7 +45,7 @@ pub(in crate::engine) struct WriteIntent {
 impl ActContext<'_> {
     /// Answers a refusal, and keeps the new claim in its latest form on a card: the open one it has, or a new one. A
     /// decision against the same write stands if the write was only repeated (see [`ActContext::repeats`]), and if a
-    /// person made it and agents may only propose: then there is no new card.
+    /// person made it and an agent repeats the write: then there is no new card.
     pub(in crate::engine) fn refuse(
         &mut self,
         write_scope: &WriteScope,
@@ -72,8 +72,8 @@ impl ActContext<'_> {
             && let Some(by) = self.discarded_before(card, &judged.blocking())?
         {
             let why = by.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            let stands = may_only_propose && by.agent.is_none();
-            if self.repeats(card, claim)? || (stands && self.answered.is_some()) {
+            let stands = self.actor.agent.is_some() && by.agent.is_none();
+            if self.repeats(card, claim)? || (stands && (!may_only_propose || self.answered.is_some())) {
                 refused.card_id = Some(card.id);
                 refused.settled = view::settlement(card).map(Box::new);
                 refused.ways_on.insert(0, format!("Decided before: {} discarded the same write{why}.", by.who));

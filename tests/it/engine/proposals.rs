@@ -147,6 +147,22 @@ fn a_write_that_was_discarded_has_a_card_again_and_an_agent_is_told_of_the_decis
 }
 
 #[test]
+fn an_agent_that_may_force_is_led_to_the_card_on_which_a_person_discarded_its_write() {
+    let fixture = Fixture::new();
+    fixture.remember("Deployments must use a blue canary", "safe");
+    let red = |reason| RememberRequest { caller: agent(), ..request("Deployments must use a red canary", reason) };
+    let first = refused(fixture.engine.remember(red("festival week")).unwrap()).card_id.unwrap();
+    done(fixture.resolve(first, order(CardAct::Discard, "the week is over")));
+    for reason in ["festival week", "a new week"] {
+        let again = refused(fixture.engine.remember(red(reason)).unwrap());
+        assert_eq!((again.card_id, fixture.open_cards()), (Some(first), 0));
+        assert!(again.ways_on[0].contains("ada discarded the same write: the week is over"), "{:?}", again.ways_on);
+    }
+    let forced = RememberRequest { force_exception: Some("the festival is back".into()), ..red("festival week") };
+    stored(fixture.engine.remember(forced).unwrap());
+}
+
+#[test]
 fn an_agent_that_may_only_propose_does_not_write_again_what_a_person_retracted() {
     let fixture = Fixture::with(AgentPolicy::Propose);
     let claim = fixture.remember("We ship on Fridays", "habit");
