@@ -215,8 +215,12 @@ fn bulk_resolution(args: &Args) -> Result<resolve_many::BulkResolution, CliError
     Ok(resolve_many::BulkResolution { act, keep, reason, until, dry_run: args.dry_run })
 }
 
-/// Returns the default reason of an act: that of the side that stays, else the card's.
+/// Returns the default reason of an act: that of the side that stays, else the card's. None for a merged text: it is a
+/// claim of its own, in which a copy of a side's reason would outlive a redaction of the side.
 pub(crate) fn prefill(card: &CardView, request: &ResolveRequest) -> Option<String> {
+    if request.act == CardAct::Supersede && request.statement.is_some() {
+        return None;
+    }
     if let Some(winner) = &request.winner {
         let stays = card.sides.iter().find(|side| side.claim.id.to_hex() == *winner);
         return stays.and_then(|side| side.claim.own_reason()).map(str::to_owned);

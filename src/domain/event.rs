@@ -264,6 +264,9 @@ pub struct Body {
     /// The change that a `roster.*` event makes.
     #[n(8)]
     pub roster: Option<RosterChange>,
+    /// The claim or refused write whose reason is also the reason of this event, which then contains none.
+    #[n(9)]
+    pub reason_of: Option<EventId>,
 }
 
 /// An event: its header, its signature, and its body unless that was redacted.
@@ -481,16 +484,9 @@ mod tests {
 
     #[test]
     fn kinds_round_trip_and_unknown_ones_are_kept() {
-        for text in [
-            "assert",
-            "fact_set",
-            "judgement.same",
-            "judgement.future",
-            "resolve.dismiss",
-            "local.refused",
-            "roster.add",
-            "resolve.future",
-        ] {
+        let kinds =
+            "assert fact_set judgement.same judgement.future resolve.dismiss local.refused roster.add resolve.future";
+        for text in kinds.split(' ') {
             let kind: EventKind = text.parse().unwrap();
             assert_eq!(kind.to_string(), text);
         }

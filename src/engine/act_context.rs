@@ -156,6 +156,7 @@ impl ActContext<'_> {
             let stores = drafts.first().is_some_and(EventDraft::creates_claim);
             drafts.extend(answered.drafts(stores));
         }
+        self.share_reasons(&write_scope.scope, &mut drafts)?;
         let vectors = self.vectors(&drafts)?;
         let act_name = act;
         let act = Act {

@@ -37,6 +37,7 @@ mod reembed;
 mod refine;
 mod request_hash;
 mod semaphore;
+mod shared_reason;
 mod still_in_force;
 mod store_care;
 mod story_model;

@@ -33,6 +33,8 @@ pub struct EventDraft {
     /// The kind of the claim in the body, if there is one.
     pub claim_kind: Option<ClaimKind>,
     pub body: Body,
+    /// The claim or refused write whose reason is also the reason of the event, which then contains none.
+    pub reason_of: Option<Ref>,
 }
 
 impl EventDraft {
@@ -45,6 +47,7 @@ impl EventDraft {
             seen: Vec::new(),
             claim_kind: None,
             body: Body::default(),
+            reason_of: None,
         }
     }
 

@@ -269,7 +269,9 @@ impl Signer {
         key: &ed25519_dalek::SigningKey,
     ) -> Result<OwnEvent> {
         let successor = resolve(index, draft.successor.as_slice(), events)?.first().copied();
-        let EventDraft { kind, seen, claim_kind, body, .. } = draft;
+        let reason_of = resolve(index, draft.reason_of.as_slice(), events)?.first().copied();
+        let EventDraft { kind, seen, claim_kind, mut body, .. } = draft;
+        body.reason_of = reason_of;
         let mut header =
             Header { kind, targets: targets.to_vec(), successor, seen, claim_kind, ..self.template.clone() };
         check(index, &header, &body)?;

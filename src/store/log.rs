@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Result, StoreError, open};
+use super::{Result, StoreError, levels, open};
 use crate::domain::{
     Body, DeviceId, EventId, EventKind, Header, Scope, SignedEvent, derive,
     event::{EventError, SealedBody},
@@ -146,8 +146,22 @@ pub(super) fn pointing_at(db: &Connection, id: &EventId, role: EdgeRole, scope: 
     Ok(rows)
 }
 
-/// Returns the body of an event; `None` if it was redacted, has not arrived or cannot be decoded.
+/// Returns the body of an event; `None` if it was redacted, has not arrived or cannot be decoded. If the event shares
+/// the reason of a claim of its scope or organisation, the body has that reason, unless the claim was redacted.
 pub(super) fn body(db: &Connection, n: i64) -> Result<Option<Body>> {
+    let Some(mut body) = stored_body(db, n)? else { return Ok(None) };
+    if let Some(of) = body.reason_of.filter(|_| body.reason.is_none())
+        && let Some(claim) = load_id(db, &of)?
+    {
+        let scope = load(db, n)?.scope;
+        if claim.scope == scope || levels::above(db, scope)? == Some(claim.scope) {
+            body.reason = stored_body(db, claim.n)?.and_then(|body| body.reason);
+        }
+    }
+    Ok(Some(body))
+}
+
+fn stored_body(db: &Connection, n: i64) -> Result<Option<Body>> {
     let mut read = db.prepare_cached("SELECT body FROM events WHERE n = ?1")?;
     Ok(read
         .query_row([n], |row| {

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Act, Committed, Result, Store, commit::ActVectors};
-use crate::domain::OpId;
+use crate::domain::{EventId, OpId};
 
 /// A hash of the content of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +39,13 @@ pub(super) fn store_hash(db: &Connection, op: &OpId, asked: RequestHash) -> Resu
     Ok(())
 }
 
-/// Deletes the hash of the request of an act: a redacted text could be guessed from it.
-pub(super) fn forget(db: &Connection, op: &OpId) -> Result<()> {
-    db.prepare_cached("DELETE FROM requests WHERE op = ?1")?.execute([op.0])?;
+/// Deletes the hashes of the requests of the act that stored an event, and of those that refer to the event: its
+/// redacted text could be guessed from them.
+pub(super) fn forget(db: &Connection, op: &OpId, event: &EventId) -> Result<()> {
+    db.prepare_cached(
+        "DELETE FROM requests WHERE op = ?1
+            OR op IN (SELECT e.op FROM edges x JOIN events e ON e.n = x.src WHERE x.dst = ?2)",
+    )?
+    .execute(params![op.0, event.0])?;
     Ok(())
 }

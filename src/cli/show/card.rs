@@ -147,7 +147,7 @@ impl Ui {
                         } else {
                             "store a new statement instead".to_owned()
                         };
-                        choices.push((format!("--merge '…'{why}"), what));
+                        choices.push((format!("--merge '…'{}", reason_flag(None)), what));
                     }
                 }
                 CardAct::Retract => {

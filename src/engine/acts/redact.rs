@@ -1,10 +1,12 @@
 //! `redact`: removes a text, such as a pasted secret, for good. The record stays. An agent that may only propose cannot
 //! redact, because nothing brings the text back.
 
+use std::collections::BTreeSet;
+
 use super::propose::needs_person;
 use crate::{
     api::{ActRequest, ApiError, ErrorCode, WriteOutcome},
-    domain::{EventId, EventKind, Scope, derive::local},
+    domain::{ClaimId, EventId, EventKind, Scope, derive::local},
     engine::{
         Engine,
         act_context::{ActContext, WriteScope},
@@ -12,7 +14,7 @@ use crate::{
         request_hash::request_hash,
         validate,
     },
-    store::{EventDraft, Lookup, Ref},
+    store::{ClaimRow, EventDraft, Lookup, Reader, Ref},
 };
 
 /// `POST /redact`: redacts a claim, the new claim on a card, or any event, by its full id.
@@ -61,13 +63,21 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
         if changed {
             return Err(ApiError::field("expect_rev", format!("{short} is an event, which has no revision")));
         }
+        let copies = match found.claim {
+            Some(claim) => same_text_in_chain(context.reader(), find::row(context.reader(), &claim)?)?,
+            None => Vec::new(),
+        };
         // The store also removes every copy of the text: in the refused write that a claim came from, and in verdicts
         // that quote it.
         let kind = if is_local { EventKind::Local(local::REDACT.into()) } else { EventKind::Redact };
-        let mut draft = EventDraft::new(kind, [Ref::Id(found.event)]);
+        let mut draft = EventDraft::new(kind, std::iter::once(found.event).chain(copies.iter().copied()).map(Ref::Id));
         draft.body.reason = Some(reason);
         // The summary must not quote the text that is removed.
-        let summary = format!("Redacted {short}");
+        let copies: Vec<String> = copies.iter().map(|id| id.short()).collect();
+        let summary = match copies.as_slice() {
+            [] => format!("Redacted {short}"),
+            copies => format!("Redacted {short}, and the same text in {}", copies.join(", ")),
+        };
         let committed = context.commit(&WriteScope::at(&found.scope), vec![draft], "redact", summary.clone())?;
         context.done(committed, summary).map(WriteOutcome::Done)
     });
@@ -86,6 +96,23 @@ impl Engine {
         self.pages.forget();
         self.past.forget();
     }
+}
+
+/// Returns the claims that `claim` replaced or that replaced it, directly or not, if they have the same statement: a
+/// narrowed claim has the text of the one that it replaced.
+fn same_text_in_chain(reader: &Reader, claim: ClaimRow) -> Result<Vec<ClaimId>, ApiError> {
+    let mut seen = BTreeSet::from([claim.id]);
+    let mut copies = Vec::new();
+    let mut queue = vec![(claim.replaces, claim.replaced_by)];
+    while let Some((replaces, replaced_by)) = queue.pop() {
+        for id in replaces.into_iter().chain(replaced_by).filter(|id| seen.insert(*id)) {
+            // A successor may be unknown here: its event has not arrived yet.
+            let Some(row) = reader.claim(&id)?.filter(|row| row.statement == claim.statement) else { continue };
+            copies.push(id);
+            queue.push((row.replaces, row.replaced_by));
+        }
+    }
+    Ok(copies)
 }
 
 struct Found {

@@ -163,7 +163,7 @@ impl Projector<'_> {
                 .execute([event.n, EdgeRole::Pair as i64])?;
         }
         self.changes.redacted = true;
-        requests::forget(self.db, &event.header.op)?;
+        requests::forget(self.db, &event.header.op, &event.id)?;
         // The calibration of the scope may contain words of the claim.
         calibration::forget(self.db, event.scope)?;
         if event.header.creates_claim() {
