@@ -153,8 +153,8 @@ impl HeldWrites {
 struct FailedTasks(BTreeSet<&'static str>);
 
 impl FailedTasks {
-    /// Runs a task, unless it has failed or the store is damaged. Logs its error, so that the tasks after it run all the
-    /// same, and notes damage of the store. Returns whether there was work.
+    /// Runs a task, unless it has failed or the store is damaged. Logs its error, so that the tasks after it run all
+    /// the same, and notes damage of the store. Returns whether there was work.
     fn run(&mut self, engine: &Engine, task: &'static str, work: impl FnOnce() -> Result<bool, ApiError>) -> bool {
         if self.0.contains(task) || engine.damage().is_some() {
             return false;

@@ -53,7 +53,6 @@ impl ActContext<'_> {
                 reasons.extend(event.body.and_then(|body| body.reason).map(|reason| (Ref::Id(id), reason)));
             }
         }
-        // A refused write is on this device only, so a claim with the same reason comes first.
         Ok(reasons)
     }
 }

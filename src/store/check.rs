@@ -202,8 +202,8 @@ fn file_problems(db: &Connection) -> Result<Vec<String>> {
 }
 
 fn find_file_problems(db: &Connection, problems: &mut Vec<String>) -> Result<()> {
-    // The check of a text index uses the structure that this connection read last, and reports damage if another one has
-    // changed it since (SQLite 3.54). A new cursor reads it again.
+    // The check of a text index uses the structure that this connection read last, and reports damage if another one
+    // has changed it since (SQLite 3.54). A new cursor reads it again.
     for index in ["texts", "chunk_texts"] {
         // A damaged index is reported below.
         let _reported = db.query_row(&format!("SELECT rowid FROM {index} LIMIT 1"), [], |_| Ok(()));
