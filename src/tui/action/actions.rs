@@ -197,7 +197,7 @@ macro_rules! for_each_action {
             "To the previous pane."; if always => |state, _, _| motion::move_focus(state, -1, true);
         Open: None in Move by ["enter"], "Open" "open";
             "Open what is under the cursor.";
-            if openable => |state, _, out| motion::open(state, out);
+            if openable => |state, key, out| motion::open(state, key, out);
 
         // Global
         Undo: Undoable in Global by ["u"], "Undo" "undo", also ["revert", "take back", "cancel"];

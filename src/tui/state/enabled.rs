@@ -40,8 +40,8 @@ impl AppState {
     ///
     /// The reason why not, as the end of a sentence.
     pub fn check(&self, spec: &ActionSpec) -> Result<(), String> {
-        if spec.danger != Danger::None && self.settings.read_only {
-            return Err("this app was opened with --read-only".to_owned());
+        if spec.danger != Danger::None {
+            self.not_read_only()?;
         }
         // In a form or dialog that is open already, what was begun can be finished: its text is kept if that fails.
         if spec.danger != Danger::None && spec.scope.is_on_screens() && self.is_offline() {
@@ -51,6 +51,15 @@ impl AppState {
             });
         }
         condition(spec.id)(self)
+    }
+
+    /// Checks that the app was not opened with `--read-only`.
+    ///
+    /// # Errors
+    ///
+    /// That it was, as the end of a sentence.
+    pub fn not_read_only(&self) -> Result<(), String> {
+        if self.settings.read_only { Err("this app was opened with --read-only".to_owned()) } else { Ok(()) }
     }
 }
 
@@ -264,7 +273,7 @@ fn sync_now(state: &AppState) -> Availability {
             Err(state.keys.say("this device is in no team: {new_team} creates one"))
         }
         Some(status) if status.mode == SyncMode::Off => Err("sync is off: ergo sync mode lan turns it on".to_owned()),
-        Some(_) => idle(state),
+        Some(_) => can_write(state),
     }
 }
 
@@ -377,8 +386,6 @@ fn can_write_files(state: &AppState) -> Availability {
 
 /// The app is not read-only, and no act waits for its answer.
 fn can_write(state: &AppState) -> Availability {
-    if state.settings.read_only {
-        return Err("this app was opened with --read-only".to_owned());
-    }
+    state.not_read_only()?;
     idle(state)
 }

@@ -250,6 +250,9 @@ pub(super) fn edited(state: &mut AppState, result: Result<Option<String>, String
 /// Sends the form, or opens a confirmation. `key` is the key that submitted the form; it does not answer the
 /// confirmation.
 pub(super) fn submit(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+    if global::refuse_read_only(state, out) {
+        return;
+    }
     let now = state.now;
     let Some(Overlay::Form(open)) = &state.overlay else { return };
     if open.sending {

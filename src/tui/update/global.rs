@@ -92,8 +92,22 @@ pub(super) fn toggle_mouse(state: &mut AppState, out: &mut Vec<Effect>) {
     out.push(Effect::Mouse(state.mouse));
 }
 
+/// Refuses a write with a message if the app is read-only, whatever key led to it. Returns whether it did.
+pub(super) fn refuse_read_only(state: &mut AppState, out: &mut Vec<Effect>) -> bool {
+    match state.not_read_only() {
+        Ok(()) => false,
+        Err(reason) => {
+            out.push(state.toast(Tone::Info, format!("Nothing was sent: {reason}.")));
+            true
+        }
+    }
+}
+
 /// Sends an act. The equivalent command line goes into the session's log.
 pub(super) fn send(state: &mut AppState, write: WriteRequest, acting: Acting, out: &mut Vec<Effect>) {
+    if refuse_read_only(state, out) {
+        return;
+    }
     let ticket = state.ticket(Slot::Act);
     super::inbox::begin_act(state, &write, &acting);
     state.add_log_line(Tone::Info, format!("$ {}", command_line::of(&write)));

@@ -94,6 +94,9 @@ fn send(state: &mut AppState, out: &mut Vec<Effect>) {
 
 /// Sends verdicts on pairs of a scope.
 fn write(state: &mut AppState, scope: &Scope, verdicts: Vec<(PairInDoubt, PairVerdict)>, out: &mut Vec<Effect>) {
+    if global::refuse_read_only(state, out) {
+        return;
+    }
     let caller = state.caller(scope);
     if let Some(op) = caller.op_id {
         state.record_own_op(op);

@@ -25,6 +25,9 @@ pub(super) fn reembed(state: &mut AppState, out: &mut Vec<Effect>) {
 
 /// Requests one step, in which the daemon recomputes some vectors and reports its progress.
 fn request_step(state: &mut AppState, out: &mut Vec<Effect>) {
+    if global::refuse_read_only(state, out) {
+        return;
+    }
     let ticket = state.ticket(Slot::Reembed);
     out.push(Effect::Write(ticket, Box::new(WriteRequest::Reembed)));
 }

@@ -3,6 +3,7 @@
 use super::{acts, agents, claims, conflicts, inbox, note_files, peers, story, why};
 use crate::tui::{
     hits::Pane,
+    key::KeyPress,
     msg::{Effect, ListRow},
     state::{AppState, Focus, Overlay, Screen, claims::ClaimsFocus, windowed::Windowed},
 };
@@ -55,12 +56,12 @@ pub(super) fn turn_page(state: &mut AppState, pages: isize) {
 }
 
 /// Opens the item under the cursor.
-pub(super) fn open(state: &mut AppState, out: &mut Vec<Effect>) {
+pub(super) fn open(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     match state.screen {
         Screen::Cards => conflicts::open(state),
         Screen::Claims => claims::open(state),
         Screen::Why => why::open(state),
-        Screen::Peers => peers::open(state),
+        Screen::Peers => peers::open(state, key, out),
         Screen::Inbox => inbox::open(state, out),
         Screen::Timeline if state.timeline.story.is_some() => story::open(state),
         Screen::Timeline => acts::open(state),

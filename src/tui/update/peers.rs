@@ -1,9 +1,10 @@
 //! The Peers screen: syncing with all peers, and decisions on join requests.
 
-use super::global;
+use super::{global, perform};
 use crate::{
     api::AnswerJoinRequest,
     tui::{
+        action::Action,
         key::KeyPress,
         msg::{Effect, WriteRequest},
         state::{Acting, AppState, Focus, Overlay, Tone, overlay::Confirm, peers::PeerEntry},
@@ -16,9 +17,9 @@ pub(super) fn sync_now(state: &mut AppState, out: &mut Vec<Effect>) {
 }
 
 /// Opens the entry under the cursor: a decision on a join request, or the detail of a team or device.
-pub(super) fn open(state: &mut AppState) {
+pub(super) fn open(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     match state.peers.current() {
-        Some(PeerEntry::Pending(_)) => ask(state, None, true),
+        Some(PeerEntry::Pending(_)) => perform(state, Action::AdmitDevice, key, out),
         Some(_) => state.peers.focus = Focus::Detail,
         None => {}
     }

@@ -254,6 +254,19 @@ fn read_only_refuses_every_act_and_says_why() {
 }
 
 #[test]
+fn read_only_refuses_a_form_and_a_question_that_are_open() {
+    let mut state = cards();
+    press(&mut state, "a");
+    state.settings.read_only = true;
+    assert!(written(&press(&mut state, "ctrl-s")).is_none());
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    press(&mut state, "X w h y ctrl-s");
+    state.settings.read_only = true;
+    assert!(written(&press(&mut state, "y")).is_none());
+    assert!(toasts(&state).contains("Nothing was sent: this app was opened with --read-only."));
+}
+
+#[test]
 fn no_daemon_is_a_state_and_s_starts_it() {
     let mut state = AppState::new(settings(), SIZE, 1);
     let out = super::open(&mut state, Opening { screen: Some(Screen::Cards), ..Opening::default() });

@@ -204,3 +204,22 @@ fn a_slow_daemon_does_not_end_the_wait_for_the_other_device_and_a_restarted_one_
     assert_eq!(page.error.as_ref().map(|(error, _)| error.as_str()), Some("it went wrong"));
     assert!(state.peers.joining.is_none());
 }
+
+#[test]
+fn a_read_only_app_admits_nobody_and_does_not_sync() {
+    let mut state = peers();
+    state.settings.read_only = true;
+    for keys in ["enter", "i", "x", "c"] {
+        assert_eq!(written(&press(&mut state, keys)), None, "{keys}");
+        assert!(state.overlay.is_none() && toasts(&state).contains("--read-only"), "{keys}: {}", toasts(&state));
+        state.toasts.clear();
+    }
+}
+
+#[test]
+fn enter_on_an_expired_request_asks_nothing() {
+    let mut state = peers();
+    state.now = state.waiting().unwrap().expires_at;
+    press(&mut state, "enter");
+    assert!(state.overlay.is_none() && toasts(&state).contains("expired"), "{}", toasts(&state));
+}
