@@ -191,6 +191,11 @@ pub struct AppState {
     op_count: u64,
 }
 
+/// Returns whether a terminal of this size, in columns and rows, has room for only one pane of a screen at a time.
+pub fn is_narrow((columns, rows): (u16, u16)) -> bool {
+    columns < 76 || rows < 18
+}
+
 impl AppState {
     /// Creates the state of an app that has read nothing yet.
     pub fn new(settings: AppSettings, size: (u16, u16), now: u64) -> Self {
@@ -450,7 +455,7 @@ impl AppState {
 
     /// Returns whether the terminal has room for only one pane of a screen at a time.
     pub fn is_narrow(&self) -> bool {
-        self.size.0 < 76 || self.size.1 < 18
+        is_narrow(self.size)
     }
 
     /// Returns the number of open cards in all scopes.

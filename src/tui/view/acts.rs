@@ -42,7 +42,7 @@ const TINY_BELOW: usize = 46;
 
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let Some(acts) = paint.state.acts() else { return };
-    match (Shape::of(paint.state), acts.focus) {
+    match (Shape::of(paint), acts.focus) {
         (Shape::Wide, _) => {
             let width = area.width * 13 / 20;
             list(paint, Rect { width, ..area }, acts);

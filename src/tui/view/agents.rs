@@ -35,7 +35,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     if entries.is_empty() {
         return draw_empty(paint, area);
     }
-    match (Shape::of(paint.state), agents.focus) {
+    match (Shape::of(paint), agents.focus) {
         (Shape::Wide, _) => {
             let width = (area.width * 2 / 5).min(56);
             list(paint, Rect { width, ..area }, &entries);
@@ -248,7 +248,7 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
     };
     let mut inner = paint.pane(area, &title, &note, focused);
     // Without a summary, the judgements are shown above the list.
-    if Shape::of(paint.state) != Shape::Wide
+    if Shape::of(paint) != Shape::Wide
         && let Some((words, style)) = judged(paint, &entry)
     {
         let words = format!("Judged: {words}");

@@ -205,7 +205,7 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
         HighlightMode::Guard | HighlightMode::Differences => Some(runs.to_vec()),
     };
     let (Some(a), b) = (card.a(), card.b()) else { return Vec::new() };
-    let wide = paint.state.size.0 >= SIDE_BY_SIDE_WIDTH && b.is_some();
+    let wide = paint.size.0 >= SIDE_BY_SIDE_WIDTH && b.is_some();
     let (left, right) = if wide { ((width - 3) / 2, width - 3 - (width - 3) / 2) } else { (width, width) };
     let a = side(paint, a, (card, 0), runs(&card.diff.left, true).as_deref(), theme.side_a, left);
     let Some(b) = b else { return a };

@@ -24,7 +24,7 @@ use crate::{
 
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let focus = paint.state.claims.focus;
-    match Shape::of(paint.state) {
+    match Shape::of(paint) {
         Shape::Wide => {
             let side = (area.width / 5).clamp(20, 32);
             let rest = area.width - side;

@@ -27,7 +27,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     if screen.list.loaded() && screen.list.is_empty() && screen.wanted.is_none() {
         return draw_empty(paint, area);
     }
-    match Shape::of(paint.state) {
+    match Shape::of(paint) {
         Shape::Wide => {
             let width = super::list_width(area);
             let left = Rect { width, ..area };
@@ -92,8 +92,7 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     };
     let inner = paint.pane(area, &title(paint), &note, focused);
     // In a narrow list, each of the two claims takes a line.
-    let row_height =
-        if inner.width < 60 && Shape::of(paint.state) == Shape::Wide { ROW_HEIGHT + 1 } else { ROW_HEIGHT };
+    let row_height = if inner.width < 60 && Shape::of(paint) == Shape::Wide { ROW_HEIGHT + 1 } else { ROW_HEIGHT };
     let fit = (usize::from(inner.height) / row_height).max(1);
     paint.hits.add_pane(inner, Pane::Cards, fit);
     let top = screen.list.top(fit);

@@ -36,7 +36,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     if inbox.view.is_none() || inbox.is_empty() {
         return draw_empty(paint, area);
     }
-    match (Shape::of(paint.state), inbox.focus) {
+    match (Shape::of(paint), inbox.focus) {
         (Shape::Wide, _) => {
             let width = super::list_width(area);
             list(paint, Rect { width, ..area });

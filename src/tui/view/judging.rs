@@ -156,7 +156,7 @@ fn answer(paint: &mut Paint<'_>, place: Rect, row: (Action, PairVerdict, &str), 
 fn pair(paint: &Paint<'_>, shown: &PairToJudge, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let pair = &shown.pair;
-    let wide = paint.state.size.0 >= SIDE_BY_SIDE_WIDTH;
+    let wide = paint.size.0 >= SIDE_BY_SIDE_WIDTH;
     let (left, right) = if wide { ((width - 3) / 2, width - 3 - (width - 3) / 2) } else { (width, width) };
     // If nearly everything differs, highlighting it would say nothing.
     let nearly_all_differs = shown.diff.is_apart();

@@ -46,7 +46,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::{
     hits::HitMap,
-    state::{AppState, Overlay, Screen},
+    state::{AppState, Overlay, Screen, is_narrow},
     text,
     theme::Theme,
 };
@@ -68,11 +68,11 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// Returns the shape for the size of the whole terminal.
-    fn of(state: &AppState) -> Self {
-        if state.is_narrow() {
+    /// Returns the shape for the size of the whole drawn area.
+    fn of(paint: &Paint<'_>) -> Self {
+        if is_narrow(paint.size) {
             Self::Single
-        } else if state.size.0 >= 100 {
+        } else if paint.size.0 >= 100 {
             Self::Wide
         } else {
             Self::Mid
@@ -116,7 +116,7 @@ pub fn draw(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
 
 fn draw_parts(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> HitMap {
     let area = area.intersection(buffer.area);
-    let mut paint = Paint::new(state, theme, buffer);
+    let mut paint = Paint::new(state, theme, area, buffer);
     if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
         too_small(&mut paint, area);
         return paint.hits;

@@ -35,7 +35,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     if notes.status.is_none() || (notes.shown == NotesListing::Files && notes.is_empty()) {
         return draw_empty(paint, area);
     }
-    match (Shape::of(paint.state), notes.focus) {
+    match (Shape::of(paint), notes.focus) {
         (Shape::Wide, _) => {
             let width = area.width / 2;
             list(paint, Rect { width, ..area });

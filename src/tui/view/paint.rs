@@ -21,13 +21,16 @@ pub(super) struct Paint<'a> {
     pub(super) state: &'a AppState,
     pub(super) theme: &'a Theme,
     pub(super) buffer: &'a mut Buffer,
+    /// The size of the whole drawn area in columns and rows. [`AppState::size`] may still be another one, since the
+    /// terminal is measured again before each frame.
+    pub(super) size: (u16, u16),
     /// The areas painted so far.
     pub(super) hits: HitMap,
 }
 
 impl<'a> Paint<'a> {
-    pub(super) fn new(state: &'a AppState, theme: &'a Theme, buffer: &'a mut Buffer) -> Self {
-        Self { state, theme, buffer, hits: HitMap::default() }
+    pub(super) fn new(state: &'a AppState, theme: &'a Theme, area: Rect, buffer: &'a mut Buffer) -> Self {
+        Self { state, theme, buffer, size: (area.width, area.height), hits: HitMap::default() }
     }
 
     /// Writes one line into row `row` of `area`, cut at its edge.

@@ -25,7 +25,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     if peers.entries().is_empty() {
         return draw_empty(paint, area);
     }
-    match (Shape::of(paint.state), peers.focus) {
+    match (Shape::of(paint), peers.focus) {
         (Shape::Wide, _) => {
             let width = area.width * 9 / 20;
             list(paint, Rect { width, ..area });

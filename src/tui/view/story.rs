@@ -45,7 +45,7 @@ const TURN_WIDTH: usize = 14;
 
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
     let focus = paint.state.timeline.focus;
-    match (Shape::of(paint.state), focus) {
+    match (Shape::of(paint), focus) {
         (Shape::Wide, _) => {
             let width = area.width * 11 / 20;
             list(paint, Rect { width, ..area }, story);

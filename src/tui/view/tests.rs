@@ -187,17 +187,33 @@ fn what_memory_holds_cannot_reach_the_terminal() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn no_size_panics(width in 1u16..220, height in 1u16..70, which in 0usize..8, keys in "[a-zA-Z?/@]{0,4}") {
+    fn no_size_panics(
+        (width, height) in (1u16..220, 1u16..70),
+        (columns, rows) in (1u16..220, 1u16..70),
+        which in 0usize..8,
+        keys in "[a-zA-Z?/@]{0,4}",
+    ) {
         let mut state = screen((width, height), Screen::TABS[which]);
         for key in keys.chars() {
             press(&mut state, &key.to_string());
         }
         for theme in [Theme::ansi(true), Theme::mono(false)] {
-            // A buffer smaller than the area that was asked for, as right after a resize.
-            let mut buffer = Buffer::empty(Rect::new(0, 0, width.div_ceil(2), height));
-            draw(&state, &theme, Rect::new(0, 0, width, height), &mut buffer);
+            // Right after a resize, the drawn area is not yet the size that the state knows.
+            let drawn = Rect::new(0, 0, columns, rows);
+            draw(&state, &theme, drawn, &mut Buffer::empty(drawn));
             frame(&mut state, &theme);
         }
+    }
+}
+
+#[test]
+fn a_terminal_that_shrank_before_the_app_knows_is_drawn_at_its_size() {
+    for which in [Screen::Inbox, Screen::Agents, Screen::Cards] {
+        let state = screen((80, 24), which);
+        let drawn = Rect::new(0, 0, 80, 11);
+        let mut buffer = Buffer::empty(drawn);
+        draw(&state, &Theme::ansi(true), drawn, &mut buffer);
+        assert!(!text(&buffer).trim().is_empty(), "{which:?}");
     }
 }
 
