@@ -224,6 +224,8 @@ pub struct ActForm {
     /// The key that opened the form, until it is released, and when it was last seen, in milliseconds since the Unix
     /// epoch. While it is held down, it types nothing.
     pub opener: Option<(KeyPress, u64)>,
+    /// Whether the form was painted. Before that, no key gives a verdict.
+    pub painted: bool,
 }
 
 impl ActForm {

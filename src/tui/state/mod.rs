@@ -463,12 +463,14 @@ impl AppState {
         self.scopes.iter().map(|scope| scope.open_cards).sum()
     }
 
-    /// Records where the last frame painted things, and that an open confirmation has been seen. The runtime calls this
-    /// after each frame.
+    /// Records where the last frame painted things, and that an open confirmation or form has been seen. The runtime
+    /// calls this after each frame.
     pub fn painted(&mut self, hits: HitMap) {
         self.hits = hits;
-        if let Some(Overlay::Confirm(confirm)) = &mut self.overlay {
-            confirm.painted.get_or_insert(self.now);
+        match &mut self.overlay {
+            Some(Overlay::Confirm(confirm)) => _ = confirm.painted.get_or_insert(self.now),
+            Some(Overlay::Form(form)) => form.painted = true,
+            _ => {}
         }
     }
 }

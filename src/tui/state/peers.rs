@@ -43,6 +43,8 @@ pub struct Joining {
     pub id: String,
     /// When the daemon is asked for the answer again, in milliseconds since the Unix epoch.
     pub again_at: u64,
+    /// The text with the words to compare, until it is shown.
+    pub unseen: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -163,6 +163,7 @@ pub(super) fn plain(about: FormSubject, title: String, effect: String, scope: Sc
         sending: false,
         sent: None,
         opener: None,
+        painted: false,
     }
 }
 

@@ -19,13 +19,18 @@ use crate::{
 };
 
 /// Opens the form with the question about a write that was just held. The reason of the write is prefilled as the
-/// reason of the verdicts.
-pub(super) fn asked(state: &mut AppState, question: Consider, acting: Option<&Acting>) {
+/// reason of the verdicts. If something else was opened meanwhile, a message says where the question waits instead.
+pub(super) fn asked(state: &mut AppState, question: Consider, acting: Option<&Acting>, out: &mut Vec<Effect>) {
     let reason = form::of_act(state, acting).map_or_else(String::new, |form| form.text(FieldId::Reason));
     form::close(state, acting);
-    form::cancel(state);
     let held = format!("Held “{}”", text::fit(&question.statement, 60));
-    state.add_log_line(Tone::Warn, format!("{held} until its question is answered."));
+    let waits = format!("{held} until its question is answered.");
+    let covered = state.overlay.is_some();
+    if covered {
+        out.push(state.toast(Tone::Warn, format!("{waits} It is in the Inbox.")));
+    } else {
+        state.add_log_line(Tone::Warn, waits);
+    }
     if !question.replayed {
         state.record_act(SessionAct {
             op: question.op_id,
@@ -36,7 +41,9 @@ pub(super) fn asked(state: &mut AppState, question: Consider, acting: Option<&Ac
             settled: 0,
         });
     }
-    open(state, question, &reason, None);
+    if !covered {
+        open(state, question, &reason, None);
+    }
     live::refresh_all(state);
 }
 
@@ -119,7 +126,7 @@ pub(super) fn give(state: &mut AppState, verdict: PairVerdict, out: &mut Vec<Eff
         return judging::give(state, verdict, out);
     }
     let Some(Overlay::Form(form)) = &mut state.overlay else { return };
-    if form.sending {
+    if form.sending || !form.painted {
         return;
     }
     let here = form.focus;
@@ -135,13 +142,12 @@ pub(super) fn give(state: &mut AppState, verdict: PairVerdict, out: &mut Vec<Eff
     }
 }
 
-/// Withdraws the held write, so that it is not stored.
+/// Withdraws the held write, so that it is not stored. The answers given so far are kept until that is done.
 pub(super) fn withdraw(state: &mut AppState, out: &mut Vec<Effect>) {
     let Some(Overlay::Form(form)) = &state.overlay else { return };
-    let (Some(op), false) = (form.withdraws, form.sending) else { return };
+    let (Some(op), false, true) = (form.withdraws, form.sending, form.painted) else { return };
     let scope = form.scope.clone();
-    let answered = Acting::Form(form.about);
-    form::close(state, Some(&answered));
+    form::cancel(state);
     let write = undo::request(state, op, &scope);
     global::send(state, write, Acting::Undo(op, scope), out);
 }

@@ -128,6 +128,7 @@ pub fn update(state: &mut AppState, msg: Msg) -> Vec<Effect> {
             state.toasts.retain(|toast| toast.until > now);
         }
     }
+    teams::show_words(state);
     reads::request_missing(state, &mut out);
     out
 }

@@ -161,7 +161,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
                     state.record_act(act);
                     live::refresh_all(state);
                 }
-                WriteOutcome::Consider(consider) => held_write::asked(state, consider, acting.as_ref()),
+                WriteOutcome::Consider(consider) => held_write::asked(state, consider, acting.as_ref(), out),
                 WriteOutcome::Conflict(refused) => self::refused(state, &refused, acting.as_ref(), out),
                 WriteOutcome::Stale(stale) => card_answers::stale(state, stale, acting.as_ref(), out),
             }

@@ -105,15 +105,16 @@ pub(super) fn joining(state: &mut AppState, view: &JoinView, slot: Slot, out: &m
         form::close(state, acting.as_ref());
     }
     if view.state == JoinState::Waiting {
+        let mut unseen = state.peers.joining.take().and_then(|joining| joining.unseen);
         if slot == Slot::Act {
-            let mut page = TextPage::new(PageSubject::Join);
-            page.text = Some(words(view));
-            form::cancel(state);
-            state.cancel_request(Slot::Page);
-            state.overlay = Some(Overlay::Page(Box::new(page)));
+            unseen = Some(words(view));
+            if state.overlay.is_some() {
+                let text = "Once this is closed, the words to compare with the other screen are shown.";
+                out.push(state.toast(Tone::Info, text));
+            }
         }
         let again_at = state.now + POLL_MS;
-        state.peers.joining = Some(Joining { id: view.id.clone(), again_at });
+        state.peers.joining = Some(Joining { id: view.id.clone(), again_at, unseen });
         return out.push(Effect::Wake(again_at));
     }
     state.peers.joining = None;
@@ -129,6 +130,19 @@ pub(super) fn joining(state: &mut AppState, view: &JoinView, slot: Slot, out: &m
     };
     out.push(state.toast(toast.0, toast.1));
     live::refresh_all(state);
+}
+
+/// Opens the page with the words to compare, unless something else is open, which would lose its keys to the page.
+pub(super) fn show_words(state: &mut AppState) {
+    if state.overlay.is_some() {
+        return;
+    }
+    if let Some(words) = state.peers.joining.as_mut().and_then(|joining| joining.unseen.take()) {
+        let mut page = TextPage::new(PageSubject::Join);
+        page.text = Some(words);
+        state.cancel_request(Slot::Page);
+        state.overlay = Some(Overlay::Page(Box::new(page)));
+    }
 }
 
 /// Handles a failed request for the progress of a join. If the daemon was only slow, it is asked again.

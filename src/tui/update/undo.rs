@@ -130,6 +130,8 @@ pub(super) fn done(state: &mut AppState, outcome: UndoOutcome, out: &mut Vec<Eff
         Some(Acting::Undo(_, scope)) => scope,
         _ => state.shown_scope(),
     };
+    // The question about a write that was withdrawn needs no answer.
+    state.drafts.retain(|_, draft| draft.withdraws != Some(outcome.undone));
     let from = if outcome.redo { &mut state.redo_stack } else { &mut state.undo_stack };
     let before = from.iter().position(|act| act.op == outcome.undone).map(|at| from.remove(at));
     let act = SessionAct {

@@ -176,3 +176,50 @@ fn the_arrows_lead_from_the_reason_back_to_the_questions() {
     press(&mut state, "down down down down");
     assert!(!form(&state).asks_verdict());
 }
+
+#[test]
+fn a_question_that_comes_late_takes_no_keys_from_what_was_opened_meanwhile() {
+    let mut state = app(SIZE, Opening { scope: Some(scope("api")), ..Opening::default() });
+    let (ticket, _) = written(&press(&mut state, "+ a tab b ctrl-s")).unwrap();
+    press(&mut state, "esc / n e x");
+    let out = step(&mut state, OutcomeReply(WriteOutcome::Consider(screens::consider())).to(ticket));
+    settle(&mut state, out);
+    assert!(matches!(state.overlay, Some(Overlay::Prompt(_))), "{:?}", state.overlay);
+    assert!(toasts(&state).contains("until its question is answered. It is in the Inbox."), "{}", toasts(&state));
+    assert!(state.undo_stack.iter().any(|act| act.op == OpId([7; 16])), "undo withdraws it");
+}
+
+#[test]
+fn keys_pressed_before_the_question_is_painted_answer_nothing() {
+    let mut state = app(SIZE, Opening { scope: Some(scope("api")), ..Opening::default() });
+    let (ticket, _) = written(&press(&mut state, "+ a tab b ctrl-s")).unwrap();
+    update(&mut state, OutcomeReply(WriteOutcome::Consider(screens::consider())).to(ticket));
+    let mut out = Vec::new();
+    for key in ['k', 'c', 'x'] {
+        out.extend(update(&mut state, Msg::Key(KeyPress::char(key))));
+    }
+    assert!(written(&out).is_none(), "{out:?}");
+    assert!(form(&state).verdicts().all(|(_, verdict)| verdict.is_none()));
+}
+
+#[test]
+fn answers_are_kept_until_the_claim_is_withdrawn() {
+    for fails in [true, false] {
+        let mut state = asked();
+        let (ticket, _) = written(&press(&mut state, "k x")).unwrap();
+        let reply = if fails {
+            Err(failure(FailureKind::Refused))
+        } else {
+            Ok(RequestAnswer::Undone(Box::new(UndoOutcome {
+                undone: OpId([7; 16]),
+                op_id: OpId([8; 16]),
+                summary: "Undid it".into(),
+                redo: false,
+                claims: vec![],
+            })))
+        };
+        step(&mut state, Msg::Reply(ticket, reply));
+        let kept = state.drafts.values().any(|draft| draft.verdicts().any(|(_, verdict)| verdict.is_some()));
+        assert_eq!(kept, fails);
+    }
+}

@@ -223,3 +223,20 @@ fn enter_on_an_expired_request_asks_nothing() {
     press(&mut state, "enter");
     assert!(state.overlay.is_none() && toasts(&state).contains("expired"), "{}", toasts(&state));
 }
+
+#[test]
+fn the_words_of_a_join_wait_until_what_was_opened_meanwhile_is_closed() {
+    use crate::tui::sample::screens::join;
+    let mut state = peers();
+    press(&mut state, "J");
+    step(&mut state, Msg::Paste("ergo1abc".into()));
+    let (ticket, _) = written(&press(&mut state, "ctrl-s")).unwrap();
+    press(&mut state, "esc + a");
+    let waiting = join(crate::api::JoinState::Waiting);
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Join(Box::new(waiting)))));
+    assert!(matches!(state.overlay, Some(Overlay::Form(_))), "{:?}", state.overlay);
+    assert!(toasts(&state).contains("words to compare"), "{}", toasts(&state));
+    press(&mut state, "esc");
+    let Some(Overlay::Page(page)) = &state.overlay else { panic!("{:?}", state.overlay) };
+    assert!(page.text.as_deref().is_some_and(|text| text.contains("anvil copper lemon tiger orbit maple")));
+}
