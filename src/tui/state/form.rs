@@ -1,5 +1,6 @@
 //! The form of an act: its fields, their prefilled values, and the request that it makes.
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_textarea::{TextArea, WrapMode};
 
 use crate::{
@@ -156,6 +157,8 @@ pub struct Field {
     /// What to write there, shown while the field is empty.
     pub hint: &'static str,
     pub input: FieldInput,
+    /// Whether something was typed or chosen in it.
+    pub edited: bool,
 }
 
 /// The content of a field, by its type.
@@ -177,6 +180,10 @@ pub enum FieldInput {
 }
 
 impl Field {
+    pub fn new(id: FieldId, label: &'static str, hint: &'static str, input: FieldInput) -> Self {
+        Self { id, label, hint, input, edited: false }
+    }
+
     /// Returns whether this is a question that must be answered and has no answer yet.
     pub fn is_unanswered(&self) -> bool {
         matches!(&self.input, FieldInput::Verdict { doubt, chosen: None } if doubt.band == DoubtBand::Ask)
@@ -214,8 +221,6 @@ pub struct ActForm {
     pub error: Option<(Option<FieldId>, String)>,
     /// Why it can no longer be submitted, in a sentence: for example, because its card was settled meanwhile.
     pub outdated: Option<String>,
-    /// Whether something was typed or chosen in it.
-    pub edited: bool,
     /// Whether the form was sent and has no answer yet.
     pub sending: bool,
     /// The request that was sent last and may have been executed, with its `op_id`. The same request is sent again
@@ -238,15 +243,20 @@ impl ActForm {
         }
     }
 
-    /// Restores the texts and choices of a draft of the same form. The options are those of this form: a choice is
-    /// restored by what it stood for. If that is no longer offered, the default choice stays.
+    /// Returns whether something was typed or chosen in the form.
+    pub fn is_edited(&self) -> bool {
+        self.fields.iter().any(|field| field.edited)
+    }
+
+    /// Restores the edited texts and the choices of a draft of the same form. A text that was only prefilled is not
+    /// restored, since its source may have changed. The options are those of this form: a choice is restored by what it
+    /// stood for. If that is no longer offered, the default choice stays.
     pub fn restore(&mut self, draft: Self) {
-        self.edited |= draft.edited;
-        let restored: Vec<Option<FieldInput>> =
+        let restored: Vec<Option<Field>> =
             self.fields.iter().map(|field| self.restored(field, draft.same_field(field)?, &draft)).collect();
-        for (field, input) in self.fields.iter_mut().zip(restored) {
-            if let Some(input) = input {
-                field.input = input;
+        for (field, restored) in self.fields.iter_mut().zip(restored) {
+            if let Some(restored) = restored {
+                *field = restored;
             } else if field.id == FieldId::Target {
                 let gone = "the claim that you chose can no longer be chosen; this is another one".to_owned();
                 self.error = Some((Some(FieldId::Target), gone));
@@ -264,11 +274,11 @@ impl ActForm {
         })
     }
 
-    /// Returns the input of a field with the draft's content; `None` if that content cannot be used.
-    fn restored(&self, field: &Field, before: &Field, draft: &Self) -> Option<FieldInput> {
-        match (&field.input, &before.input) {
+    /// Returns a field with the draft's content; `None` if that content cannot be used.
+    fn restored(&self, field: &Field, before: &Field, draft: &Self) -> Option<Field> {
+        let input = match (&field.input, &before.input) {
             (FieldInput::Text(_), FieldInput::Text(_)) | (FieldInput::Line(_), FieldInput::Line(_)) => {
-                Some(before.input.clone())
+                if before.edited { before.input.clone() } else { field.input.clone() }
             }
             (FieldInput::Choice { options, .. }, FieldInput::Choice { options: offered, chosen }) => {
                 let again = match field.id {
@@ -276,13 +286,14 @@ impl ActForm {
                     FieldId::Keep => position(&self.keeps, draft.keeps.get(*chosen)?),
                     _ => position(options, offered.get(*chosen)?),
                 };
-                Some(FieldInput::Choice { options: options.clone(), chosen: again? })
+                FieldInput::Choice { options: options.clone(), chosen: again? }
             }
             (FieldInput::Verdict { doubt, .. }, FieldInput::Verdict { chosen, .. }) => {
-                Some(FieldInput::Verdict { doubt: doubt.clone(), chosen: *chosen })
+                FieldInput::Verdict { doubt: doubt.clone(), chosen: *chosen }
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some(Field { input, edited: before.edited, ..field.clone() })
     }
 
     /// Returns the scope of the act: in the form of a new claim the chosen scope, otherwise the scope of the form.
@@ -354,10 +365,18 @@ pub fn one_line(text: &str) -> TextArea<'static> {
     area
 }
 
-/// Deletes the text of the line under the cursor.
-pub fn clear_line(area: &mut TextArea<'static>) {
+/// Types a key into a text area of one line. Returns whether the text changed. What would begin a line or insert blanks
+/// types nothing: Enter and Tab, also with Ctrl or Alt.
+pub fn type_in_line(area: &mut TextArea<'static>, key: KeyPress) -> bool {
+    let breaks = matches!(key.code, KeyCode::Enter | KeyCode::Tab)
+        || key.code == KeyCode::Char('m') && key.mods.contains(KeyModifiers::CONTROL);
+    !breaks && area.input(KeyEvent::new(key.code, key.mods))
+}
+
+/// Deletes the text of the line under the cursor. Returns whether there was any.
+pub fn clear_line(area: &mut TextArea<'static>) -> bool {
     area.move_cursor(ratatui_textarea::CursorMove::End);
-    area.delete_line_by_head();
+    area.delete_line_by_head()
 }
 
 /// Returns a text area of several lines that wraps at words, with the cursor at its end. The text keeps its invisible

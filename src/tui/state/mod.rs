@@ -106,8 +106,6 @@ pub enum Acting {
     Form(form::FormSubject),
     /// Undoing an act, or redoing it by undoing its undo.
     Undo(OpId, Scope),
-    /// Redacting a claim, which cannot be undone.
-    Redact,
     /// Comparing the active claims of a scope, with the `op_id` by which that can be undone.
     Audit(Option<OpId>, Scope),
     /// An act that was confirmed in a dialog, or an act without a form.

@@ -2,7 +2,12 @@
 
 use ratatui_textarea::TextArea;
 
-use super::{AppState, Screen, form::ActForm, judging::JudgingState, page::TextPage};
+use super::{
+    AppState, Screen,
+    form::{ActForm, FormSubject},
+    judging::JudgingState,
+    page::TextPage,
+};
 use crate::tui::{
     action::{self, ActionSpec},
     fuzzy,
@@ -115,6 +120,8 @@ pub struct Confirm {
     pub yes: &'static str,
     /// The request that is sent on confirmation.
     pub write: Box<WriteRequest>,
+    /// The form from which the act comes, if its draft ends with the act.
+    pub about: Option<FormSubject>,
     /// Whether the button that confirms has the focus.
     pub on_yes: bool,
     /// The key that opened the confirmation, until it is released.
@@ -140,6 +147,7 @@ impl Confirm {
             scroll: 0,
             yes,
             write: Box::new(write),
+            about: None,
             on_yes: false,
             opener,
             painted: None,

@@ -1,9 +1,8 @@
 //! A text page over the screen, such as the snapshot of a scope or a preview of setup, and the search on it.
 
-use crossterm::event::KeyEvent;
 use ratatui_textarea::TextArea;
 
-use super::form::{clear_line, one_line};
+use super::form::{clear_line, one_line, type_in_line};
 use crate::{
     domain::{Scope, text::sanitize_line},
     tui::key::KeyPress,
@@ -125,9 +124,7 @@ impl TextPage {
 
     /// Types a key into the search text, and shows the first match.
     pub fn typed(&mut self, key: KeyPress) {
-        self.change(|input| {
-            input.input(KeyEvent::new(key.code, key.mods));
-        });
+        self.change(|input| type_in_line(input, key));
     }
 
     /// Deletes the search text.
@@ -137,12 +134,10 @@ impl TextPage {
 
     /// Pastes text into the search text, as one line.
     pub fn paste(&mut self, text: &str) {
-        self.change(|input| {
-            input.insert_str(sanitize_line(text));
-        });
+        self.change(|input| input.insert_str(sanitize_line(text)));
     }
 
-    fn change(&mut self, change: impl FnOnce(&mut TextArea<'static>)) {
+    fn change(&mut self, change: impl FnOnce(&mut TextArea<'static>) -> bool) {
         let Some(find) = self.find.as_mut().filter(|find| find.typing) else { return };
         change(&mut find.input);
         (find.at, find.follows_match) = (0, true);

@@ -76,8 +76,7 @@ fn send(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some(Overlay::Confirm(confirm)) = state.overlay.take() {
         let acting = match &*confirm.write {
             WriteRequest::Undo(request) => undo::acting(request),
-            WriteRequest::Redact(_) => Acting::Redact,
-            _ => Acting::Confirmed,
+            _ => confirm.about.map_or(Acting::Confirmed, Acting::Form),
         };
         global::send(state, *confirm.write, acting, out);
     }

@@ -14,7 +14,9 @@ use crate::{
         msg::{Effect, FailureKind, RequestFailure},
         state::{
             Acting, AppState, Overlay, Tone,
-            form::{ActForm, ClaimAct, FieldId, FieldInput, FormSubject, clear_line},
+            form::{
+                ActForm, ClaimAct, FieldId, FieldInput, FormSubject, clear_line, one_line, several_lines, type_in_line,
+            },
             overlay::Confirm,
         },
     },
@@ -43,13 +45,23 @@ pub(super) fn held_down(state: &mut AppState, key: KeyPress) -> bool {
     }
 }
 
-/// Closes the form. Its content is kept as a draft until the app ends.
+/// Closes the form. What was typed or chosen in it, or sent without an answer yet, is kept as a draft until the app
+/// ends.
 pub(super) fn cancel(state: &mut AppState) {
     if matches!(state.overlay, Some(Overlay::Form(_)))
         && let Some(Overlay::Form(form)) = state.overlay.take()
+        && (form.is_edited() || form.sent.is_some())
     {
         state.asked_about_drafts = false;
         state.drafts.insert(form.about, ActForm { sending: false, ..*form });
+    }
+}
+
+/// Changes the field that has the focus, unless the form is being sent. `change` returns whether it changed anything.
+fn change(state: &mut AppState, change: impl FnOnce(&mut FieldInput) -> bool) {
+    let form = form(state).filter(|form| !form.sending);
+    if let Some(field) = form.and_then(|form| form.fields.get_mut(form.focus)) {
+        field.edited |= change(&mut field.input);
     }
 }
 
@@ -78,19 +90,19 @@ pub(super) fn of_act<'a>(state: &'a mut AppState, acting: Option<&Acting>) -> Op
 }
 
 pub(super) fn new_line(state: &mut AppState) {
-    if let Some(form) = form(state).filter(|form| !form.sending)
-        && let Some(field) = form.fields.get_mut(form.focus)
-        && let FieldInput::Text(area) = &mut field.input
-    {
+    change(state, |input| {
+        let FieldInput::Text(area) = input else { return false };
         area.insert_newline();
-    }
+        true
+    });
 }
 
 /// Deletes the text of the line.
 pub(super) fn clear(state: &mut AppState) {
-    if let Some(area) = form(state).filter(|form| !form.sending).and_then(ActForm::area) {
-        clear_line(area);
-    }
+    change(state, |input| match input {
+        FieldInput::Text(area) | FieldInput::Line(area) => clear_line(area),
+        FieldInput::Choice { .. } | FieldInput::Verdict { .. } => false,
+    });
 }
 
 /// Opens the text in an editor.
@@ -147,7 +159,7 @@ pub(super) fn typed(state: &mut AppState, key: KeyPress) {
         FieldInput::Choice { options, chosen } => {
             let before = *chosen;
             if choose(options, chosen, key) {
-                form.edited |= *chosen != before;
+                field.edited |= *chosen != before;
             } else {
                 form.error = Some((Some(field.id), CHOICE_KEYS.to_owned()));
             }
@@ -162,13 +174,11 @@ pub(super) fn typed(state: &mut AppState, key: KeyPress) {
         FieldInput::Text(area) if key.code == KeyCode::Down && area.cursor().0 + 1 == area.lines().len() && !at_end => {
             form.focus += 1;
         }
-        FieldInput::Text(area) => form.edited |= area.input(KeyEvent::new(key.code, key.mods)),
+        FieldInput::Text(area) => field.edited |= area.input(KeyEvent::new(key.code, key.mods)),
         FieldInput::Line(area) => match key.code {
             KeyCode::Up => focus(state, -1),
             KeyCode::Down => focus(state, 1),
-            // A single line takes no line break.
-            KeyCode::Enter => {}
-            _ => form.edited |= area.input(KeyEvent::new(key.code, key.mods)),
+            _ => field.edited |= type_in_line(area, key),
         },
     }
 }
@@ -215,17 +225,11 @@ pub(super) fn focus_on(state: &mut AppState, index: usize) {
 
 /// Pastes text into the field; as one line if the field has only one.
 pub(super) fn paste(state: &mut AppState, text: &str) {
-    let Some(form) = form(state) else { return };
-    if form.sending {
-        return;
-    }
-    let Some(field) = form.fields.get_mut(form.focus) else { return };
-    form.edited = true;
-    match &mut field.input {
-        FieldInput::Text(area) => drop(area.insert_str(clean_input(&text.replace("\r\n", "\n").replace('\r', "\n")))),
-        FieldInput::Line(area) => drop(area.insert_str(sanitize_line(text))),
-        FieldInput::Choice { .. } | FieldInput::Verdict { .. } => {}
-    }
+    change(state, |input| match input {
+        FieldInput::Text(area) => area.insert_str(clean_input(&text.replace("\r\n", "\n").replace('\r', "\n"))),
+        FieldInput::Line(area) => area.insert_str(sanitize_line(text)),
+        FieldInput::Choice { .. } | FieldInput::Verdict { .. } => false,
+    });
 }
 
 /// Replaces the field's text by what the editor returned. If the editor failed, the text stays and a message says why.
@@ -235,13 +239,14 @@ pub(super) fn edited(state: &mut AppState, result: Result<Option<String>, String
         Ok(None) => return,
         Err(message) => return out.push(state.toast(Tone::Bad, message)),
     };
-    let Some(form) = form(state) else { return };
-    let Some(field) = form.fields.get_mut(form.focus) else { return };
-    match &mut field.input {
-        FieldInput::Text(area) => **area = crate::tui::state::form::several_lines(clean_input(&text).trim_end()),
-        FieldInput::Line(area) => **area = crate::tui::state::form::one_line(&sanitize_line(text.trim_end())),
-        FieldInput::Choice { .. } | FieldInput::Verdict { .. } => {}
-    }
+    change(state, |input| {
+        match input {
+            FieldInput::Text(area) => **area = several_lines(clean_input(&text).trim_end()),
+            FieldInput::Line(area) => **area = one_line(&sanitize_line(text.trim_end())),
+            FieldInput::Choice { .. } | FieldInput::Verdict { .. } => return false,
+        }
+        true
+    });
 }
 
 /// Sends the form, or opens a confirmation. `key` is the key that submitted the form; it does not answer the
@@ -287,7 +292,8 @@ pub(super) fn submit(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<
         if let Some(Overlay::Form(form)) = state.overlay.take() {
             state.drafts.insert(about, *form);
         }
-        state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, "Redact", write, opener)));
+        let confirm = Confirm::new(question, effect, "Redact", write, opener);
+        state.overlay = Some(Overlay::Confirm(Confirm { about: Some(about), ..confirm }));
         return;
     }
     form.sending = true;

@@ -125,17 +125,12 @@ pub(super) fn new_claim(scope: Scope, others: &[Scope]) -> ActForm {
     let mut fields = vec![
         text_field(FieldId::Statement, "Claim", "the claim, in a sentence", ""),
         text_field(FieldId::Reason, "Reason", "why; a fact needs none", ""),
-        Field { id: FieldId::Kind, label: "Kind", hint: "", input: FieldInput::Choice { options, chosen: 0 } },
+        Field::new(FieldId::Kind, "Kind", "", FieldInput::Choice { options, chosen: 0 }),
         line_field(FieldId::Source, "Source", "path:line, a document, a URL"),
     ];
     if !others.is_empty() {
         let options = std::iter::once(&scope).chain(others).map(ToString::to_string).collect();
-        fields.push(Field {
-            id: FieldId::Scope,
-            label: "Scope",
-            hint: "",
-            input: FieldInput::Choice { options, chosen: 0 },
-        });
+        fields.push(Field::new(FieldId::Scope, "Scope", "", FieldInput::Choice { options, chosen: 0 }));
     }
     let effect = "The guard compares it with the active claims before it is stored.".to_owned();
     plain(FormSubject::New, "Add a claim".to_owned(), effect, scope, fields)
@@ -159,7 +154,6 @@ pub(super) fn plain(about: FormSubject, title: String, effect: String, scope: Sc
         focus: 0,
         error: None,
         outdated: None,
-        edited: false,
         sending: false,
         sent: None,
         opener: None,
@@ -324,21 +318,21 @@ fn target(card: &Card, act: CardAct, sides: &[usize]) -> Field {
     // Usually the new claim is narrowed, and the existing claim is retracted.
     let usual = if act == CardAct::Narrow { 0 } else { card.other };
     let chosen = sides.iter().position(|side| *side == usual).unwrap_or(0);
-    Field { id: FieldId::Target, label: "Claim", hint: "", input: FieldInput::Choice { options, chosen } }
+    Field::new(FieldId::Target, "Claim", "", FieldInput::Choice { options, chosen })
 }
 
 pub(super) fn text_field(id: FieldId, label: &'static str, hint: &'static str, text: &str) -> Field {
-    Field { id, label, hint, input: FieldInput::Text(Box::new(several_lines(text))) }
+    Field::new(id, label, hint, FieldInput::Text(Box::new(several_lines(text))))
 }
 
 /// Returns the field for the snooze period, with one day preselected.
 pub(super) fn snooze_field() -> Field {
     let options = SNOOZES.iter().map(|(label, _)| (*label).to_owned()).collect();
-    Field { id: FieldId::Snooze, label: "Snooze for", hint: "", input: FieldInput::Choice { options, chosen: 1 } }
+    Field::new(FieldId::Snooze, "Snooze for", "", FieldInput::Choice { options, chosen: 1 })
 }
 
 pub(super) fn line_field(id: FieldId, label: &'static str, hint: &'static str) -> Field {
-    Field { id, label, hint, input: FieldInput::Line(Box::new(one_line(""))) }
+    Field::new(id, label, hint, FieldInput::Line(Box::new(one_line(""))))
 }
 
 /// Returns the claim that is chosen as the target.

@@ -67,7 +67,7 @@ pub(super) fn start(state: &mut AppState, out: &mut Vec<Effect>) {
 /// Quits the app; if that would discard drafts, only when asked a second time.
 pub(super) fn quit(state: &mut AppState, out: &mut Vec<Effect>) {
     let mut drafts: Vec<&str> =
-        state.drafts.values().filter(|draft| draft.edited).map(|draft| draft.title.as_str()).collect();
+        state.drafts.values().filter(|draft| draft.is_edited()).map(|draft| draft.title.as_str()).collect();
     drafts.sort_unstable();
     if !drafts.is_empty() && !state.asked_about_drafts {
         state.asked_about_drafts = true;

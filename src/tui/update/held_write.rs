@@ -105,7 +105,7 @@ fn open(state: &mut AppState, question: Consider, reason: &str, key: Option<KeyP
         question.doubts.into_iter().partition(|doubt| doubt.band == DoubtBand::Ask);
     for doubt in asked.into_iter().chain(mentioned) {
         let input = FieldInput::Verdict { doubt: Box::new(doubt), chosen: None };
-        fields.push(Field { id: FieldId::Verdict, label: "", hint: "", input });
+        fields.push(Field::new(FieldId::Verdict, "", "", input));
     }
     fields.push(form_setup::text_field(FieldId::Because, "Because", "why; it is stored with the answer", reason));
     let about = FormSubject::Held { id: question.card_id };
@@ -130,9 +130,9 @@ pub(super) fn give(state: &mut AppState, verdict: PairVerdict, out: &mut Vec<Eff
         return;
     }
     let here = form.focus;
-    if let Some(Field { input: FieldInput::Verdict { chosen, .. }, .. }) = form.fields.get_mut(here) {
+    if let Some(Field { input: FieldInput::Verdict { chosen, .. }, edited, .. }) = form.fields.get_mut(here) {
         *chosen = Some(verdict);
-        form.edited = true;
+        *edited = true;
         form.error = None;
         let questions = form.fields.iter().filter(|field| field.id == FieldId::Verdict).count();
         let open = |at: &usize| form.fields.get(*at).is_some_and(Field::is_unanswered);

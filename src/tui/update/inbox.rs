@@ -11,7 +11,6 @@ use crate::{
             Acting, AppState, Focus, Overlay, Screen, Tone,
             claims::StatusFilter,
             conflicts::CardListFilter,
-            form::FormSubject,
             inbox::{InboxRow, ItemId, id_of},
             marks::claim_mark,
             overlay::Confirm,
@@ -132,20 +131,47 @@ pub(super) fn begin_act(state: &mut AppState, write: &WriteRequest, acting: &Act
         WriteRequest::ResolveMany(request) => request.until,
         _ => None,
     };
-    let rows = match (acting, &state.overlay) {
+    let rows = match write {
         _ if state.screen != Screen::Inbox => Vec::new(),
-        (Acting::Form(_), Some(Overlay::Form(form))) => match form.about {
-            FormSubject::Card { id, .. } | FormSubject::Held { id } => vec![ItemId::Card(id)],
-            FormSubject::Claim { id, .. } => {
-                rows_of_claims(state, |claim| claim == id || form.members.contains(&claim))
-            }
-            // The answer says which cards the act settled.
-            FormSubject::Many { .. } | FormSubject::New | FormSubject::NewTeam | FormSubject::JoinTeam => Vec::new(),
+        WriteRequest::Resolve { .. } | WriteRequest::Judge(_) => match acting {
+            Acting::Form(about) => about.card().map(ItemId::Card).into_iter().collect(),
+            Acting::Undo(..) | Acting::Audit(..) | Acting::Confirmed => Vec::new(),
         },
-        (Acting::Confirmed | Acting::Redact, _) => state.inbox.anchor().cloned().into_iter().collect(),
-        (Acting::Form(_) | Acting::Undo(..) | Acting::Audit(..), _) => Vec::new(),
+        WriteRequest::Retract(request)
+        | WriteRequest::Reinstate(request)
+        | WriteRequest::Redact(request)
+        | WriteRequest::Reviewed(request) => {
+            rows_of_claims(state, |claim| is_among(claim, std::iter::once(&request.target).chain(&request.also)))
+        }
+        WriteRequest::Supersede(request) => rows_of_claims(state, |claim| is_among(claim, &request.targets)),
+        WriteRequest::AnswerJoin { id, .. } => vec![ItemId::Joining(id.clone())],
+        WriteRequest::Quarantine { request, .. } => {
+            let answered =
+                |row: &ItemId| matches!(row, ItemId::Quarantined(id) if request.events.contains(&id.to_hex()));
+            state.inbox.listed().0.chain(state.inbox.item()).map(id_of).filter(answered).collect()
+        }
+        // The answer to an act on many cards says which of them it settled. The other acts settle no row.
+        WriteRequest::ResolveMany(_)
+        | WriteRequest::Remember(_)
+        | WriteRequest::NotesScan(_)
+        | WriteRequest::NotesWrite(_)
+        | WriteRequest::Promote(_)
+        | WriteRequest::JudgePairs(_)
+        | WriteRequest::Undo(_)
+        | WriteRequest::Audit(_)
+        | WriteRequest::SyncNow
+        | WriteRequest::CreateTeam(_)
+        | WriteRequest::JoinTeam(_)
+        | WriteRequest::Reembed
+        | WriteRequest::Setup { .. } => Vec::new(),
     };
     state.inbox.acting = rows;
+}
+
+/// Returns whether a claim is among these full ids.
+fn is_among<'a>(claim: ClaimId, ids: impl IntoIterator<Item = &'a String>) -> bool {
+    let claim = claim.to_hex();
+    ids.into_iter().any(|id| *id == claim)
 }
 
 /// Says until when the act that was sent last snoozes cards, with a space before; empty for another act.

@@ -52,7 +52,7 @@ fn form(state: &mut AppState, act: CardAct, keep: KeepSide, keeps: Vec<(Keep, us
     if keep == KeepSide::Chosen {
         let options = keeps.iter().map(|(keep, on)| format!("{} ({on})", label(keep))).collect();
         let input = FieldInput::Choice { options, chosen: 0 };
-        fields.push(Field { id: FieldId::Keep, label: "Claim to keep", hint: "", input });
+        fields.push(Field::new(FieldId::Keep, "Claim to keep", "", input));
     }
     if act == CardAct::Snooze {
         fields.push(form_setup::snooze_field());

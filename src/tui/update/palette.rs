@@ -1,19 +1,21 @@
 //! The palette, and the keys that it shares with the search line and the log.
 
-use crossterm::event::KeyEvent;
-
 use super::{perform as perform_action, prompt};
 use crate::tui::{
     hits::Pane,
     key::KeyPress,
     msg::Effect,
-    state::{AppState, Overlay, form::clear_line, overlay::Palette},
+    state::{
+        AppState, Overlay,
+        form::{clear_line, type_in_line},
+        overlay::Palette,
+    },
 };
 
 /// Types a key without an action into the search.
 pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     if let Some(Overlay::Palette(palette)) = &mut state.overlay {
-        palette.input.input(KeyEvent::new(key.code, key.mods));
+        type_in_line(&mut palette.input, key);
         palette.row = 0;
     }
 }

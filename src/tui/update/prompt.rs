@@ -1,6 +1,6 @@
 //! The input line: a search that is updated with each letter, or a question.
 
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::KeyCode;
 use ratatui_textarea::TextArea;
 
 use super::{claims, global, why};
@@ -12,7 +12,7 @@ use crate::{
         state::{
             AppState, Overlay, Screen, Tone,
             claims::ClaimsFocus,
-            form::{clear_line, one_line},
+            form::{clear_line, one_line, type_in_line},
             overlay::{PromptInput, PromptPurpose},
             search_line::SearchLine,
             why::Subject,
@@ -54,7 +54,7 @@ fn fitting_prefix(text: &str, room: usize) -> &str {
 pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
         if !matches!(key.code, KeyCode::Char(c) if c.len_utf8() > room(&prompt.input)) {
-            prompt.input.input(KeyEvent::new(key.code, key.mods));
+            type_in_line(&mut prompt.input, key);
         }
         update_search(state);
     }

@@ -14,7 +14,7 @@ use crate::{
         state::{
             Acting, AppState, Daemon, Screen, SessionAct, Tone,
             conflicts::CardListFilter,
-            form::{FieldId, FormSubject},
+            form::{ClaimAct, FieldId, FormSubject},
             inbox::ItemId,
             why::WhyChain,
         },
@@ -197,7 +197,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
 /// Handles the success of an act.
 fn done(state: &mut AppState, done: Done, acting: Option<&Acting>, out: &mut Vec<Effect>) {
     // A redaction cannot be undone, so no undo is offered.
-    let final_act = acting == Some(&Acting::Redact);
+    let final_act = matches!(acting, Some(Acting::Form(FormSubject::Claim { act: ClaimAct::Redact, .. })));
     form::close(state, acting);
     state.conflicts.marks.remove_rows(&state.inbox.acting);
     let (about, settled) = settle_rows(state, done.card_id);

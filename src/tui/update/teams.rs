@@ -31,8 +31,7 @@ pub(super) fn make(state: &mut AppState, key: Option<KeyPress>) {
             options.push(scope);
         }
     }
-    let share =
-        Field { id: FieldId::Scope, label: "Share", hint: "", input: FieldInput::Choice { options, chosen: 0 } };
+    let share = Field::new(FieldId::Scope, "Share", "", FieldInput::Choice { options, chosen: 0 });
     let fields = vec![
         form_setup::line_field(FieldId::Name, "Name", "what the team is called"),
         share,

@@ -343,3 +343,54 @@ fn a_form_about_a_claim_says_that_somebody_changed_the_claim() {
         assert_eq!(reason(&state), "why");
     }
 }
+
+#[test]
+fn a_text_from_the_editor_is_not_lost_when_the_app_is_left() {
+    for keys in ["ctrl-o", "ctrl-u", "alt-enter"] {
+        let mut state = cards();
+        press(&mut state, &format!("a {keys}"));
+        if keys == "ctrl-o" {
+            step(&mut state, Msg::Edited(Ok(Some("Red is on every dashboard.".into()))));
+        }
+        let out = press(&mut state, "esc q");
+        assert!(!out.contains(&Effect::Quit), "{keys}");
+        assert!(toasts(&state).contains("Quitting discards 1 draft"), "{keys}: {}", toasts(&state));
+    }
+}
+
+#[test]
+fn a_form_in_which_nothing_was_typed_leaves_no_draft() {
+    let mut state = cards();
+    press(&mut state, "a esc");
+    assert!(state.drafts.is_empty());
+    // What was only prefilled is not restored: the claim may have changed meanwhile.
+    let mut view = card(1);
+    let mut state = cards();
+    press(&mut state, "m tab x esc");
+    view.sides[0].claim.statement = "The canary deployment is never red".into();
+    state.conflicts.card = Some(Card::new(view));
+    press(&mut state, "m");
+    let Some(Overlay::Form(form)) = &state.overlay else { panic!("{:?}", state.overlay) };
+    assert_eq!(form.text(FieldId::Statement), "The canary deployment is never red");
+    assert!(form.text(FieldId::Reason).ends_with('x'));
+}
+
+#[test]
+fn a_redaction_leaves_no_draft_once_it_is_done() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    let (ticket, _) = written(&press(&mut state, "X w h y ctrl-s y")).unwrap();
+    assert_eq!(state.drafts.len(), 1, "it may fail");
+    step(&mut state, done("Redacted", None).to(ticket));
+    assert!(state.drafts.is_empty());
+    assert!(!toasts(&state).contains("to undo"), "{}", toasts(&state));
+}
+
+#[test]
+fn a_line_stays_one_line() {
+    let mut state = cards();
+    press(&mut state, "/ a alt-enter b tab c");
+    assert_eq!(state.claims.search, "abc");
+    press(&mut state, "esc ? a alt-enter b tab c");
+    let Some(Overlay::Palette(palette)) = &state.overlay else { panic!("{:?}", state.overlay) };
+    assert_eq!(palette.input.lines(), ["abc"]);
+}

@@ -59,6 +59,17 @@ fn go_to(state: &mut AppState, wanted: &ItemId) {
 }
 
 #[test]
+fn a_confirmed_act_settles_its_subject_and_not_what_is_under_the_cursor_by_then() {
+    let mut state = opened();
+    let join = ItemId::Joining("5e11a0b2c3d4e5f6".into());
+    go_to(&mut state, &join);
+    press(&mut state, "i");
+    state.inbox.step(1);
+    assert!(written(&press(&mut state, "y")).is_some());
+    assert_eq!(state.inbox.acting, [join]);
+}
+
+#[test]
 fn it_is_the_first_screen_and_counts_everything() {
     let state = opened();
     assert_eq!(state.screen, Screen::Inbox);
