@@ -79,11 +79,17 @@ pub fn run(options: AppOptions, client: Client, start: Starter) -> Result<(), Tu
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(TuiError::NoTerminal);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     let result = runtime.block_on(async { Box::pin(App::new(options, client, start)?.run()).await });
     // A request that hangs must not delay the person who leaves.
     runtime.shutdown_background();
     result
+}
+
+/// Creates the runtime. Requests run on a thread of their own, so that they go on while an editor has the terminal and
+/// blocks this one: a write under way would exceed its deadline otherwise.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()
 }
 
 /// Milliseconds since the Unix epoch.
@@ -372,5 +378,19 @@ fn message(event: Event) -> Option<Msg> {
             kind => Some(Msg::Mouse { kind, column: mouse.column, row: mouse.row }),
         },
         Event::FocusGained | Event::FocusLost => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, time::Duration};
+
+    #[test]
+    fn requests_go_on_while_an_editor_blocks_the_thread_of_the_app() {
+        let (sender, receiver) = mpsc::channel();
+        super::runtime().unwrap().block_on(async {
+            drop(tokio::spawn(async move { sender.send(()) }));
+            assert_eq!(receiver.recv_timeout(Duration::from_secs(10)), Ok(()));
+        });
     }
 }

@@ -55,6 +55,8 @@ pub struct AgentsState {
     pub injected: Option<Vec<InjectedClaim>>,
     /// The acts of the agent under the cursor.
     pub list: Windowed<EventView>,
+    /// The error message, if reading `list` failed.
+    pub list_error: Option<String>,
     /// Which rows `list` has.
     pub shown: AgentListing,
     /// The pane that has the focus.
@@ -124,14 +126,16 @@ impl AgentsState {
         self.agent_at_cursor = after.clone().flatten();
         let other = before != after;
         if other {
-            self.restart_list();
+            self.clear_list();
         }
         other
     }
 
-    /// Reads the detail list again, from its first row.
-    pub fn restart_list(&mut self) {
-        self.list.restart();
+    /// Empties the detail list, since it is to show other rows, and reads it again. The old rows must not be shown
+    /// under the title of the new ones.
+    pub fn clear_list(&mut self) {
+        self.list.clear();
+        self.list_error = None;
         self.injected_row = 0;
     }
 
@@ -154,7 +158,7 @@ impl AgentsState {
     fn keep_cursor(&mut self, before: Option<&AgentEntry>) {
         let after = self.entry();
         if before.map(|entry| &entry.name) != after.as_ref().map(|entry| &entry.name) {
-            self.restart_list();
+            self.clear_list();
         }
         self.agent_at_cursor = after.and_then(|entry| entry.name);
     }
@@ -194,7 +198,7 @@ impl AgentsState {
         match (self.focus, self.shown) {
             (Focus::List, _) => self.entry().is_some(),
             (Focus::Detail, AgentListing::Injected) => !self.injected_here().is_empty(),
-            (Focus::Detail, _) => self.list.current().is_some(),
+            (Focus::Detail, _) => self.list.selected().is_some(),
         }
     }
 }

@@ -32,8 +32,10 @@ pub struct NotesState {
     pub focus: Focus,
     /// The first visible line of the detail pane.
     pub scroll: usize,
-    /// The error message, if reading failed.
+    /// The error message, if reading the files failed.
     pub error: Option<String>,
+    /// The error message, if reading the insights failed.
+    pub insights_error: Option<String>,
     /// Whether the cursor goes to the first insight that can be promoted, once the insights arrive.
     seeks_promotion: bool,
     rows: [usize; 2],
@@ -52,6 +54,19 @@ impl NotesState {
     /// Returns the insights, the highest rank first.
     pub fn principles(&self) -> &[InsightView] {
         self.insights.as_ref().map_or(&[], |insights| &insights.items)
+    }
+
+    /// Forgets the insights, since they may be those of another organisation than the shown one.
+    pub fn forget_insights(&mut self) {
+        (self.insights, self.insights_error, self.asked_org) = (None, None, None);
+    }
+
+    /// Returns why the listed rows could not be read.
+    pub fn shown_error(&self) -> Option<&String> {
+        match self.shown {
+            NotesListing::Files => self.error.as_ref(),
+            NotesListing::Principles => self.insights_error.as_ref(),
+        }
     }
 
     /// Returns the number of listed rows.
@@ -133,7 +148,7 @@ impl NotesState {
     pub fn accept_insights(&mut self, insights: Insights) {
         let before: Option<ClaimId> = self.principles().get(self.rows[1]).map(|insight| insight.claim);
         self.insights = Some(insights);
-        self.error = None;
+        self.insights_error = None;
         let found = before.and_then(|before| self.principles().iter().position(|insight| insight.claim == before));
         self.rows[1] = found.unwrap_or(self.rows[1]).min(self.principles().len().saturating_sub(1));
         self.find_promotion();

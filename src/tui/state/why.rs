@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::{
     api::{CardStatus, CardSummary, ChainLink, ClaimView, EventView, History, WhyAnswer},
-    domain::{CardId, ClaimId},
+    domain::{CardId, ClaimId, Scope},
     tui::{drift::Drift, graph},
 };
 
@@ -17,7 +17,11 @@ pub enum Subject {
     /// A claim, by id or prefix.
     Claim(String),
     /// A question in words.
-    Question(String),
+    Question {
+        text: String,
+        /// The scope in which it is asked.
+        scope: Scope,
+    },
 }
 
 #[derive(Clone, Debug, Default)]

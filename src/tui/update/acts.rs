@@ -38,7 +38,7 @@ pub(super) fn copy_command(state: &mut AppState, out: &mut Vec<Effect>) {
 }
 
 fn current(state: &AppState) -> Option<EventView> {
-    state.acts().and_then(|acts| acts.list.current()).cloned()
+    state.acts().and_then(|acts| acts.list.selected()).cloned()
 }
 
 /// Opens the act under the cursor in full; from there, goes to the claim that it was about.

@@ -16,7 +16,7 @@ pub(super) fn show(state: &mut AppState) {
 /// Switches to the next listing of an agent.
 pub(super) fn filter(state: &mut AppState) {
     state.agents.shown = state.agents.shown.next();
-    state.agents.restart_list();
+    state.agents.clear_list();
 }
 
 /// Returns the row under the cursor in the list of an agent's acts or injected claims.
@@ -66,7 +66,7 @@ pub(super) fn open(state: &mut AppState) {
         }
         return;
     }
-    let Some(event) = state.agents.list.current().cloned() else { return };
+    let Some(event) = state.agents.list.selected().cloned() else { return };
     if event.kind == "local.refused" {
         // The id of a refused write is that of the card that it opened.
         conflicts::show(state, event.id.to_hex());

@@ -173,8 +173,9 @@ pub(super) fn place(state: &mut AppState, row: usize, height: usize) {
 /// Reads every list again, since another scope is shown.
 pub(super) fn rescope(state: &mut AppState) {
     restart(state);
-    state.agents.restart_list();
+    state.agents.clear_list();
     state.requests.agents = true;
+    state.notes.forget_insights();
     state.models.files = None;
     // No key may act on a related claim, a card or a mark of the previous scope, so these are removed, and answers that
     // are still to come are ignored.
@@ -186,7 +187,16 @@ pub(super) fn rescope(state: &mut AppState) {
     state.timeline.list.restart();
     state.inbox.reset();
     state.requests.inbox = true;
-    for slot in [Slot::Found, Slot::Card, Slot::Inbox, Slot::InboxPage, Slot::Agents, Slot::Ingested] {
+    for slot in [
+        Slot::Found,
+        Slot::Card,
+        Slot::Inbox,
+        Slot::InboxPage,
+        Slot::Agents,
+        Slot::AgentActs,
+        Slot::Ingested,
+        Slot::Insights,
+    ] {
         state.cancel_request(slot);
     }
 }

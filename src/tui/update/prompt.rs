@@ -102,7 +102,8 @@ pub(super) fn submit(state: &mut AppState, out: &mut Vec<Effect>) {
         out.push(state.toast(Tone::Warn, invalid));
     }
     if prompt.asking == PromptPurpose::Why && !text.is_empty() {
-        why::show(state, Subject::Question(text));
+        let scope = state.shown_scope();
+        why::show(state, Subject::Question { text, scope });
     }
 }
 

@@ -178,15 +178,12 @@ fn why(state: &mut AppState, out: &mut Vec<Effect>) {
     state.requests.asked_why = Some(subject.clone());
     let request = match subject {
         Subject::Claim(id) => ReadRequest::History(id),
-        Subject::Question(question) => {
-            let scope = state.shown_scope();
-            ReadRequest::Why(WhyRequest {
-                org_id: scope.org_id,
-                project: scope.project,
-                question,
-                ..WhyRequest::default()
-            })
-        }
+        Subject::Question { text, scope } => ReadRequest::Why(WhyRequest {
+            org_id: scope.org_id,
+            project: scope.project,
+            question: text,
+            ..WhyRequest::default()
+        }),
     };
     read(state, Slot::Why, request, out);
 }

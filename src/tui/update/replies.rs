@@ -96,6 +96,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
         RequestAnswer::Log(page) if slot == Slot::AgentActs => {
             let height = state.hits.height(Pane::AgentActs);
             state.agents.list.accept(page.items, page.total, page.next, false, height);
+            state.agents.list_error = None;
         }
         RequestAnswer::Log(page) => {
             let height = state.hits.height(Pane::Acts);
@@ -398,7 +399,8 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
             state.timeline.list.failed();
             state.timeline.error = Some(message);
         }
-        Slot::Notes | Slot::Insights => state.notes.error = Some(message),
+        Slot::Notes => state.notes.error = Some(message),
+        Slot::Insights => state.notes.insights_error = Some(message),
         Slot::Story => {
             if let Some(story) = &mut state.timeline.story {
                 story.error = Some(message);
@@ -411,7 +413,7 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
         Slot::Agents => state.agents.error = Some(message),
         Slot::AgentActs => {
             state.agents.list.failed();
-            state.agents.error = Some(message);
+            state.agents.list_error = Some(message);
         }
         Slot::Injected => {
             state.agents.injected = Some(Vec::new());

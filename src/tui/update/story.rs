@@ -36,7 +36,8 @@ pub(super) fn request(state: &mut AppState, out: &mut Vec<Effect>) {
     }
     let query = story.query(story.span.begin(settings.last_here, now, &settings.zone));
     let fresh = story.asked.as_ref() == Some(&query);
-    if waits || (fresh && !state.requests.story) {
+    // The answer to another query must not be shown as this story, so that query is not waited for.
+    if fresh && (waits || !state.requests.story) {
         return;
     }
     story.asked = Some(query.clone());

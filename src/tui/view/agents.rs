@@ -239,7 +239,7 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
     let [_, down] = paint.theme.glyphs.more;
     let note = match (list.loaded(), list.is_empty()) {
         (false, _) if entry.name.is_none() => String::new(),
-        (false, _) => "loading…".to_owned(),
+        (false, _) => agents.list_error.clone().unwrap_or_else(|| "loading…".to_owned()),
         (true, true) => "0".to_owned(),
         (true, false) if !list.is_whole() => {
             format!("{} of more than {} {down}", grouped(list.cursor() + 1), grouped(list.known()))

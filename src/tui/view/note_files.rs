@@ -76,7 +76,7 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let count = notes.len();
     let dot = paint.theme.glyphs.dot;
     let place = format!("{} of {}", grouped((notes.row() + 1).min(count)), grouped(count));
-    let note = match (&notes.error, &notes.status, notes.shown) {
+    let note = match (notes.shown_error(), &notes.status, notes.shown) {
         (Some(error), ..) => error.clone(),
         (None, Some(status), NotesListing::Files) if status.watching => format!("watched {dot} {place}"),
         _ => place,
@@ -90,6 +90,9 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     paint.hits.add_pane(inner, Pane::Notes, height);
     if count == 0 {
         let keys = &paint.state.keys;
+        if let Some(error) = notes.shown_error() {
+            return empty::centred_message(paint, inner, error, &[keys.say("{reload} tries again.")]);
+        }
         if notes.insights.is_none() {
             return empty::centred_message(paint, inner, "Loading…", &[]);
         }

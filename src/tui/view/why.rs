@@ -17,10 +17,7 @@ use crate::tui::{
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let why = &paint.state.why;
     let title = match &why.subject {
-        Some(Subject::Question(question)) => {
-            let scope = paint.state.shown_scope();
-            format!("Why{}: {question}", paint.state.scope_suffix(&scope))
-        }
+        Some(Subject::Question { text, scope }) => format!("Why{}: {text}", paint.state.scope_suffix(scope)),
         Some(Subject::Claim(_)) | None => "Why".to_owned(),
     };
     let Some(chain) = why.shown() else {

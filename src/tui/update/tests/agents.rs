@@ -152,3 +152,22 @@ fn the_daemon_is_asked_again_while_texts_wait_for_their_vectors() {
     step(&mut state, Msg::Clock(wake + 5_000));
     assert!(step(&mut state, Msg::Woken).is_empty(), "and no longer once nothing waits");
 }
+
+#[test]
+fn the_acts_of_one_agent_are_not_shown_under_the_name_of_another() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Agents), ..Opening::default() });
+    assert!(!state.agents.list.is_empty());
+    let out = key(&mut state, "j");
+    assert!(state.agents.list.is_empty());
+    let ticket = out.iter().find_map(|effect| match effect {
+        Effect::Read(ticket, ReadRequest::Log(_)) => Some(*ticket),
+        _ => None,
+    });
+    step(&mut state, Msg::Reply(ticket.unwrap(), Err(failure(FailureKind::Refused))));
+    let theme = crate::tui::theme::Theme::ansi(true);
+    let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &theme));
+    assert!(shown.contains("it went wrong") && !shown.contains("loading"), "{shown}");
+    key(&mut state, "tab");
+    key(&mut state, "enter");
+    assert_eq!(state.screen, Screen::Agents, "there is nothing to open");
+}

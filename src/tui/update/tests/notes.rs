@@ -124,3 +124,23 @@ fn the_inbox_leads_to_what_may_be_promoted_and_a_person_accepts_it() {
     press(&mut state, "p");
     assert!(state.overlay.is_none() && toasts(&state).contains("already"), "{}", toasts(&state));
 }
+
+#[test]
+fn insights_of_another_organisation_are_not_shown_under_its_name() {
+    let mut state = notes();
+    press(&mut state, "f");
+    assert!(state.notes.insights.is_some());
+    state.scope = Some(crate::domain::Scope { org_id: "other".into(), project: "api".into() });
+    super::super::claims::rescope(&mut state);
+    let out = step(&mut state, Msg::Woken);
+    assert!(state.notes.insights.is_none());
+    let ticket = out.iter().find_map(|effect| match effect {
+        Effect::Read(ticket, ReadRequest::Insights(query)) if query.org_id == "other" => Some(*ticket),
+        _ => None,
+    });
+    step(&mut state, Msg::Reply(ticket.unwrap(), Err(failure(FailureKind::Refused))));
+    assert_eq!((state.notes.error.clone(), state.notes.insights_error.is_some()), (None, true));
+    let theme = crate::tui::theme::Theme::ansi(true);
+    let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &theme));
+    assert!(shown.contains("it went wrong (try again)") && !shown.contains("Loading"), "{shown}");
+}

@@ -150,3 +150,25 @@ fn another_scope_takes_no_answer_about_the_files_of_the_one_before() {
     step(&mut state, Msg::Reply(ticket, Ok(answer(&ReadRequest::Ingested(crate::api::IngestedQuery::default())))));
     assert!(state.models.files.as_ref().is_none_or(|files| *files == crate::api::IngestedFiles::default()));
 }
+
+#[test]
+fn acts_of_the_scope_before_are_not_opened() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Timeline), ..Opening::default() });
+    assert!(state.timeline.list.current().is_some());
+    super::super::claims::rescope(&mut state);
+    state.now += 500;
+    step(&mut state, Msg::Key(KeyPress::parse("enter").unwrap()));
+    assert_eq!(state.timeline.focus, crate::tui::state::Focus::List);
+}
+
+#[test]
+fn an_answered_question_keeps_the_scope_in_which_it_was_asked() {
+    let opening = Opening { screen: Some(Screen::Why), scope: Some(scope("api")), ..Opening::default() };
+    let mut state = app(SIZE, opening);
+    press(&mut state, "a w h y enter");
+    state.scope = Some(scope("web"));
+    super::super::claims::rescope(&mut state);
+    let theme = crate::tui::theme::Theme::ansi(true);
+    let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &theme));
+    assert!(shown.contains("Why in acme/api: why"), "{shown}");
+}

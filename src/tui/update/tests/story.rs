@@ -110,3 +110,22 @@ fn dismissing_a_story_card_is_not_called_a_contradiction_of_a_pair() {
     let Some(Overlay::Form(form)) = &state.overlay else { panic!("no form") };
     assert!(form.effect.starts_with("Nothing is unclear") && !form.effect.contains("pair"), "{}", form.effect);
 }
+
+#[test]
+fn a_late_answer_is_not_shown_as_the_story_of_another_scope() {
+    let story = |out: &[Effect]| {
+        out.iter().find_map(|effect| match effect {
+            Effect::Read(ticket, ReadRequest::Story(query)) => Some((*ticket, query.project.clone())),
+            _ => None,
+        })
+    };
+    let mut state = on_the_story();
+    state.now += 500;
+    let (late, project) = story(&step(&mut state, Msg::Key(KeyPress::char('f')))).unwrap();
+    assert_eq!(project, "api");
+    state.scope = Some(scope("web"));
+    let (_, project) = story(&step(&mut state, Msg::Woken)).expect("the story of the other scope is not waited for");
+    assert_eq!(project, "web");
+    step(&mut state, Msg::Reply(late, Ok(RequestAnswer::Story(Box::new(crate::tui::sample::screens::story())))));
+    assert!(state.story().unwrap().story.is_none());
+}
