@@ -50,11 +50,6 @@ impl Client {
         self.get("/sync/invites", "").await
     }
 
-    /// `POST /sync/invites/{id}/cancel`.
-    pub async fn sync_cancel_invite(&self, id: &str) -> ClientResult<InviteView> {
-        self.value(Request::new(Method::POST, format!("/sync/invites/{}/cancel", segment(id)))).await
-    }
-
     /// `GET /sync/pending`.
     pub async fn sync_pending(&self) -> ClientResult<PendingJoins> {
         self.get("/sync/pending", "").await

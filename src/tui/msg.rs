@@ -449,8 +449,6 @@ pub struct RequestFailure {
     pub hint: Option<String>,
     /// The field at fault.
     pub field: Option<String>,
-    /// The full ids that a prefix fits.
-    pub candidates: Vec<String>,
 }
 
 /// The kinds of failure that the app treats differently.

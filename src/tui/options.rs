@@ -92,7 +92,7 @@ impl AppOptions {
     /// background is light, if that is known.
     pub fn theme(&self, light: Option<bool>) -> Theme {
         let unicode = !self.ascii.unwrap_or_else(not_utf8);
-        if self.no_color || is_set("NO_COLOR") {
+        if self.is_colorless() {
             // The theme file is ignored: empty parameters take the place of its colours, and would reset the modifiers.
             return Theme::mono(unicode);
         }
@@ -109,7 +109,12 @@ impl AppOptions {
 
     /// Whether the theme depends on the terminal's background.
     pub fn asks_background(&self) -> bool {
-        self.base() == ThemeBase::Auto && !self.no_color && !is_set("NO_COLOR")
+        self.base() == ThemeBase::Auto && !self.is_colorless()
+    }
+
+    /// Whether the app draws without colours, whatever its theme.
+    pub(super) fn is_colorless(&self) -> bool {
+        self.no_color || is_set("NO_COLOR")
     }
 
     /// Returns the built-in theme: that of the theme file, else that of the options.

@@ -44,6 +44,7 @@ pub(crate) fn settings() -> AppSettings {
         scope: scope("api"),
         identities: Vec::new(),
         read_only: false,
+        no_color: false,
         demonstration: false,
         zone: TimeZone::UTC,
         seed: [7; 16],

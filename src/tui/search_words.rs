@@ -194,11 +194,6 @@ pub fn merge(answers: Vec<RecallAnswer>) -> RecallAnswer {
         }
         all.probability = all.probability.max(answer.probability);
         all.hits.extend(answer.hits);
-        for note in answer.notes {
-            if !all.notes.contains(&note) {
-                all.notes.push(note);
-            }
-        }
     }
     let past = |hit: &RecallHit| hit.claim.status != crate::domain::Status::Active;
     all.hits.sort_by(|a, b| past(a).cmp(&past(b)).then(b.score.total_cmp(&a.score)));
@@ -274,17 +269,11 @@ mod tests {
         let hit = |n, score| RecallHit { claim: claim(n, "x"), score, cosine: None, words: vec![], verdict: None };
         let mut past = hit(9, 9.0);
         past.claim.status = crate::domain::Status::Superseded;
-        let one =
-            RecallAnswer { hits: vec![hit(1, 0.9), hit(2, 0.2)], notes: vec!["slow".into()], ..Default::default() };
-        let two = RecallAnswer {
-            hits: vec![past, hit(3, 0.5)],
-            notes: vec!["slow".into()],
-            verdict: RecallVerdict::Known,
-            ..one.clone()
-        };
+        let one = RecallAnswer { hits: vec![hit(1, 0.9), hit(2, 0.2)], ..Default::default() };
+        let two = RecallAnswer { hits: vec![past, hit(3, 0.5)], verdict: RecallVerdict::Known, ..one.clone() };
         let all = merge(vec![one, two]);
         let order: Vec<_> = all.hits.iter().map(|hit| hit.claim.id).collect();
         assert_eq!(order, [1, 3, 2, 9].map(crate::tui::sample::id));
-        assert_eq!((all.verdict, all.notes.len()), (RecallVerdict::Known, 1));
+        assert_eq!(all.verdict, RecallVerdict::Known);
     }
 }

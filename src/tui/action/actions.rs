@@ -254,7 +254,7 @@ macro_rules! for_each_action {
             if source_selected => |state, _, out| global::open_source(state, out);
         Theme: None in Global by ["T"], "Theme", also ["colours", "colors", "dark", "light", "contrast"];
             "Switch between the dark, light and monochrome theme until the app ends.";
-            if always => |state, _, out| global::next_theme(state, out);
+            if theme_changeable => |state, _, out| global::next_theme(state, out);
         CopyLink: None in Global by ["C"], "Copy a command to open it", also ["link", "share", "url"];
             "Copy the command that opens this card or claim.";
             if linkable => |state, _, out| global::copy_link(state, out);
@@ -401,7 +401,7 @@ macro_rules! for_each_action {
         Editor: None in Form by ["ctrl-o"], "Open in an editor" "editor";
             "Write the text in $VISUAL or $EDITOR.";
             if always => |state, _, out| form::edit(state, out);
-        Cancel: None in Form by ["esc"], "Cancel" "cancel";
+        Cancel: None in Form by ["esc", "ctrl-c"], "Cancel" "cancel";
             "Close the form; your text is kept until the app ends.";
             if always => |state, _, _| form::cancel(state);
 

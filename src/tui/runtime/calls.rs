@@ -280,29 +280,42 @@ pub(super) async fn write(
     })
 }
 
+/// The maximum number of ids that are shown if a prefix fits several.
+const MAX_CANDIDATES: usize = 5;
+
+/// Returns the ids that an error names, shortened; `None` if it names none.
+fn candidates(error: &ClientError) -> Option<String> {
+    let ClientError::Api(api) = error else { return None };
+    let ids: Vec<&str> = api.candidates.iter().take(MAX_CANDIDATES).map(String::as_str).collect();
+    let what = if api.code == ErrorCode::Ambiguous { "did you mean" } else { "related" };
+    (!ids.is_empty()).then(|| format!("{what}: {}", text::short_ids(&ids.join(", "))))
+}
+
 impl From<ClientError> for RequestFailure {
     fn from(error: ClientError) -> Self {
-        let (kind, field, candidates) = match &error {
-            ClientError::Timeout { .. } => (FailureKind::Timeout, None, Vec::new()),
+        let (kind, field) = match &error {
+            ClientError::Timeout { .. } => (FailureKind::Timeout, None),
             ClientError::Api(api) => {
                 let kind = match api.code {
                     ErrorCode::NotFound => FailureKind::NotFound,
                     ErrorCode::Stale => FailureKind::Stale,
                     _ => FailureKind::Refused,
                 };
-                (kind, api.field.clone(), api.candidates.clone())
+                (kind, api.field.clone())
             }
-            other if other.is_unreachable() => (FailureKind::Unreachable, None, Vec::new()),
-            _ => (FailureKind::Refused, None, Vec::new()),
+            other if other.is_unreachable() => (FailureKind::Unreachable, None),
+            _ => (FailureKind::Refused, None),
         };
-        Self { kind, message: error.to_string(), hint: error.hint(), field, candidates }
+        let hints: Vec<String> = error.hint().into_iter().chain(candidates(&error)).collect();
+        let hint = Some(hints.join("; ")).filter(|hint| !hint.is_empty());
+        Self { kind, message: error.to_string(), hint, field }
     }
 }
 
 impl RequestFailure {
     /// Creates a failure that happened on this machine, described in one sentence.
     pub(super) fn plain(message: impl Into<String>) -> Self {
-        Self { kind: FailureKind::Refused, message: message.into(), hint: None, field: None, candidates: Vec::new() }
+        Self { kind: FailureKind::Refused, message: message.into(), hint: None, field: None }
     }
 }
 
@@ -310,6 +323,15 @@ impl RequestFailure {
 mod tests {
     use super::*;
     use crate::{api::ApiError, tui::sample::scope};
+
+    #[test]
+    fn the_ids_that_a_prefix_fits_are_named() {
+        let mut error = ApiError::new(ErrorCode::Ambiguous, "ab matches more than one claim");
+        error.candidates = vec!["ab".repeat(32), "abcd".repeat(16)];
+        let failure = RequestFailure::from(ClientError::Api(error));
+        let hint = failure.hint.unwrap();
+        assert!(hint.ends_with("did you mean: ababababab, abcdabcdab"), "{hint}");
+    }
 
     #[test]
     fn a_scope_that_failed_has_not_timed_out() {

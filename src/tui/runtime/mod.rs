@@ -105,6 +105,7 @@ fn settings(options: &AppOptions) -> Result<AppSettings, TuiError> {
         scope: options.home.clone(),
         identities: options.identities.clone(),
         read_only: options.read_only,
+        no_color: options.is_colorless(),
         demonstration: options.demonstration,
         zone: TimeZone::system(),
         seed,

@@ -82,6 +82,8 @@ pub struct ConflictsState {
     pub card: Option<Card>,
     /// The error message, if reading failed.
     pub error: Option<String>,
+    /// The error message, if reading the card failed.
+    pub card_error: Option<String>,
     /// The card that this app settled last. It leaves the list at once, unlike a card that was settled elsewhere.
     pub released: Option<CardId>,
     /// The marked items of the Inbox, which one act will settle.

@@ -13,7 +13,7 @@ use crate::{
     api::{ClaimView, MAX_CARDS, SyncMode},
     domain::Status,
     tui::{
-        action::{Action, ActionSpec, Danger, for_each_action},
+        action::{Action, ActionSpec, Danger, KeyScope, for_each_action},
         state::{AppState, Daemon, Overlay, Screen, page::PageSubject},
     },
 };
@@ -50,6 +50,10 @@ impl AppState {
                 _ => self.keys.say("no daemon is running, and {start} starts it"),
             });
         }
+        if let Some(screen) = screen_of(spec.scope).filter(|screen| *screen != self.screen) {
+            let there = format!("this is on the {} screen: {{{}}} goes there", screen.title(), screen.act().name());
+            return Err(self.keys.say(&there));
+        }
         condition(spec.id)(self)
     }
 
@@ -60,6 +64,34 @@ impl AppState {
     /// That it was, as the end of a sentence.
     pub fn not_read_only(&self) -> Result<(), String> {
         if self.settings.read_only { Err("this app was opened with --read-only".to_owned()) } else { Ok(()) }
+    }
+}
+
+/// Returns the only screen with the actions of a scope; `None` if they are on several screens or on none.
+fn screen_of(scope: KeyScope) -> Option<Screen> {
+    match scope {
+        KeyScope::Inbox | KeyScope::Pending => Some(Screen::Inbox),
+        KeyScope::Claims => Some(Screen::Claims),
+        KeyScope::Why => Some(Screen::Why),
+        KeyScope::Peers => Some(Screen::Peers),
+        KeyScope::Timeline => Some(Screen::Timeline),
+        KeyScope::Models => Some(Screen::Models),
+        KeyScope::Agents => Some(Screen::Agents),
+        KeyScope::Notes => Some(Screen::Notes),
+        KeyScope::Card
+        | KeyScope::Answer
+        | KeyScope::Marks
+        | KeyScope::Claim
+        | KeyScope::Matches
+        | KeyScope::Move
+        | KeyScope::Global
+        | KeyScope::Form
+        | KeyScope::Pick
+        | KeyScope::Confirm
+        | KeyScope::Tour
+        | KeyScope::Page
+        | KeyScope::Verdict
+        | KeyScope::Judging => None,
     }
 }
 
@@ -172,6 +204,11 @@ fn selected_claim(state: &AppState) -> Result<&ClaimView, String> {
 /// A claim is under the cursor.
 fn claim_selected(state: &AppState) -> Availability {
     selected_claim(state).map(|_| ())
+}
+
+/// The app draws in colours.
+fn theme_changeable(state: &AppState) -> Availability {
+    if state.settings.no_color { Err("colours are off: NO_COLOR or --no-color is set".to_owned()) } else { Ok(()) }
 }
 
 /// No act waits for its answer.

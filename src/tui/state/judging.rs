@@ -29,6 +29,17 @@ impl PairToJudge {
     }
 }
 
+/// What it takes to take a verdict back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TakenBack {
+    /// Nothing more: the verdict was not sent, and is removed.
+    Done,
+    /// The verdict is stored: its act is to be undone.
+    ByUndo(OpId, Scope),
+    /// The verdict was sent and has no answer yet, so it stays.
+    NotYet,
+}
+
 /// The pairs that wait for a verdict, and the shown one.
 #[derive(Clone, Debug)]
 pub struct JudgingState {
@@ -209,22 +220,21 @@ impl JudgingState {
         }
     }
 
-    /// Takes the last verdict back. A stored one is taken back by undoing its act, which is returned. For any other
-    /// verdict the result is `Some(None)`: an unsent one is removed here, and one that waits for its answer stays.
-    /// `None` if no verdict was given.
-    pub fn take_back(&mut self) -> Option<Option<(OpId, Scope)>> {
+    /// Takes the last verdict back; `None` if no verdict was given.
+    pub fn take_back(&mut self) -> Option<TakenBack> {
         let id = *self.given.last()?;
         let known = self.pair(id)?;
         if let Some((op, _)) = known.stored {
-            return Some(Some((op, known.pair.scope.clone())));
+            return Some(TakenBack::ByUndo(op, known.pair.scope.clone()));
         }
-        if self.sending != Some(id) {
-            self.clear_verdict(id);
-            if let Some(at) = self.index_of(id) {
-                self.show(at);
-            }
+        if self.sending == Some(id) {
+            return Some(TakenBack::NotYet);
         }
-        Some(None)
+        self.clear_verdict(id);
+        if let Some(at) = self.index_of(id) {
+            self.show(at);
+        }
+        Some(TakenBack::Done)
     }
 
     /// Returns whether there is a verdict to take back.
@@ -326,9 +336,9 @@ mod tests {
         let (first, _) = judging.next_to_send().unwrap();
         judging.stored(&answer(&first, 1));
         judging.give(PairVerdict::Same);
-        assert_eq!(judging.take_back(), Some(None), "it was not sent yet");
+        assert_eq!(judging.take_back(), Some(TakenBack::Done), "it was not sent yet");
         assert_eq!(judging.at, 1);
-        assert_eq!(judging.take_back(), Some(Some((OpId([1; 16]), scope("api")))));
+        assert_eq!(judging.take_back(), Some(TakenBack::ByUndo(OpId([1; 16]), scope("api"))));
         judging.undone(OpId([1; 16]));
         assert_eq!((judging.at, judging.judged(), judging.can_take_back()), (0, 0, false));
     }

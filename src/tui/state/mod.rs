@@ -71,6 +71,8 @@ pub struct AppSettings {
     pub identities: Vec<String>,
     /// Whether the app was opened with `--read-only`.
     pub read_only: bool,
+    /// Whether the app draws without colours, whatever its theme.
+    pub no_color: bool,
     /// Whether this is the demonstration, which does not write the person's own files.
     pub demonstration: bool,
     /// The time zone of displayed times.

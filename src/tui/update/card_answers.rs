@@ -33,7 +33,7 @@ pub(super) fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) 
         Some(card) if same => card.refresh(view),
         slot => *slot = Some(Card::new(view)),
     }
-    state.conflicts.error = None;
+    state.conflicts.card_error = None;
     state.conflicts.list.update(id, |row| *row = summary);
     let elsewhere = state.conflicts.card.as_ref().is_some_and(|card| card.elsewhere);
     if let (true, false, Some((op, text))) = (elsewhere, was_elsewhere, settled) {

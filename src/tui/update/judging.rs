@@ -7,7 +7,10 @@ use crate::{
     tui::{
         hits::Pane,
         msg::{Effect, FailureKind, ReadRequest, RequestFailure, Slot, WriteRequest},
-        state::{Acting, AppState, Overlay, SessionAct, Tone, judging::JudgingState},
+        state::{
+            Acting, AppState, Overlay, SessionAct, Tone,
+            judging::{JudgingState, TakenBack},
+        },
     },
 };
 
@@ -187,9 +190,17 @@ pub(super) fn step(state: &mut AppState, by: isize) {
 
 /// Takes the last verdict back.
 pub(super) fn take_back(state: &mut AppState, out: &mut Vec<Effect>) {
-    if let Some(Some((op, scope))) = shown(state).and_then(JudgingState::take_back) {
-        let write = undo::request(state, op, &scope);
-        global::send(state, write, Acting::Undo(op, scope), out);
+    match shown(state).and_then(JudgingState::take_back) {
+        Some(TakenBack::ByUndo(op, scope)) => {
+            let write = undo::request(state, op, &scope);
+            global::send(state, write, Acting::Undo(op, scope), out);
+        }
+        Some(TakenBack::NotYet) => {
+            let text =
+                state.keys.say("The last verdict is still being stored: press {judging_undo} again in a moment.");
+            out.push(state.toast(Tone::Info, text));
+        }
+        Some(TakenBack::Done) | None => {}
     }
 }
 

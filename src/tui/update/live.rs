@@ -74,7 +74,7 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
     state.requests.scopes = true;
     state.requests.sync = true;
     state.requests.inbox = true;
-    state.requests.diagnose = state.screen == Screen::Models;
+    state.requests.diagnose |= state.screen == Screen::Models;
     if own {
         inbox::release(state, &change.claims);
     } else {

@@ -81,6 +81,9 @@ fn card(state: &mut AppState, out: &mut Vec<Effect>) {
         return;
     }
     state.requests.card = false;
+    if !fresh {
+        state.conflicts.card_error = None;
+    }
     state.requests.asked_card = Some(id.clone());
     read(state, Slot::Card, ReadRequest::Card(id), out);
 }

@@ -386,7 +386,7 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
         }
         Slot::Card => {
             state.conflicts.wanted = None;
-            state.conflicts.error = Some(message);
+            state.conflicts.card_error = Some(message);
         }
         Slot::Claims => {
             state.claims.list.failed();

@@ -69,13 +69,7 @@ impl OutcomeReply {
 }
 
 fn failure(kind: FailureKind) -> RequestFailure {
-    RequestFailure {
-        kind,
-        message: "it went wrong".into(),
-        hint: Some("try again".into()),
-        field: None,
-        candidates: vec![],
-    }
+    RequestFailure { kind, message: "it went wrong".into(), hint: Some("try again".into()), field: None }
 }
 
 fn toasts(state: &AppState) -> String {

@@ -178,7 +178,7 @@ fn show_card(paint: &mut Paint<'_>, area: Rect) {
     let Some(open) = &screen.card else {
         let inner = paint.pane(area, "Card", "", focused);
         paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
-        return match screen.error.clone() {
+        return match screen.card_error.clone() {
             Some(error) => {
                 empty::centred_message(paint, inner, &error, &[paint.state.keys.say("{reload} tries again.")]);
             }

@@ -29,7 +29,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
             let title = format!("{} {path} card {}", summary.scope, summary.id.short());
             let open = paint.state.conflicts.card.as_ref().filter(|card| card.view.summary.id == summary.id);
             let Some(open) = open else {
-                let error = paint.state.conflicts.error.clone();
+                let error = paint.state.conflicts.card_error.clone();
                 let inner = paint.pane(area, &title, "", focused);
                 paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
                 return match error {

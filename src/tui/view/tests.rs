@@ -141,7 +141,6 @@ fn nothing_there_says_what_to_do() {
         message: "no daemon answers at unix:/run/ergo.sock (not found)".into(),
         hint: None,
         field: None,
-        candidates: vec![],
     };
     let ticket = state.ticket(crate::tui::msg::Slot::Inbox);
     step(&mut state, Msg::Reply(ticket, Err(gone)));

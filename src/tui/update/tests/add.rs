@@ -124,3 +124,11 @@ fn themes_go_round() {
     assert!(press(&mut state, "T").contains(&Effect::Theme(ThemeBase::Light)));
     assert!(toasts(&state).contains("Theme: light"));
 }
+
+#[test]
+fn the_theme_is_not_changed_where_there_are_no_colours() {
+    let mut state = app(SIZE, Opening::default());
+    state.settings.no_color = true;
+    assert!(!press(&mut state, "T").iter().any(|effect| matches!(effect, Effect::Theme(_))));
+    assert!(toasts(&state).contains("colours are off"), "{}", toasts(&state));
+}

@@ -238,3 +238,15 @@ fn a_card_shows_the_opponent_that_took_the_place_of_the_first_one() {
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Card(Box::new(again)))));
     assert_eq!(state.conflicts.card.as_ref().unwrap().other, 1);
 }
+
+#[test]
+fn a_card_that_cannot_be_read_says_nothing_about_the_list() {
+    let mut state = cards();
+    let ticket = state.ticket(Slot::Card);
+    step(&mut state, Msg::Reply(ticket, Err(failure(FailureKind::Refused))));
+    assert_eq!((state.conflicts.error.is_some(), state.conflicts.card_error.is_some()), (false, true));
+    let ticket = state.ticket(Slot::Conflicts);
+    let page = crate::api::ConflictsPage { items: vec![summary(1, CardStatus::Open)], total: 1, next: None };
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Conflicts(page))));
+    assert!(state.conflicts.card_error.is_some(), "the list does not clear it either");
+}

@@ -394,3 +394,12 @@ fn a_line_stays_one_line() {
     let Some(Overlay::Palette(palette)) = &state.overlay else { panic!("{:?}", state.overlay) };
     assert_eq!(palette.input.lines(), ["abc"]);
 }
+
+#[test]
+fn ctrl_c_closes_a_form_and_keeps_its_text() {
+    let mut state = cards();
+    press(&mut state, "d n o ctrl-c");
+    assert!(state.overlay.is_none());
+    press(&mut state, "d");
+    assert_eq!(reason(&state), "no");
+}

@@ -135,13 +135,8 @@ fn a_dead_daemon_loses_no_answer() {
     let mut state = asked();
     press(&mut state, "k k");
     let (ticket, first) = judged(&press(&mut state, "ctrl-s"));
-    let gone = RequestFailure {
-        kind: FailureKind::Unreachable,
-        message: "no daemon answers".into(),
-        hint: None,
-        field: None,
-        candidates: vec![],
-    };
+    let gone =
+        RequestFailure { kind: FailureKind::Unreachable, message: "no daemon answers".into(), hint: None, field: None };
     step(&mut state, Msg::Reply(ticket, Err(gone)));
     assert!(form(&state).error.as_ref().is_some_and(|(_, text)| text.contains("No daemon answers")));
     let (_, again) = judged(&press(&mut state, "ctrl-s"));

@@ -112,13 +112,8 @@ fn a_failed_verdict_is_reported_and_asked_again() {
     let mut state = inbox();
     press(&mut state, "J");
     let (ticket, _) = sent(&press(&mut state, "c")).unwrap();
-    let gone = RequestFailure {
-        kind: FailureKind::Unreachable,
-        message: "no daemon answers".into(),
-        hint: None,
-        field: None,
-        candidates: vec![],
-    };
+    let gone =
+        RequestFailure { kind: FailureKind::Unreachable, message: "no daemon answers".into(), hint: None, field: None };
     step(&mut state, Msg::Reply(ticket, Err(gone)));
     assert_eq!(judging(&state).at, 0);
     let error = judging(&state).error.clone().unwrap();
@@ -137,7 +132,6 @@ fn a_pair_that_no_longer_waits_leaves_the_list() {
         message: "none of these pairs waits any more".into(),
         hint: None,
         field: None,
-        candidates: vec![],
     };
     step(&mut state, Msg::Reply(ticket, Err(stale)));
     let shown = judging(&state).current().unwrap().pair.id;
@@ -230,4 +224,12 @@ fn leaving_the_app_sends_what_was_judged() {
     let Some((_, WriteRequest::JudgePairs(request))) = written(&out) else { panic!("{out:?}") };
     assert_eq!(request.verdicts.len(), 2, "the first is on its way already");
     assert!(out.contains(&Effect::Quit));
+}
+
+#[test]
+fn a_verdict_that_is_being_stored_cannot_be_taken_back_yet_and_a_message_says_so() {
+    let mut state = inbox();
+    press(&mut state, "J k u");
+    assert_eq!(judging(&state).judged(), 1);
+    assert!(toasts(&state).contains("press u again in a moment"), "{}", toasts(&state));
 }

@@ -215,3 +215,11 @@ fn a_claim_in_a_list_shows_its_conditions() {
     let screen = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &theme));
     assert!(screen.contains("(env staging)"), "{screen}");
 }
+
+#[test]
+fn a_change_does_not_cancel_the_pending_reading_of_the_models() {
+    let mut state = at(Screen::Claims);
+    state.requests.diagnose = true;
+    step(&mut state, Msg::Live(Live::Change(Box::default())));
+    assert!(state.requests.diagnose);
+}

@@ -268,3 +268,12 @@ fn a_filter_without_a_valid_value_is_reported_once_the_search_is_entered() {
         kind takes decision, constraint, rejection, convention or fact.";
     assert_eq!(toasts(&state), expected);
 }
+
+#[test]
+fn an_action_of_another_screen_says_where_it_is_instead_of_acting_unseen() {
+    let mut state = app(SIZE, Opening::default());
+    let kind = state.claims.kind;
+    press(&mut state, "? f i l t e r space b y space k i n d enter");
+    assert_eq!((state.screen, state.claims.kind), (Screen::Inbox, kind));
+    assert!(toasts(&state).contains("this is on the Claims screen: 2 goes there"), "{}", toasts(&state));
+}

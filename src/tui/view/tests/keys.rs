@@ -121,13 +121,7 @@ fn act(state: &mut AppState, id: Action) {
 }
 
 fn error() -> RequestFailure {
-    RequestFailure {
-        kind: FailureKind::Refused,
-        message: "it could not be read".into(),
-        hint: None,
-        field: None,
-        candidates: vec![],
-    }
+    RequestFailure { kind: FailureKind::Refused, message: "it could not be read".into(), hint: None, field: None }
 }
 
 fn reply(state: &mut AppState, slot: Slot, answer: Result<RequestAnswer, RequestFailure>) {
