@@ -100,14 +100,12 @@ impl Client {
 
     /// [`Client::scopes`] as they were at a time.
     pub async fn scopes_at(&self, at: &AsOf) -> ClientResult<Scopes> {
-        let deadline = if at.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
-        self.value(Request { query: encode(at)?, deadline, ..Request::new(Method::GET, "/scopes") }).await
+        self.get_at("/scopes", at, at.as_of).await
     }
 
     /// `GET /claims`: one page.
     pub async fn claims(&self, query: &ClaimsQuery) -> ClientResult<ClaimsPage> {
-        let deadline = if query.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
-        self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/claims") }).await
+        self.get_at("/claims", query, query.as_of).await
     }
 
     /// `GET /claims/{id}`, by id or prefix.
@@ -122,9 +120,7 @@ impl Client {
 
     /// [`Client::history`] as it was at a time.
     pub async fn history_at(&self, id: &str, at: &AsOf) -> ClientResult<History> {
-        let deadline = if at.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
-        let path = format!("/claims/{}/history", segment(id));
-        self.value(Request { query: encode(at)?, deadline, ..Request::new(Method::GET, path) }).await
+        self.get_at(&format!("/claims/{}/history", segment(id)), at, at.as_of).await
     }
 
     /// `GET /inbox`.
@@ -134,8 +130,7 @@ impl Client {
 
     /// `GET /conflicts`: one page.
     pub async fn conflicts(&self, query: &ConflictsQuery) -> ClientResult<ConflictsPage> {
-        let deadline = if query.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
-        self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/conflicts") }).await
+        self.get_at("/conflicts", query, query.as_of).await
     }
 
     /// `GET /conflicts/{id}`, by id or prefix.
@@ -145,9 +140,7 @@ impl Client {
 
     /// [`Client::card`] as it was at a time.
     pub async fn card_at(&self, id: &str, at: &AsOf) -> ClientResult<CardView> {
-        let deadline = if at.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
-        let path = format!("/conflicts/{}", segment(id));
-        self.value(Request { query: encode(at)?, deadline, ..Request::new(Method::GET, path) }).await
+        self.get_at(&format!("/conflicts/{}", segment(id)), at, at.as_of).await
     }
 
     /// `GET /log`: one page.
@@ -345,6 +338,17 @@ impl Client {
 
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, query: &str) -> ClientResult<T> {
         self.value(Request { query: query.to_owned(), ..Request::new(Method::GET, path) }).await
+    }
+
+    /// Reads something as it was at a time. A state of the past is rebuilt first, so its deadline is longer.
+    async fn get_at<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &impl Serialize,
+        as_of: Option<u64>,
+    ) -> ClientResult<T> {
+        let deadline = if as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
+        self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, path) }).await
     }
 
     pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> ClientResult<T> {

@@ -47,7 +47,9 @@ const BESIDES: [Action; 6] =
     [Action::KeepSource, Action::Undo, Action::Redo, Action::Audit, Action::UndoSelected, Action::AddClaim];
 
 /// Acts that change teams, each with its command, which `tests/it/sync_flows.rs` tests.
-const ON_TEAMS: [(Action, [&str; 2]); 4] = [
+const ON_TEAMS: [(Action, [&str; 2]); 6] = [
+    (Action::NewTeam, ["sync", "create"]),
+    (Action::JoinTeam, ["sync", "join"]),
     (Action::AdmitDevice, ["sync", "admit"]),
     (Action::RejectDevice, ["sync", "deny"]),
     (Action::AdmitPending, ["sync", "admit"]),
@@ -56,6 +58,9 @@ const ON_TEAMS: [(Action, [&str; 2]); 4] = [
 
 /// Acts on insights, each with its command, which `tests/it/engine/levels.rs` tests.
 const ON_NOTES: [(Action, [&str; 1]); 1] = [(Action::NotesPromote, ["promote"])];
+
+/// Acts on files of other programs, each with its command.
+const ON_FILES: [(Action, [&str; 1]); 1] = [(Action::PageApply, ["setup"])];
 
 /// Acts that only show something or change this machine, not the memory, each with its command.
 const BESIDE_MEMORY: [(Action, &[&str]); 8] = [
@@ -78,6 +83,7 @@ fn every_act_on_memory_is_in_the_tables_of_this_file() {
         .chain(BESIDES)
         .chain(ON_TEAMS.iter().map(|row| row.0))
         .chain(ON_NOTES.iter().map(|row| row.0))
+        .chain(ON_FILES.iter().map(|row| row.0))
         .map(Action::name)
         .collect();
     let acts: BTreeSet<String> =
@@ -93,7 +99,7 @@ fn every_act_on_memory_is_in_the_tables_of_this_file() {
     for (_, verb) in ON_TEAMS {
         home.run([verb[0], verb[1], "--help"]).ok();
     }
-    for (_, verb) in ON_NOTES {
+    for (_, verb) in ON_NOTES.into_iter().chain(ON_FILES) {
         home.run([verb[0], "--help"]).ok();
     }
     for (_, verb) in BESIDE_MEMORY {

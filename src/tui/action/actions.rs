@@ -163,10 +163,10 @@ macro_rules! for_each_action {
         RejectDevice: Final in Peers by ["x"], "Deny" "deny", also ["reject"];
             "Deny the request under the cursor; its invitation cannot be used again.";
             if join_selected => |state, key, _| peers::ask(state, key, false);
-        NewTeam: None in Peers by ["n"], "Create a team" "new team", also ["make", "share"];
+        NewTeam: Final in Peers by ["n"], "Create a team" "new team", also ["make", "share"];
             "Create a team with this device as its first admin, and share a project with it.";
             if can_write => |state, key, _| teams::make(state, key);
-        JoinTeam: None in Peers by ["J"], "Join a team" "join", also ["ticket", "invitation"];
+        JoinTeam: Final in Peers by ["J"], "Join a team" "join", also ["ticket", "invitation"];
             "Join a team with a ticket from one of its admins; both screens then show the same words.";
             if can_write => |state, key, _| teams::join(state, key);
 
@@ -477,7 +477,7 @@ macro_rules! for_each_action {
         PageCopy: None in Page by ["y"], "Copy the page" "copy";
             "Copy the whole text.";
             if page_loaded => |state, _, out| page::copy(state, out);
-        PageApply: None in Page by ["a"], "Apply the changes" "apply";
+        PageApply: Final in Page by ["a"], "Apply the changes" "apply";
             "Write the shown changes to the agents' files; asks first.";
             if page_writable => |state, key, _| page::apply(state, key);
         }

@@ -206,14 +206,14 @@ impl KeyScope {
     }
 }
 
-/// How an action changes the memory.
+/// What an action changes: the memory, the teams of this device, or the files of agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Danger {
-    /// The action does not change the memory.
+    /// The action changes none of them.
     None,
     /// The action changes the memory, and undo reverses it.
     Undoable,
-    /// The action cannot be undone, and asks first.
+    /// Undo does not reverse the action; a question or a form comes first.
     Final,
 }
 

@@ -65,6 +65,8 @@ pub struct AgentsState {
     pub injected_row: usize,
     /// The error message, if reading failed.
     pub error: Option<String>,
+    /// The agents, computed from `view` and `injected` when one of them arrives.
+    entries: Vec<AgentEntry>,
     row: usize,
     agent_at_cursor: Option<String>,
 }
@@ -72,7 +74,11 @@ pub struct AgentsState {
 impl AgentsState {
     /// Returns the agents: first those that wrote something, the latest writer first; then those that are only
     /// connected; then those for which hooks only injected claims.
-    pub fn entries(&self) -> Vec<AgentEntry> {
+    pub fn entries(&self) -> &[AgentEntry] {
+        &self.entries
+    }
+
+    fn computed_entries(&self) -> Vec<AgentEntry> {
         let none: &[AgentSession] = &[];
         let connected = self.view.as_ref().map_or(none, |view| &view.connected);
         let injected = self.injected.as_deref().unwrap_or_default();
@@ -113,16 +119,16 @@ impl AgentsState {
     }
 
     /// Returns the agent under the cursor.
-    pub fn entry(&self) -> Option<AgentEntry> {
-        self.entries().into_iter().nth(self.row())
+    pub fn entry(&self) -> Option<&AgentEntry> {
+        self.entries.get(self.row())
     }
 
     /// Puts the cursor on a row. Returns whether that row is another agent.
     pub fn place(&mut self, row: usize) -> bool {
-        let before = self.entry().map(|entry| entry.name);
+        let before = self.entry().map(|entry| entry.name.clone());
         self.row = row;
         self.agent_at_cursor = None;
-        let after = self.entry().map(|entry| entry.name);
+        let after = self.entry().map(|entry| entry.name.clone());
         self.agent_at_cursor = after.clone().flatten();
         let other = before != after;
         if other {
@@ -141,26 +147,27 @@ impl AgentsState {
 
     /// Takes the daemon's answer.
     pub fn accept(&mut self, view: View) {
-        let before = self.entry();
         self.view = Some(view);
         self.error = None;
-        self.keep_cursor(before.as_ref());
+        self.update_entries();
     }
 
     /// Takes the claims that hooks injected.
     pub fn accept_injected(&mut self, injected: Vec<InjectedClaim>) {
-        let before = self.entry();
         self.injected = Some(injected);
-        self.keep_cursor(before.as_ref());
+        self.update_entries();
     }
 
-    /// Keeps the cursor on its agent. If it is on another agent now, the detail list is read again.
-    fn keep_cursor(&mut self, before: Option<&AgentEntry>) {
-        let after = self.entry();
-        if before.map(|entry| &entry.name) != after.as_ref().map(|entry| &entry.name) {
+    /// Computes the agents again. The cursor stays on its agent; if it is on another one now, the detail list is read
+    /// again.
+    fn update_entries(&mut self) {
+        let before = self.entry().map(|entry| entry.name.clone());
+        self.entries = self.computed_entries();
+        let after = self.entry().map(|entry| entry.name.clone());
+        if before != after {
             self.clear_list();
         }
-        self.agent_at_cursor = after.and_then(|entry| entry.name);
+        self.agent_at_cursor = after.flatten();
     }
 
     /// Returns the claims that hooks injected for the agent under the cursor.
@@ -180,7 +187,7 @@ impl AgentsState {
 
     /// Returns the query for one page of the list of acts; `None` if the agent under the cursor has no name.
     pub fn query(&self, scope: Option<&Scope>, cursor: Option<String>) -> Option<LogQuery> {
-        let who = self.entry()?.name?;
+        let who = self.entry()?.name.clone()?;
         Some(LogQuery {
             org_id: scope.map(|scope| scope.org_id.clone()),
             project: scope.map(|scope| scope.project.clone()),
@@ -213,7 +220,7 @@ mod tests {
         let mut screen = AgentsState::default();
         screen.accept(agents());
         screen.accept_injected(injected());
-        let names: Vec<_> = screen.entries().into_iter().map(|entry| entry.name).collect();
+        let names: Vec<_> = screen.entries().iter().map(|entry| entry.name.clone()).collect();
         let expected = ["claude-code", "codex-mcp-client", "cursor-vscode", "gemini"].map(|name| Some(name.to_owned()));
         assert_eq!(names, [expected.as_slice(), &[None]].concat());
         assert_eq!(screen.entries()[1].injected, 1, "codex is what codex-mcp-client is told of by its hooks");

@@ -61,6 +61,8 @@ pub struct WhyChain {
     pub judgements: Vec<EventView>,
     /// A message, if there is no answer.
     pub note: Option<String>,
+    /// The order of the claims of [`WhyChain::unordered`], computed once, since a chain may have hundreds of them.
+    order: Vec<usize>,
 }
 
 /// The part of the screen in which a node is listed.
@@ -104,6 +106,10 @@ impl Node<'_> {
     }
 }
 
+fn claims(section: Section, claims: &[ClaimView]) -> Vec<Node<'_>> {
+    claims.iter().map(|claim| Node::Claim { section, claim, link: None }).collect()
+}
+
 /// Returns the open cards; settled cards show in the chain.
 fn open(mut cards: Vec<CardSummary>) -> Vec<CardSummary> {
     cards.retain(|card| card.status == CardStatus::Open);
@@ -119,10 +125,10 @@ impl From<History> for WhyChain {
             premises: history.premises,
             dependents: history.dependents,
             cards: open(history.cards),
-            others: Vec::new(),
             judgements: history.events.into_iter().filter(|event| event.kind.starts_with("judgement.")).collect(),
-            note: None,
+            ..Self::default()
         }
+        .ordered()
     }
 }
 
@@ -130,15 +136,15 @@ impl From<WhyAnswer> for WhyChain {
     fn from(answer: WhyAnswer) -> Self {
         Self {
             answer: answer.answer,
-            successors: Vec::new(),
             links: answer.chain,
             premises: answer.premises,
             dependents: answer.dependents,
             cards: open(answer.cards),
             others: answer.may_disagree.into_iter().chain(answer.others).collect(),
-            judgements: Vec::new(),
             note: answer.note,
+            ..Self::default()
         }
+        .ordered()
     }
 }
 
@@ -163,11 +169,9 @@ pub fn replaced<'a>(nodes: impl Iterator<Item = &'a Node<'a>>) -> Vec<Vec<usize>
 }
 
 impl WhyChain {
-    /// Returns all items on which the cursor can stand, from the newest claim down.
-    pub fn nodes(&self) -> Vec<Node<'_>> {
-        fn claims(section: Section, claims: &[ClaimView]) -> Vec<Node<'_>> {
-            claims.iter().map(|claim| Node::Claim { section, claim, link: None }).collect()
-        }
+    /// Returns the claims of the chain as they were answered. If chains fork and merge, a claim fewer steps away is not
+    /// always newer.
+    fn unordered(&self) -> Vec<Node<'_>> {
         let mut nodes = claims(Section::Chain, &self.successors);
         nodes.reverse();
         if self.links.is_empty() {
@@ -179,10 +183,18 @@ impl WhyChain {
             claim: &link.claim,
             link: Some(link),
         }));
-        // If chains fork and merge, a claim fewer steps away is not always newer.
-        let mut placed: Vec<Option<Node<'_>>> = nodes.into_iter().map(Some).collect();
-        let order = graph::order(&replaced(placed.iter().flatten()));
-        let mut nodes: Vec<Node<'_>> = order.into_iter().filter_map(|at| placed.get_mut(at)?.take()).collect();
+        nodes
+    }
+
+    fn ordered(mut self) -> Self {
+        self.order = graph::order(&replaced(self.unordered().iter()));
+        self
+    }
+
+    /// Returns all items on which the cursor can stand, from the newest claim down.
+    pub fn nodes(&self) -> Vec<Node<'_>> {
+        let mut placed: Vec<Option<Node<'_>>> = self.unordered().into_iter().map(Some).collect();
+        let mut nodes: Vec<Node<'_>> = self.order.iter().filter_map(|at| placed.get_mut(*at)?.take()).collect();
         nodes.extend(self.cards.iter().map(Node::Card));
         nodes.extend(claims(Section::Premises, &self.premises));
         nodes.extend(claims(Section::Dependents, &self.dependents));

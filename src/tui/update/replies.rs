@@ -416,7 +416,7 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
             state.agents.list_error = Some(message);
         }
         Slot::Injected => {
-            state.agents.injected = Some(Vec::new());
+            state.agents.accept_injected(Vec::new());
             state.add_log_line(Tone::Warn, message);
         }
         // These only add to a list that is complete without them, so the failure goes to the log only.

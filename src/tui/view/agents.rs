@@ -38,7 +38,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     match (Shape::of(paint), agents.focus) {
         (Shape::Wide, _) => {
             let width = (area.width * 2 / 5).min(56);
-            list(paint, Rect { width, ..area }, &entries);
+            list(paint, Rect { width, ..area }, entries);
             let right = Rect { x: area.x + width, width: area.width - width, ..area };
             summary(paint, Rect { height: SUMMARY_HEIGHT, ..right });
             acts(
@@ -49,10 +49,10 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         (Shape::Mid, _) => {
             let wanted = u16::try_from(entries.len()).unwrap_or(u16::MAX).saturating_add(2);
             let height = wanted.clamp(4, area.height / 3);
-            list(paint, Rect { height, ..area }, &entries);
+            list(paint, Rect { height, ..area }, entries);
             acts(paint, Rect { y: area.y + height, height: area.height - height, ..area });
         }
-        (Shape::Single, Focus::List) => list(paint, area, &entries),
+        (Shape::Single, Focus::List) => list(paint, area, entries),
         (Shape::Single, Focus::Detail) => acts(paint, area),
     }
 }
@@ -148,7 +148,7 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let theme = paint.theme;
     let Some(entry) = state.agents.entry() else { return };
-    let inner = paint.pane(area, &name(&entry), "", false);
+    let inner = paint.pane(area, &name(entry), "", false);
     let dot = theme.glyphs.dot;
     let mut fields: Vec<(String, String, _)> = Vec::new();
     let connected: Vec<String> = entry
@@ -193,7 +193,7 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
         }
         None => fields.push(("changes".to_owned(), "none".to_owned(), theme.dim)),
     }
-    if let Some((words, style)) = judged(paint, &entry) {
+    if let Some((words, style)) = judged(paint, entry) {
         fields.push(("judged".to_owned(), words, style));
     }
     let times: usize = state.agents.injected_here().iter().map(|injected| injected.times).sum();
@@ -226,7 +226,7 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
     let agents = &paint.state.agents;
     let focused = agents.focus == Focus::Detail;
     let Some(entry) = agents.entry() else { return };
-    let of = name(&entry);
+    let of = name(entry);
     let title = match agents.shown {
         AgentListing::Acts => format!("Changes by {of}"),
         AgentListing::Refused => format!("Refused writes of {of}"),
@@ -249,7 +249,7 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
     let mut inner = paint.pane(area, &title, &note, focused);
     // Without a summary, the judgements are shown above the list.
     if Shape::of(paint) != Shape::Wide
-        && let Some((words, style)) = judged(paint, &entry)
+        && let Some((words, style)) = judged(paint, entry)
     {
         let words = format!("Judged: {words}");
         let lines = text::wrap_at_most(&words, usize::from(inner.width), usize::from(inner.height / 4), style);

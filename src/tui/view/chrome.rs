@@ -164,7 +164,7 @@ fn breadcrumbs(paint: &Paint<'_>, room: usize) -> String {
         Screen::Peers => parts = vec!["teams".to_owned()],
         Screen::Models => parts = vec!["this device".to_owned()],
         Screen::Notes => parts.extend(state.notes.file().map(|file| text::line(&file.path))),
-        Screen::Agents => parts.extend(state.agents.entry().and_then(|entry| entry.name)),
+        Screen::Agents => parts.extend(state.agents.entry().and_then(|entry| entry.name.clone())),
         Screen::Inbox => parts.extend(
             state.inbox.card().map(CardId::short).or_else(|| state.inbox.claim().map(|claim| claim.id.short())),
         ),
