@@ -7,8 +7,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     api::{
-        CardView, ClaimsQuery, ErrorCode, LogPage, MAX_PAGE, PendingJoins, RecallAnswer, RecallHit, RecallRequest,
-        SyncNowRequest,
+        CardView, ClaimView, ClaimsQuery, ErrorCode, LogPage, MAX_PAGE, PendingJoins, RecallAnswer, RecallHit,
+        RecallRequest, SyncNowRequest,
     },
     client::{
         Client, ClientError,
@@ -170,10 +170,16 @@ async fn misspelled_matches(client: &Client, requests: &[RecallRequest]) -> Resu
             }
         }
     }
+    let words = requests.first().map_or_else(String::new, |request| request.query.clone());
+    // With thousands of claims this takes a while, in which other requests must go on.
+    Ok(tokio::task::spawn_blocking(move || closest(&words, &claims)).await.unwrap_or_default())
+}
+
+/// Returns the claims whose words are spelled nearly as these, the closest first.
+fn closest(words: &str, claims: &[ClaimView]) -> Vec<RecallHit> {
     let texts: Vec<&str> = claims.iter().map(|claim| claim.statement.as_str()).collect();
-    let words = requests.first().map_or("", |request| request.query.as_str());
     let found = fuzzy::find(words, &texts).into_iter().take(MAX_MISSPELLED);
-    Ok(found
+    found
         .filter_map(|(index, score)| Some((claims.get(index)?.clone(), score)))
         .map(|(claim, score)| RecallHit {
             claim,
@@ -182,7 +188,7 @@ async fn misspelled_matches(client: &Client, requests: &[RecallRequest]) -> Resu
             words: Vec::new(),
             verdict: None,
         })
-        .collect())
+        .collect()
 }
 
 /// The most pages of claims per scope in which a misspelled word is looked for.
