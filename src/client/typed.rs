@@ -84,8 +84,7 @@ impl Client {
 
     /// `GET /size`: the size of the store. By kind of data, it reads the whole file.
     pub async fn size_by_kind(&self, query: &SizeQuery) -> ClientResult<SizeByKind> {
-        let deadline = LONG_DEADLINE;
-        self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/size") }).await
+        self.get_within(LONG_DEADLINE, "/size", query).await
     }
 
     /// `GET /tasks`: how far checks and backups are.
@@ -100,12 +99,12 @@ impl Client {
 
     /// [`Client::scopes`] as they were at a time.
     pub async fn scopes_at(&self, at: &AsOf) -> ClientResult<Scopes> {
-        self.get_at("/scopes", at, at.as_of).await
+        self.get_within(deadline_at(at.as_of), "/scopes", at).await
     }
 
     /// `GET /claims`: one page.
     pub async fn claims(&self, query: &ClaimsQuery) -> ClientResult<ClaimsPage> {
-        self.get_at("/claims", query, query.as_of).await
+        self.get_within(deadline_at(query.as_of), "/claims", query).await
     }
 
     /// `GET /claims/{id}`, by id or prefix.
@@ -120,7 +119,7 @@ impl Client {
 
     /// [`Client::history`] as it was at a time.
     pub async fn history_at(&self, id: &str, at: &AsOf) -> ClientResult<History> {
-        self.get_at(&format!("/claims/{}/history", segment(id)), at, at.as_of).await
+        self.get_within(deadline_at(at.as_of), &format!("/claims/{}/history", segment(id)), at).await
     }
 
     /// `GET /inbox`.
@@ -130,7 +129,7 @@ impl Client {
 
     /// `GET /conflicts`: one page.
     pub async fn conflicts(&self, query: &ConflictsQuery) -> ClientResult<ConflictsPage> {
-        self.get_at("/conflicts", query, query.as_of).await
+        self.get_within(deadline_at(query.as_of), "/conflicts", query).await
     }
 
     /// `GET /conflicts/{id}`, by id or prefix.
@@ -140,7 +139,7 @@ impl Client {
 
     /// [`Client::card`] as it was at a time.
     pub async fn card_at(&self, id: &str, at: &AsOf) -> ClientResult<CardView> {
-        self.get_at(&format!("/conflicts/{}", segment(id)), at, at.as_of).await
+        self.get_within(deadline_at(at.as_of), &format!("/conflicts/{}", segment(id)), at).await
     }
 
     /// `GET /log`: one page.
@@ -150,18 +149,12 @@ impl Client {
 
     /// `GET /story`.
     pub async fn story(&self, query: &StoryQuery) -> ClientResult<Story> {
-        self.value(Request { query: encode(query)?, deadline: LONG_DEADLINE, ..Request::new(Method::GET, "/story") })
-            .await
+        self.get_within(LONG_DEADLINE, "/story", query).await
     }
 
     /// `GET /promotions`.
     pub async fn promotions(&self, query: &PromotionsQuery) -> ClientResult<Promotions> {
-        self.value(Request {
-            query: encode(query)?,
-            deadline: LONG_DEADLINE,
-            ..Request::new(Method::GET, "/promotions")
-        })
-        .await
+        self.get_within(LONG_DEADLINE, "/promotions", query).await
     }
 
     /// `GET /openapi.json`.
@@ -181,8 +174,8 @@ impl Client {
 
     /// `GET /snapshot`.
     pub async fn snapshot(&self, query: &SnapshotQuery) -> ClientResult<Snapshot> {
-        let deadline = if query.rebuild || query.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
-        self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/snapshot") }).await
+        let deadline = if query.rebuild { LONG_DEADLINE } else { deadline_at(query.as_of) };
+        self.get_within(deadline, "/snapshot", query).await
     }
 
     /// `POST /add`: a raw text.
@@ -340,14 +333,12 @@ impl Client {
         self.value(Request { query: query.to_owned(), ..Request::new(Method::GET, path) }).await
     }
 
-    /// Reads something as it was at a time. A state of the past is rebuilt first, so its deadline is longer.
-    async fn get_at<T: DeserializeOwned>(
+    async fn get_within<T: DeserializeOwned>(
         &self,
+        deadline: Duration,
         path: &str,
         query: &impl Serialize,
-        as_of: Option<u64>,
     ) -> ClientResult<T> {
-        let deadline = if as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
         self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, path) }).await
     }
 
@@ -362,6 +353,11 @@ impl Client {
         }
         read(&response, || self.api.place())
     }
+}
+
+/// Returns the deadline of a read as of a time: a state of the past is rebuilt first.
+fn deadline_at(as_of: Option<u64>) -> Duration {
+    if as_of.is_some() { LONG_DEADLINE } else { DEADLINE }
 }
 
 /// Adds an idempotency key to a write that has none: a retry is recognised only by its key.
