@@ -47,7 +47,7 @@ pub(in crate::tui) use note_files::next_step as next_step_of_note;
 use motion::Motion;
 
 use super::{
-    action::{Action, Danger, KeyScope, for_each_action},
+    action::{Action, Danger, for_each_action},
     key::KeyPress,
     msg::{Effect, Msg},
     state::{
