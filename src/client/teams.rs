@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use http::Method;
 use serde::Serialize;
 
 use super::{

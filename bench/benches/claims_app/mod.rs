@@ -30,6 +30,7 @@ pub(crate) fn open() -> AppState {
         autostart: false,
         last_here: None,
         tour: false,
+        no_color: false,
     };
     let mut state = AppState::new(settings, (AREA.width, AREA.height), NOW);
     let effects = update::open(&mut state, Opening { screen: Some(Screen::Claims), ..Opening::default() });
