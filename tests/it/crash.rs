@@ -146,8 +146,7 @@ fn check(home: &TestHome, acknowledged: &Acknowledged) {
 
 #[test]
 fn kill_nine_loses_nothing_that_was_acknowledged() {
-    // There are no models, because a round ends before one would be loaded.
-    let home = TestHome::with_config("[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n");
+    let home = TestHome::new();
     let acknowledged = Acknowledged::default();
     let mut random = Random::of_this_run();
     for (number, step) in ["commit", "committed"].into_iter().enumerate() {
@@ -165,7 +164,7 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
 fn soak_kill_nine() {
     let seconds = std::env::var("SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
     let (begin, end) = (Instant::now(), Duration::from_secs(seconds));
-    let (home, acknowledged) = (TestHome::new(), Acknowledged::default());
+    let (home, acknowledged) = (TestHome::with_models(), Acknowledged::default());
     let (mut number, mut random) = (0, Random::of_this_run());
     while begin.elapsed() < end {
         round(&home, number, LifeEnd::any(&mut random), &acknowledged);

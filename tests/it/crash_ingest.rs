@@ -69,7 +69,7 @@ fn scope() -> Scope {
 
 #[test]
 fn a_killed_ingest_loses_and_duplicates_nothing() {
-    let home = TestHome::with_config("[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n");
+    let home = TestHome::new();
     let library = write_library(&home.work().join("docs"));
     let pieces: usize = library.values().sum();
     assert_eq!((library.len(), pieces), (FILES, FILES * PIECES));

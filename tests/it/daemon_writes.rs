@@ -248,7 +248,7 @@ const MAX_WAKES_AT_REST: u64 = 5;
 #[cfg(target_os = "linux")]
 #[test]
 fn at_rest_it_is_small_and_sleeps() {
-    let home = TestHome::new();
+    let home = TestHome::with_models();
     let daemon = home.daemon();
     block_on(async {
         for number in 0..50 {

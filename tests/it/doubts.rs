@@ -13,9 +13,6 @@ use crate::{
 const OLD: &str = "The weekly report goes to the finance team first";
 const NEW: &str = "The weekly report goes to the finance team as a draft";
 
-/// Without models the gate compares words alone.
-const WITHOUT_MODELS: &str = "[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n";
-
 fn asking(statement: &str) -> RememberRequest {
     RememberRequest { consider: true, ..decision(statement) }
 }
@@ -39,7 +36,7 @@ fn answer(question: &Consider, verdict: PairVerdict) -> JudgeRequest {
 
 #[test]
 fn a_question_outlives_the_daemon_and_is_answered_once() {
-    let home = TestHome::with_config(WITHOUT_MODELS);
+    let home = TestHome::new();
     let daemon = home.daemon();
     let question = block_on(async {
         let client = home.client();
@@ -66,7 +63,7 @@ fn a_question_outlives_the_daemon_and_is_answered_once() {
 
 #[test]
 fn a_contradiction_is_a_refusal() {
-    let home = TestHome::with_config(WITHOUT_MODELS);
+    let home = TestHome::new();
     let _daemon = home.daemon();
     block_on(async {
         let client = home.client();
@@ -81,7 +78,7 @@ fn a_contradiction_is_a_refusal() {
 
 #[test]
 fn a_person_at_a_terminal_answers_with_a_key() {
-    let home = TestHome::with_config(WITHOUT_MODELS);
+    let home = TestHome::new();
     let _daemon = home.daemon();
     home.run(["remember", OLD, "--reason", "They plan by it."]).ok();
     let mut terminal = App::command(&home, &["remember", NEW, "--reason", "They asked for it."]);
@@ -98,7 +95,7 @@ fn a_person_at_a_terminal_answers_with_a_key() {
 
 #[test]
 fn a_person_at_a_terminal_can_withdraw_the_claim_instead() {
-    let home = TestHome::with_config(WITHOUT_MODELS);
+    let home = TestHome::new();
     let _daemon = home.daemon();
     home.run(["remember", OLD, "--reason", "They plan by it."]).ok();
     let stop: [fn(&mut App); 2] = [
@@ -121,7 +118,7 @@ fn a_person_at_a_terminal_can_withdraw_the_claim_instead() {
 
 #[test]
 fn without_a_terminal_a_write_is_stored_and_names_what_it_may_contradict() {
-    let home = TestHome::with_config(WITHOUT_MODELS);
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let old = home.run(["remember", OLD, "--reason", "They plan by it.", "--json"]).ok().json();
     let new = home.run(["remember", NEW, "--reason", "They asked for it.", "--json"]).ok().json();
@@ -134,7 +131,7 @@ fn without_a_terminal_a_write_is_stored_and_names_what_it_may_contradict() {
 
 #[test]
 fn the_app_asks_in_its_form_and_a_dead_daemon_loses_no_answer() {
-    let home = TestHome::with_config(WITHOUT_MODELS);
+    let home = TestHome::new();
     let daemon = home.daemon();
     home.run(["remember", OLD, "--reason", "They plan by it."]).ok();
     let mut app = App::open(&home, &[], (80, 24), &[]);
@@ -167,7 +164,7 @@ fn the_app_asks_in_its_form_and_a_dead_daemon_loses_no_answer() {
 /// With the built-in models, a writer is not asked about claims on other subjects, however few claims there are.
 #[test]
 fn in_a_small_store_unrelated_claims_do_not_wait() {
-    let home = TestHome::new();
+    let home = TestHome::with_models();
     let _daemon = home.daemon();
     let unrelated = [
         "Payments go through Stripe only.",

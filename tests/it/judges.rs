@@ -15,13 +15,12 @@ use ergo::{
     domain::PairVerdict,
 };
 
-use crate::support::{TestHome, await_exit, block_on, caller, decision, eventually, kill, runs, time_until, until};
+use crate::support::{
+    TestHome, WITHOUT_MODELS, await_exit, block_on, caller, decision, eventually, kill, runs, time_until, until,
+};
 
 const OLD: &str = "The weekly report goes to the finance team first";
 const NEW: &str = "The weekly report goes to the finance team as a draft";
-
-/// Without models the gate goes by words alone.
-const WITHOUT_MODELS: &str = "[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n";
 
 /// A judge command that gives every pair of its prompt this verdict.
 fn command(verdict: &str) -> String {
@@ -38,7 +37,7 @@ async fn waits_for(client: &Client, pairs: usize) {
 
 #[test]
 fn the_queue_outlives_the_daemon_and_a_command_works_it_off() {
-    let home = TestHome::with_config(WITHOUT_MODELS);
+    let home = TestHome::new();
     let daemon = home.daemon();
     block_on(async {
         let client = home.client();
@@ -127,7 +126,7 @@ fn an_audit_estimates_judges_and_reports() {
 
 #[test]
 fn a_person_judges_by_the_command_line() {
-    let home = TestHome::with_config(WITHOUT_MODELS);
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let pair = block_on(async {
         let client = home.client();
@@ -248,7 +247,7 @@ fn a_model_behind_an_address_gives_each_of_the_four_verdicts() {
 
 #[test]
 fn the_doctor_names_an_agent_that_calls_every_pair_compatible() {
-    let home = TestHome::with_config(WITHOUT_MODELS);
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let agent = || Caller { agent: Some("parrot".to_owned()), ..caller() };
     let doctor = || String::from_utf8(home.command(["doctor"]).output().unwrap().stdout).unwrap();

@@ -12,7 +12,7 @@ const RULES: &str =
     "# Rules\n\n- Tests must not use a fixed port, because two may run at once.\n- Never commit secrets.\n";
 
 fn home() -> TestHome {
-    TestHome::with_config("[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n")
+    TestHome::new()
 }
 
 fn write(home: &TestHome, path: &str, text: &str) -> String {
@@ -179,9 +179,7 @@ fn projects_that_contradict_each_other_have_one_card_and_those_that_agree_one_in
 }
 
 fn watching() -> TestHome {
-    TestHome::with_config(
-        "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n[notes]\nwatch = true\n",
-    )
+    TestHome::with_settings("[notes]\nwatch = true\n")
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::support::TestHome;
 
 fn home() -> TestHome {
-    TestHome::with_config("[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n")
+    TestHome::new()
 }
 
 /// The device-independent parts (statement, reason and state) of each claim of the organisation, the oldest first.

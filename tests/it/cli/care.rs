@@ -1,6 +1,9 @@
 //! Maintenance of a store: doctor, backup, status.
 
-use super::{super::support::TestHome, remember};
+use super::{
+    super::support::{TestHome, WITHOUT_MODELS},
+    remember,
+};
 
 fn finding<'a>(report: &'a serde_json::Value, what: &str) -> &'a serde_json::Value {
     report["findings"].as_array().unwrap().iter().find(|finding| finding["what"] == what).unwrap()
@@ -97,7 +100,7 @@ fn status_tells_what_is_here_and_starts_nothing() {
 
 #[test]
 fn an_embedder_that_was_switched_off_is_no_problem_and_its_cost_is_shown() {
-    let home = TestHome::with_config("[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n");
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let report = home.run(["doctor", "--json"]).ok().json();
     assert_eq!(finding(&report, "vectors")["health"], "note", "also while nothing would have one: {report}");
@@ -153,7 +156,7 @@ fn settings_that_were_changed_since_the_daemon_started_are_named() {
     let daemon = home.daemon();
     let changed = || home.run(["status", "--json"]).ok().json()["changed_settings"].clone();
     assert_eq!(changed(), serde_json::json!([]));
-    let settings = "[daemon]\ntcp = false\n[guard]\nagents_may = \"propose\"\n[tui]\nmouse = false\n";
+    let settings = format!("{WITHOUT_MODELS}[guard]\nagents_may = \"propose\"\n[tui]\nmouse = false\n");
     std::fs::write(home.paths().config, settings).unwrap();
     assert_eq!(changed(), serde_json::json!(["guard.agents_may"]), "the app reads its own settings at each start");
     let text = home.run(["status"]).ok().stdout;
@@ -180,7 +183,7 @@ fn a_model_that_cannot_be_used_is_as_severe_in_the_status_as_for_the_doctor() {
 
 #[test]
 fn an_agent_that_may_only_propose_does_nothing_to_the_store_or_to_sync() {
-    let home = TestHome::with_config("[daemon]\ntcp = false\n[guard]\nagents_may = \"propose\"\n");
+    let home = TestHome::with_settings("[guard]\nagents_may = \"propose\"\n");
     let by_agent = |args: &[&str]| {
         let output = home.command(args).env("ERGO_AGENT", "claude").output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())

@@ -324,7 +324,7 @@ fn a_record_with_a_merge_conflict_is_not_imported() {
 
 #[test]
 fn what_an_agent_may_only_propose_is_counted_and_named() {
-    let home = TestHome::with_config("[daemon]\ntcp = false\n[guard]\nagents_may = \"propose\"\n");
+    let home = TestHome::with_settings("[guard]\nagents_may = \"propose\"\n");
     let _daemon = home.daemon();
     let write = |rules: &str| std::fs::write(home.work().join("RULES.md"), rules).unwrap();
     let by_agent = |more: &[&str]| {

@@ -120,7 +120,7 @@ fn what_an_act_would_ignore_is_refused() {
 
 #[test]
 fn what_an_agent_may_only_propose_waits_for_a_person() {
-    let home = TestHome::with_config("[daemon]\ntcp = false\n[guard]\nagents_may = \"propose\"\n");
+    let home = TestHome::with_settings("[guard]\nagents_may = \"propose\"\n");
     let _daemon = home.daemon();
     let claim = super::remember(&home, "The canary must be blue.", "Red is for alarms.");
     let by_agent = |args: &[&str]| {
@@ -143,7 +143,7 @@ fn what_an_agent_may_only_propose_waits_for_a_person() {
 
 #[test]
 fn a_refused_agent_that_may_only_propose_is_shown_what_it_can_do() {
-    let home = TestHome::with_config("[daemon]\ntcp = false\n[guard]\nagents_may = \"propose\"\n");
+    let home = TestHome::with_settings("[guard]\nagents_may = \"propose\"\n");
     let _daemon = home.daemon();
     let rule = super::remember(&home, "The canary must be blue.", "Red is for alarms.");
     let by_agent = |more: &[&str]| {

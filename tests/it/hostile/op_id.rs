@@ -12,9 +12,7 @@ use ergo::{
 use crate::support::{TestHome, block_on, caller, decision, fact};
 
 fn home() -> TestHome {
-    TestHome::with_config(
-        "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n[sync]\nmode = \"off\"\n",
-    )
+    TestHome::with_settings("[sync]\nmode = \"off\"\n")
 }
 
 fn by(op: u8) -> Caller {

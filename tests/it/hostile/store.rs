@@ -13,9 +13,7 @@ use crate::support::{Output, TestHome, block_on, decision, fact};
 
 /// A home whose daemon does nothing in the background.
 fn home() -> TestHome {
-    TestHome::with_config(
-        "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n[sync]\nmode = \"off\"\n",
-    )
+    TestHome::with_settings("[sync]\nmode = \"off\"\n")
 }
 
 fn write(home: &TestHome, statement: &str) -> Result<WriteOutcome, ApiError> {

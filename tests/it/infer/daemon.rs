@@ -10,7 +10,7 @@ use crate::support::{TestHome, block_on, decision, runs, signal};
 
 /// A home whose daemon has the built-in embedder and a cross-encoder that judges by chance.
 fn home() -> TestHome {
-    let home = TestHome::new();
+    let home = TestHome::with_models();
     let model = home.path().join("tiny-nli.gguf");
     gguf::write_tiny_nli(&model);
     let settings = format!("[daemon]\ntcp = false\n[models]\nthreads = 1\nnli = {:?}\n", model.to_str().unwrap());

@@ -161,7 +161,7 @@ fn a_statement_of_several_sentences_is_told_to_be_split() {
 
 #[test]
 fn an_agent_that_may_only_propose_is_told_what_it_can_do() {
-    let home = TestHome::with_config("[daemon]\ntcp = false\n[guard]\nagents_may = \"propose\"\n");
+    let home = TestHome::with_settings("[guard]\nagents_may = \"propose\"\n");
     let _daemon = home.daemon();
     let mut client = McpClient::usual(&home);
     remember(&mut client, RULE, "Red is for alarms.");

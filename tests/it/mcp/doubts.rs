@@ -10,9 +10,6 @@ use crate::support::TestHome;
 const OLD: &str = "The weekly report goes to the finance team first";
 const NEW: &str = "The weekly report goes to the finance team as a draft";
 
-/// Without models the gate goes by words alone.
-const WITHOUT_MODELS: &str = "[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n";
-
 /// Writes a claim and one that may contradict it; gives the first one's id and the question.
 fn asked(client: &mut McpClient, scope: &str) -> (Value, Value) {
     let old = json!({"statement": OLD, "reason": "They plan by it.", "scope": scope});
@@ -37,7 +34,7 @@ fn events(client: &mut McpClient, claim: &Value) -> Vec<String> {
 
 #[test]
 fn each_verdict_has_its_consequence() {
-    let home = TestHome::with_config(WITHOUT_MODELS);
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let mut client = McpClient::usual(&home);
 
@@ -70,7 +67,7 @@ fn each_verdict_has_its_consequence() {
 
 #[test]
 fn an_answer_names_claims_of_the_question_alone() {
-    let home = TestHome::with_config(WITHOUT_MODELS);
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let mut client = McpClient::usual(&home);
     let (old, question) = asked(&mut client, "acme/api");
@@ -102,7 +99,7 @@ fn at_the_end_of_a_session_its_agent_is_reminded_once_and_then_nothing_waits(
     #[case] own: &str,
     #[case] other: &str,
 ) {
-    let home = TestHome::with_config(WITHOUT_MODELS);
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let mut client = McpClient::start(&home, &[]);
     let hello = json!({"protocolVersion": BEFORE[0], "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});

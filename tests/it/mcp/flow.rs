@@ -62,7 +62,7 @@ fn remember_conflict_supersede_why() {
 
 #[test]
 fn a_question_gets_the_best_three_and_each_note_once() {
-    let home = TestHome::new();
+    let home = TestHome::with_models();
     let _daemon = home.daemon();
     let mut client = McpClient::usual(&home);
     for n in 1..=6 {

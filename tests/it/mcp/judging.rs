@@ -8,13 +8,6 @@ use crate::support::{TestHome, until};
 const OLD: &str = "The weekly report goes to the finance team first";
 const NEW: &str = "The weekly report goes to the finance team as a draft";
 
-/// Without models the gate goes by words alone.
-const WITHOUT_MODELS: &str = "[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n";
-
-fn home() -> TestHome {
-    TestHome::with_config(WITHOUT_MODELS)
-}
-
 fn old() -> Value {
     json!({"statement": OLD, "reason": "They plan by it."})
 }
@@ -47,7 +40,7 @@ fn lent(client: &mut McpClient, answer: &str) -> (Value, Value) {
 
 #[test]
 fn a_client_that_lends_its_model_is_asked_within_the_call() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let lends = |scope: &str, version| McpClient::greeted(&home, &["--scope", scope], version, json!({"sampling": {}}));
     let mut client = lends("acme/one", BEFORE[0]);
@@ -71,7 +64,7 @@ fn a_client_that_lends_its_model_is_asked_within_the_call() {
 
 #[test]
 fn in_the_current_protocol_the_prompt_is_a_result_and_its_answer_comes_with_the_next_call() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let mut client = McpClient::start(&home, &[]);
     client.modern(json!({"sampling": {}}));
@@ -89,7 +82,7 @@ fn in_the_current_protocol_the_prompt_is_a_result_and_its_answer_comes_with_the_
 
 #[test]
 fn an_agent_judges_the_pairs_that_wait_by_one_tool() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     // Two claims of a person, who was not asked.
     for statement in [OLD, NEW] {
@@ -134,7 +127,7 @@ fn an_agent_judges_the_pairs_that_wait_by_one_tool() {
 
 #[test]
 fn a_question_outlives_the_daemon_and_of_two_agents_the_first_answer_counts() {
-    let home = home();
+    let home = TestHome::new();
     let daemon = home.daemon();
     let mut first = McpClient::greeted(&home, &["--scope", "acme/api"], BEFORE[0], json!({}));
     let mut second = McpClient::greeted(&home, &["--scope", "acme/api"], BEFORE[1], json!({}));

@@ -138,7 +138,7 @@ fn a_running_daemon_takes_up_what_is_chosen_and_what_is_lost() {
 
 #[test]
 fn the_models_of_this_machine_are_measured() {
-    let home = TestHome::new();
+    let home = TestHome::with_models();
     let output = home.run(["models", "bench", "embedder", "--calls", "2", "--threads", "1", "--json"]).ok();
     let value = output.json();
     let timings = value["models"][0]["timings"].as_array().unwrap();

@@ -11,9 +11,10 @@ use std::{
     ffi::OsStr,
     fs,
     io::{Read, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{OpenOptionsExt, symlink},
     path::{Path, PathBuf},
     process::{self, Child, Command, ExitStatus, Stdio},
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
@@ -23,10 +24,14 @@ use ergo::{
     client::{Client, Connect},
     config::{DaemonRecord, Paths, StoreLock},
     domain::ClaimKind,
+    infer::{catalogue::EMBEDDED, write_out},
 };
 
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_ergo");
+
+/// The settings of a daemon that listens on its socket alone and has no models.
+pub(crate) const WITHOUT_MODELS: &str = "[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n";
 
 /// The timeout after which a test fails.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -68,14 +73,26 @@ impl Output {
 }
 
 impl TestHome {
-    /// A home whose daemon listens on its socket alone.
+    /// A home whose daemon listens on its socket alone and has no models, since each takes a second to load.
     pub(crate) fn new() -> Self {
-        Self::with_config("[daemon]\ntcp = false\n")
+        Self::with_settings("")
     }
 
-    /// A home whose daemon also listens on a free TCP port.
+    /// [`TestHome::new`] with more settings.
+    pub(crate) fn with_settings(settings: &str) -> Self {
+        Self::with_config(&format!("{WITHOUT_MODELS}{settings}"))
+    }
+
+    /// A home whose daemon listens on its socket alone and has the built-in models.
+    pub(crate) fn with_models() -> Self {
+        let home = Self::with_config("[daemon]\ntcp = false\n");
+        home.link_models();
+        home
+    }
+
+    /// A home whose daemon also listens on a free TCP port, without models.
     pub(crate) fn with_tcp() -> Self {
-        Self::with_config("[daemon]\naddress = \"127.0.0.1:0\"\n")
+        Self::with_config(&WITHOUT_MODELS.replace("tcp = false", "address = \"127.0.0.1:0\""))
     }
 
     /// A home with this `config.toml`.
@@ -94,6 +111,19 @@ impl TestHome {
             fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(home.paths().device_key()).unwrap();
         file.write_all(hex::encode(key.to_bytes()).as_bytes()).unwrap();
         home
+    }
+
+    /// Links the built-in models, which are unpacked once for all tests, to where the daemon looks for them.
+    fn link_models(&self) {
+        static UNPACKED: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
+            let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("models");
+            EMBEDDED.iter().map(|(_, model)| write_out(model, &folder).unwrap()).collect()
+        });
+        let folder = self.paths().models().join("embedded");
+        fs::create_dir_all(&folder).unwrap();
+        for file in UNPACKED.iter() {
+            symlink(file, folder.join(file.file_name().unwrap())).unwrap();
+        }
     }
 
     /// `ERGO_HOME`.
