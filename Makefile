@@ -30,7 +30,7 @@ run: setup ## build, then the demonstration: writes refused and stored, and the 
 # Tests wait for daemons, terminals and networks more than they compute: twice as many at once as there are cores.
 test: setup ## every test (minutes; no network beyond the crates)
 	@$(call build_with,test --workspace --no-run --locked $(ARGS))
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((2 * $$(getconf _NPROCESSORS_ONLN)))} $(CARGO) test --workspace --locked $(ARGS)
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((2 * $$(getconf _NPROCESSORS_ONLN)))} bash scripts/in-memory.sh $(CARGO) test --workspace --locked $(ARGS)
 
 build: setup ## the optimised program: target/release/ergo
 	@export ERGO_COMMIT="$(COMMIT)"; $(call build_with,build --release --locked)

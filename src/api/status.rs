@@ -208,7 +208,7 @@ pub struct GuardCounts {
     /// Statements whose norm the language model read.
     #[serde(default)]
     pub refined: u64,
-    /// Claims that currently wait for the language model.
+    /// Claims that the background still has to compare.
     #[serde(default)]
     pub waiting: u64,
     /// Answers of language models about stories that were dropped because they were invalid, or about something that is settled.

@@ -29,7 +29,7 @@ use crate::{
     setup::{AgentFiles, CodingAgent, SetupPlan, is_connected},
 };
 
-/// How long the tour waits for the first pairs that may contradict each other; the daemon compares them after the import.
+/// How long the tour waits for the first pairs that may contradict each other, while the daemon compares what was imported.
 const COMPARISON_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Try ergo on this repository: import its decisions and rules, see contradictions, ask why, and connect your agents.
@@ -281,9 +281,11 @@ async fn pairs_in_doubt(cx: &mut Context) -> Result<usize, CliError> {
     let begin = Instant::now();
     cx.ui.progress("comparing the claims …");
     let found = loop {
+        // In this order: once nothing waits, all pairs are known.
+        let compares = client.diagnose().await.is_ok_and(|diagnose| diagnose.guard.waiting > 0);
         let found = client.doubts(&query).await;
         match &found {
-            Ok(doubts) if doubts.total == 0 && begin.elapsed() < COMPARISON_TIMEOUT => {}
+            Ok(doubts) if doubts.total == 0 && compares && begin.elapsed() < COMPARISON_TIMEOUT => {}
             _ => break found,
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -83,6 +83,8 @@ impl WaitingClaim {
 pub(super) struct DeepQueue {
     /// Oldest first.
     waiting: Mutex<VecDeque<WaitingClaim>>,
+    /// Whether a claim that left the queue is being compared.
+    comparing: AtomicBool,
     /// The number of consecutive failures to compare each claim.
     failures: Mutex<HashMap<ClaimId, u32>>,
     /// The number of the newest claim that was compared; 0 for none.
@@ -109,9 +111,23 @@ impl DeepQueue {
         }
     }
 
+    /// Takes the newest claim out of the queue, to compare it.
+    fn take(&self) -> Option<WaitingClaim> {
+        let mut waiting = self.lock();
+        let claim = waiting.pop_back();
+        self.comparing.store(claim.is_some(), Ordering::Relaxed);
+        claim
+    }
+
     /// Returns how many claims wait.
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.lock().len()
+    }
+
+    /// Returns how many claims wait or are being compared.
+    pub(super) fn unfinished(&self) -> usize {
+        let waiting = self.lock();
+        waiting.len() + usize::from(self.comparing.load(Ordering::Relaxed))
     }
 }
 
@@ -165,11 +181,13 @@ impl Engine {
             self.writer().begin_deep_stage(oldest.as_ref())?;
             begun.store(true, Ordering::Relaxed);
         }
-        let Some(claim) = self.deep_queue.lock().pop_back() else { return Ok(false) };
-        if let Err(error) = self.deepen(claim) {
+        let Some(claim) = self.deep_queue.take() else { return Ok(false) };
+        let compared = self.deepen(claim);
+        if compared.is_err() {
             self.deep_queue.put_back(claim);
-            return Err(error);
         }
+        self.deep_queue.comparing.store(false, Ordering::Relaxed);
+        compared?;
         self.deep_queue.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(&claim.id);
         let number = self.readers.lend().claim_number(&claim.id)?.unwrap_or_default();
         let newest = newest_read.fetch_max(number, Ordering::Relaxed).max(number);

@@ -473,7 +473,7 @@ impl Engine {
                 inferred: read(&self.counters.inferred),
                 deepened: read(&self.counters.deepened),
                 refined: read(&self.counters.refined),
-                waiting: self.deep_queue.len() as u64,
+                waiting: self.deep_queue.unfinished() as u64,
                 story_dropped: read(&self.counters.story_dropped),
                 skipped: read(&self.counters.skipped),
             },

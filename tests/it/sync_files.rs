@@ -221,7 +221,7 @@ fn kill_nine_in_the_middle_of_an_import_costs_nothing_but_the_time() {
     {
         let mut store =
             Store::open(&ada.home.paths().store(), ada.key.clone(), std::sync::Arc::new(StructuralPairCheck)).unwrap();
-        write_facts(&mut store, "ada", "host", FACTS);
+        write_facts(&mut store, 1_790_000_000_000, "ada", "host", FACTS);
     }
     let mut file = Vec::new();
     transfer::export(&ada.engine(), &ExportRequest::default(), &mut file).unwrap();

@@ -154,7 +154,9 @@ fn prepared(home: &TestHome, size: (u16, u16), env: &[(&str, &str)]) -> Terminal
         .env("ERGO_HOME", home.path())
         .current_dir(home.work())
         .timeout(TEST_TIMEOUT);
-    env.iter().fold(builder, |builder, (name, value)| builder.env(name, value))
+    let temporary = std::env::var("TMPDIR").ok();
+    let env = temporary.iter().map(|folder| ("TMPDIR", folder.as_str())).chain(env.iter().copied());
+    env.fold(builder, |builder, (name, value)| builder.env(name, value))
 }
 
 /// Whether the terminal was given back: its own screen, a cursor, no mouse, no paste marks.

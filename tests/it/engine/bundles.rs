@@ -9,11 +9,12 @@ use ergo::{
         EventId, Scope,
         roster::{Grant, Granted, Role},
     },
-    store::SyncImport,
+    store::{Store, SyncImport},
     sync::transfer::{self, RosterFile},
 };
 
 use super::*;
+use crate::support::laptop::write_facts;
 
 pub(super) fn scope(project: &str) -> Scope {
     Scope::new("acme", project).unwrap()
@@ -237,11 +238,12 @@ fn a_revoked_device_gets_no_events_and_its_later_ones_are_listed() {
 #[test]
 fn what_is_left_of_a_file_is_used_and_what_is_missing_is_named() {
     let (a, b, _) = pair();
-    for number in 0..2_100 {
-        a.engine
-            .remember(RememberRequest { key: Some(format!("host{number}")), ..fact(&format!("Host {number} is up")) })
-            .unwrap();
-    }
+    let now = a.engine.now();
+    let write = |store: &mut Store| {
+        write_facts(store, now, "ada", "host", 2_100);
+        Ok(())
+    };
+    a.engine.with_store(write).unwrap();
     let file = all(&a);
     let half = import(&b, &file[..file.len() * 2 / 3]);
     assert!(!half.whole && half.problems[0].contains("ends"), "{:?}", half.problems);

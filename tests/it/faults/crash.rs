@@ -1,6 +1,6 @@
-//! kill -9 of either side while both write, at a step of the session or the store, or after a number of writes. In the
-//! end both have each acknowledged write once. The side and the point follow from a seed that is printed:
-//! `ERGO_TEST_SEED` repeats it, and `ERGO_KILLS=200` runs longer.
+//! kill -9 of either side while both write, after a number of writes. In the end both have each acknowledged write once.
+//! The side and the number follow from a seed that is printed: `ERGO_TEST_SEED` repeats it, and `ERGO_KILLS=200` runs
+//! longer. `steps` has the kills at each step of a session.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,7 +8,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
-    thread::{self, JoinHandle},
+    thread,
 };
 
 use ergo::{
@@ -17,10 +17,7 @@ use ergo::{
     domain::{ClaimId, OpId},
 };
 
-use super::{
-    assert_sound,
-    steps::{STEPS, level},
-};
+use super::{assert_sound, steps::level};
 use crate::support::{TEST_TIMEOUT, block_on, eventually, fact, laptop::Laptop, random::Random, until_within};
 
 /// The number of kills in a usual run.
@@ -30,25 +27,6 @@ const KILLS: usize = 16;
 const WRITES: usize = 40;
 
 type Acknowledged = Arc<Mutex<BTreeMap<ClaimId, String>>>;
-
-/// The point at which a side dies.
-#[derive(Clone, Copy, Debug)]
-enum Moment {
-    /// At the nth time that it reaches this step.
-    Step(&'static str, usize),
-    /// After this many acknowledged writes of both sides, at whatever step.
-    Acknowledged(usize),
-}
-
-impl Moment {
-    fn any(random: &mut Random) -> Self {
-        let steps = [&STEPS[..], &["commit", "committed"]].concat();
-        match random.pick(&steps) {
-            Some(step) if random.percent(70) => Self::Step(step, 1 + random.below(4)),
-            _ => Self::Acknowledged(1 + random.below(WRITES)),
-        }
-    }
-}
 
 /// Writes facts until all are written or it is told to stop. Records the acknowledged ones.
 async fn write(client: Client, who: &'static str, kill: usize, stop: Arc<AtomicBool>, acknowledged: Acknowledged) {
@@ -102,11 +80,7 @@ fn kill_nine_of_either_side_at_any_moment_loses_nothing_and_doubles_nothing() {
     let kills = std::env::var("ERGO_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
     let mut random = Random::of_this_run();
     for kill in 0..kills {
-        let (victim, moment) = (random.below(2), Moment::any(&mut random));
-        if let Moment::Step(step, nth) = moment {
-            pair[victim].kill();
-            pair[victim].start_to_die_at(&format!("{step} #{nth}"));
-        }
+        let (victim, count) = (random.below(2), 1 + random.below(WRITES));
         let before = acknowledged.lock().unwrap().len();
         let stop = Arc::new(AtomicBool::new(false));
         let writers: Vec<_> = pair
@@ -117,17 +91,10 @@ fn kill_nine_of_either_side_at_any_moment_loses_nothing_and_doubles_nothing() {
                 thread::spawn(move || block_on(write(client, who, kill, stop, acknowledged)))
             })
             .collect();
-        let mut died = false;
-        until_within(TEST_TIMEOUT, &format!("kill {kill} at {moment:?}, or all is said"), || {
-            died = pair[victim].daemon.as_mut().is_some_and(|daemon| !daemon.alive());
-            let is_enough = match moment {
-                Moment::Step(..) => writers.iter().all(JoinHandle::is_finished) && is_level(&pair),
-                Moment::Acknowledged(count) => acknowledged.lock().unwrap().len() >= before + count,
-            };
-            died || is_enough
+        until_within(TEST_TIMEOUT, &format!("kill {kill} after {count} writes"), || {
+            acknowledged.lock().unwrap().len() >= before + count
         });
-        let seen = if died { "at its step" } else { doing(&pair[1 - victim]) };
-        *moments.entry(seen).or_default() += 1;
+        *moments.entry(doing(&pair[1 - victim])).or_default() += 1;
         pair[victim].kill();
         stop.store(true, Ordering::SeqCst);
         for writer in writers {

@@ -7,12 +7,13 @@ use ergo::{
     client::Client,
     domain::{ClaimId, DeviceId},
 };
+use rstest::rstest;
 
 use super::{assert_sound, assert_well, facts_of};
 use crate::support::{Daemon, TEST_TIMEOUT, block_on, fact, laptop::Laptop, until_within};
 
-/// The steps of a session in which both sides wrote a little.
-pub(super) const STEPS: [&str; 18] = [
+/// The first steps of a session in which both sides wrote a little.
+const BEGINNING: [&str; 9] = [
     "send HELLO",
     "receive HELLO",
     "send ROSTER",
@@ -22,6 +23,10 @@ pub(super) const STEPS: [&str; 18] = [
     "send DOC",
     "receive DOC",
     "send WANT",
+];
+
+/// The further steps of such a session.
+const END: [&str; 9] = [
     "receive WANT",
     "send BODIES",
     "receive BODIES",
@@ -180,23 +185,21 @@ impl Pair {
     }
 }
 
-fn dies_everywhere(calls: bool) {
+#[rstest]
+#[case::the_one_that_calls_at_the_beginning(true, &BEGINNING, false)]
+#[case::the_one_that_calls_at_the_end(true, &END, false)]
+#[case::the_one_that_calls_with_much_to_send(true, &STEPS_OF_MUCH, true)]
+#[case::the_one_that_is_called_at_the_beginning(false, &BEGINNING, false)]
+#[case::the_one_that_is_called_at_the_end(false, &END, false)]
+#[case::the_one_that_is_called_with_much_to_send(false, &STEPS_OF_MUCH, true)]
+fn kill_nine_at_each_step_loses_nothing_and_doubles_nothing(
+    #[case] calls: bool,
+    #[case] steps: &[&str],
+    #[case] much: bool,
+) {
     let mut pair = Pair::new(calls);
-    for step in STEPS {
-        pair.survives(step, false);
-    }
-    for step in STEPS_OF_MUCH {
-        pair.survives(step, true);
+    for step in steps {
+        pair.survives(step, much);
     }
     pair.judge();
-}
-
-#[test]
-fn kill_nine_of_the_one_that_calls_at_each_step_loses_nothing_and_doubles_nothing() {
-    dies_everywhere(true);
-}
-
-#[test]
-fn kill_nine_of_the_one_that_is_called_at_each_step_loses_nothing_and_doubles_nothing() {
-    dies_everywhere(false);
 }

@@ -59,11 +59,14 @@ fn run(home: &TestHome, args: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap().into()
 }
 
-/// Runs a command in all its output forms, and checks the bytes of each. Returns the output of the plain form.
-fn tried(home: &TestHome, args: &[&str], input: &str, wrongs: &mut Vec<String>) -> String {
+/// The forms of output.
+const FORMS: [&[&str]; 3] = [&["--color", "never"], &["--color", "always"], &["--json"]];
+
+/// Runs a command in several forms of output, and checks the bytes of each. Returns the output of the first form.
+fn tried(home: &TestHome, args: &[&str], forms: &[&[&str]], input: &str, wrongs: &mut Vec<String>) -> String {
     let mut first = String::new();
-    for form in [&["--color", "never"][..], &["--color", "always"], &["--json"]] {
-        let args: Vec<&str> = args.iter().chain(form).copied().collect();
+    for form in forms {
+        let args: Vec<&str> = args.iter().chain(*form).copied().collect();
         let output = run(home, &args, input);
         for text in [&output.stdout, &output.stderr] {
             wrongs.extend(wrong(text, form.contains(&"always")).map(|wrong| format!("{args:?}: {wrong}")));
@@ -93,7 +96,7 @@ fn no_verb_lets_escape_bytes_of_others_through() {
     let bad = evil("arg");
     let scope = place().to_string();
     let at = ["--scope", scope.as_str()];
-    let imported = tried(home, &["sync", "import", "hostile.ergo"], "", &mut wrongs);
+    let imported = tried(home, &["sync", "import", "hostile.ergo"], &FORMS, "", &mut wrongs);
     assert!(
         imported.contains("lap$(touch pwned)\\u{1b}") && imported.contains("team\\u{1b}"),
         "names are shown: {imported}"
@@ -130,13 +133,14 @@ fn no_verb_lets_escape_bytes_of_others_through() {
     let diff = format!("--- a/{bad}\n+++ b/{bad}\n@@ -1 +1 @@\n+{text}\n");
     fs::write(home.work().join("change.diff"), diff).unwrap();
 
-    let mut verbs: Vec<Vec<&str>> = vec![];
-    let mut add = |args: &[&'_ str]| {
+    let mut verbs: Vec<(Vec<&str>, &[&[&str]])> = vec![];
+    let mut add = |args: &[&'_ str], forms| {
         // The lifetimes of all arguments are those of this function.
-        verbs.push(args.iter().map(|arg| (*arg).to_owned().leak() as &str).collect());
+        verbs.push((args.iter().map(|arg| (*arg).to_owned().leak() as &str).collect(), forms));
     };
-    for place in [&at[..], &[]] {
-        let mut with = |args: &[&str]| add(&[args, place].concat());
+    // A second scope or claim has other texts, which each form shows as it shows the first one's.
+    for (place, forms) in [(&at[..], &FORMS[..]), (&[], &FORMS[1..2])] {
+        let mut with = |args: &[&str]| add(&[args, place].concat(), forms);
         with(&["claims", "--status", "all"]);
         with(&["claims", "nothing", &bad]);
         with(&["recall", "must be blue canary", "--history"]);
@@ -178,25 +182,28 @@ fn no_verb_lets_escape_bytes_of_others_through() {
         with(&["tui", "--plain", "--read-only"]);
         with(&["sync", "adopt"]);
     }
-    for claim in &claims {
+    for (at, claim) in claims.iter().enumerate() {
+        let forms = if at == 0 { &FORMS[..] } else { &FORMS[1..2] };
+        let mut with = |args: &[&str]| add(args, forms);
         for verb in ["history", "why"] {
-            add(&[verb, claim]);
+            with(&[verb, claim]);
         }
-        add(&["history", claim, "--json"]);
+        with(&["history", claim, "--json"]);
         for verb in ["retract", "reinstate", "reviewed"] {
-            add(&[verb, claim, "--reason", &bad]);
+            with(&[verb, claim, "--reason", &bad]);
         }
-        add(&["redact", claim, "--yes", "--reason", &bad]);
-        add(&["depend", claim, "--on", &claims[0]]);
-        add(&["supersede", claim, &evil("The canary must be violet."), "--reason", &bad]);
-        add(&["tui", "--plain", "--claim", claim]);
+        with(&["redact", claim, "--yes", "--reason", &bad]);
+        with(&["depend", claim, "--on", &claims[0]]);
+        with(&["supersede", claim, &evil("The canary must be violet."), "--reason", &bad]);
+        with(&["tui", "--plain", "--claim", claim]);
     }
     for card in &cards {
-        add(&["conflicts", card]);
-        add(&["resolve", card, "--interactive"]);
-        add(&["resolve", card, "--narrow", "1", "--env", &bad, "--reason", &bad]);
-        add(&["resolve", card, "--dismiss", "--reason", &bad]);
-        add(&["tui", "--plain", "--conflict", card]);
+        let mut with = |args: &[&str]| add(args, &FORMS);
+        with(&["conflicts", card]);
+        with(&["resolve", card, "--interactive"]);
+        with(&["resolve", card, "--narrow", "1", "--env", &bad, "--reason", &bad]);
+        with(&["resolve", card, "--dismiss", "--reason", &bad]);
+        with(&["tui", "--plain", "--conflict", card]);
     }
     for args in [
         &["claims", "--all"][..],
@@ -292,12 +299,12 @@ fn no_verb_lets_escape_bytes_of_others_through() {
         &["daemon", "stop"],
         &["daemon", "start"],
     ] {
-        add(args);
+        add(args, &FORMS);
     }
     let answers = "y\ny\n?\nw 1\nx\nq\n";
     let mut shown = String::new();
-    for args in &verbs {
-        shown.push_str(&tried(home, args, answers, &mut wrongs));
+    for (args, forms) in &verbs {
+        shown.push_str(&tried(home, args, forms, answers, &mut wrongs));
     }
     wrongs.dedup();
     assert!(wrongs.is_empty(), "{} places:\n{}", wrongs.len(), wrongs.join("\n"));
@@ -305,7 +312,7 @@ fn no_verb_lets_escape_bytes_of_others_through() {
     assert!(shown.matches("\\u{202e}").count() > 50, "names are escaped");
     assert!(shown.matches("]52;c;eA==").count() > 100, "texts are shown");
 
-    let tried: Vec<&str> = verbs.iter().filter_map(|args| args.first().copied()).collect();
+    let tried: Vec<&str> = verbs.iter().filter_map(|(args, _)| args.first().copied()).collect();
     for verb in ergo::cli::Cli::command().get_subcommands().map(|verb| verb.get_name().to_owned()) {
         let known = tried.contains(&verb.as_str()) || LEFT_OUT.iter().any(|(name, _)| *name == verb);
         assert!(known, "`ergo {verb}` is not tried");

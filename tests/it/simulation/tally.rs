@@ -50,7 +50,7 @@ impl Tally {
         let Self { revoked, regranted, joined, redacted, forks, quarantined, cards, agreed, talks, .. } = *self;
         let rare =
             [cut, bundles, damaged, restarts, restored, revoked, regranted, joined, redacted, forks, quarantined];
-        // The rarest are forks: 195 in 10,000 seeds.
+        // The rarest are forks: 195 in 10,000 seeds, so fewer than 100 seeds may have none.
         assert!(rare.iter().all(|count| *count >= seeds / 100), "{self:?}");
         assert!(writes >= 5 * seeds && exchanges >= 5 * seeds && cards >= seeds && agreed >= 3 * seeds, "{self:?}");
         assert!(talks >= seeds / 10, "{self:?}");

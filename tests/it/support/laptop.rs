@@ -191,8 +191,8 @@ impl Laptop {
     }
 }
 
-/// Writes facts of hosts in `acme/api` past the guard, in few transactions.
-pub(crate) fn write_facts(store: &mut Store, who: &str, names: &str, count: usize) {
+/// Writes facts of hosts in `acme/api` past the guard, in few transactions from this time on.
+pub(crate) fn write_facts(store: &mut Store, now: u64, who: &str, names: &str, count: usize) {
     for batch in 0..count.div_ceil(1_000) {
         let drafts = (0..1_000.min(count - batch * 1_000)).map(|n| {
             let name = format!("{names}{}", batch * 1_000 + n);
@@ -210,7 +210,7 @@ pub(crate) fn write_facts(store: &mut Store, who: &str, names: &str, count: usiz
             who: who.into(),
             agent: None,
             op: OpId(op),
-            now: 1_790_000_000_000 + batch as u64,
+            now: now + batch as u64,
             drafts: drafts.collect(),
         };
         store.commit(act).unwrap();
