@@ -3,7 +3,8 @@
 # (CycloneDX) and SHA-256 sums. The same commit and the same tools give the same bytes.
 #
 #   scripts/package/build.sh                    build in a Debian 11 root, so that glibc 2.31 is enough (needs root and debootstrap)
-#   scripts/package/build.sh --here             build on this system: in a container of CI, or for macOS (.tar.gz alone)
+#   scripts/package/build.sh --here             build on this system: in a container of CI, or for macOS (.tar.gz alone;
+#                                               GNU's coreutils, findutils, tar and sed come first in PATH)
 #   scripts/package/build.sh --program FILE     package a program that is already built
 #
 # ERGO_PACKAGES names the folder for results (default target/package), ERGO_ROOTS that of Debian roots, which are kept.

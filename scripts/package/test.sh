@@ -63,7 +63,8 @@ new=$(as_ada "ergo daemon status --json" | grep -o '"pid": *[0-9]*' | head -n 1 
 as_ada "ergo doctor" >/tmp/doctor 2>&1 || fail "doctor: $(cat /tmp/doctor)"
 as_ada "ergo remember 'Deploys run on red CI.' --reason 'We are in a hurry.'" >/tmp/refused && fail "a contradiction was stored"
 grep -q 'A red deploy cost us a Friday' /tmp/refused || fail "the refusal does not show the reason"
-as_ada "ergo why 'may we deploy on red CI?'" | grep -q 'Friday' || fail "why does not answer"
+as_ada "ergo why 'may we deploy on red CI?'" >/tmp/why || fail "why fails"
+grep -q 'Friday' /tmp/why || fail "why does not answer"
 for file in /usr/share/man/man1/ergo.1.gz /usr/share/man/man1/ergo-remember.1.gz /usr/share/bash-completion/completions/ergo \
   /usr/share/zsh/vendor-completions/_ergo /usr/share/fish/vendor_completions.d/ergo.fish /usr/share/doc/ergo/ergo.cdx.json \
   /usr/lib/systemd/user/ergo.service; do

@@ -29,13 +29,10 @@ fn file(path: &Path) -> ModelSource {
     ModelSource::File(ModelFile { name, sha256: String::new(), path: path.to_owned() })
 }
 
-/// A model that the tester names by an environment variable; prints a note if the variable is not set.
-fn named(variable: &str) -> Option<ModelSource> {
-    let path = std::env::var_os(variable).map(PathBuf::from);
-    if path.is_none() {
-        eprintln!("skipped: {variable} names no model file");
-    }
-    path.map(|path| file(&path))
+/// The language model whose file `ERGO_TEST_LLM` names.
+fn real_llm() -> ModelSource {
+    let path = std::env::var_os("ERGO_TEST_LLM").expect("ERGO_TEST_LLM names the file of a language model");
+    file(Path::new(&path))
 }
 
 fn pool(folder: &Path, set: ModelSet) -> Pool {
@@ -107,8 +104,7 @@ fn no_text_is_too_strange_to_be_embedded() {
 #[test]
 fn the_cross_encoder_tells_contradiction_from_agreement_and_strangers() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(nli) = built_in(ModelRole::Nli).or_else(|| named("ERGO_TEST_NLI")) else { return };
-    let pool = pool(dir.path(), ModelSet { nli: Some(nli), ..small() });
+    let pool = pool(dir.path(), small());
     let pairs: Vec<(String, String)> = [
         ("Backups are encrypted.", "Backups are not encrypted."),
         ("Only the billing service writes to the ledger.", "Every service may write to the ledger."),

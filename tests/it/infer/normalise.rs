@@ -56,10 +56,10 @@ fn an_answer_of_fewer_tokens_begins_a_longer_one() {
 }
 
 #[test]
+#[ignore = "needs a model: ERGO_TEST_LLM=FILE cargo test --test it a_real -- --ignored"]
 fn a_real_language_model_reads_norms() {
-    let Some(model) = named("ERGO_TEST_LLM") else { return };
     let dir = tempfile::tempdir().unwrap();
-    let pool = pool(dir.path(), ModelSet { llm: Some(model), ..ModelSet::default() });
+    let pool = pool(dir.path(), ModelSet { llm: Some(real_llm()), ..ModelSet::default() });
     let patient = Call::foreground(Duration::from_mins(15));
     for statement in STATEMENTS {
         let answer = pool.generate(&norm_prompt(statement).unwrap(), GRAMMAR, MAX_TOKENS, patient).unwrap();

@@ -215,11 +215,17 @@ impl Drop for TestHome {
     }
 }
 
-/// Says why a test is skipped. With `ERGO_TEST_REQUIRE` in the environment, the test fails instead.
+/// Says why a test is skipped, also in the file that `ERGO_TEST_SKIPS` names, since the output of a test that passes is not
+/// shown. With `ERGO_TEST_REQUIRE` in the environment, the test fails instead.
 #[track_caller]
 pub(crate) fn skip(why: impl std::fmt::Display) {
     assert!(std::env::var_os("ERGO_TEST_REQUIRE").is_none(), "ERGO_TEST_REQUIRE forbids to skip this test: {why}");
     println!("skipped: {why}");
+    if let Some(path) = std::env::var_os("ERGO_TEST_SKIPS") {
+        let thread = std::thread::current();
+        let line = format!("{}: {why}\n", thread.name().unwrap_or("a test"));
+        fs::OpenOptions::new().create(true).append(true).open(path).unwrap().write_all(line.as_bytes()).unwrap();
+    }
 }
 
 /// A small file system in memory; gone with this value.
