@@ -6,12 +6,13 @@ use ergo::{
 };
 
 use crate::{
-    support::{TestHome, block_on, caller, decision, eventually},
+    support::{
+        TestHome, block_on, caller, decision,
+        doubtful::{NEW, OLD},
+        eventually,
+    },
     term::App,
 };
-
-const OLD: &str = "The weekly report goes to the finance team first";
-const NEW: &str = "The weekly report goes to the finance team as a draft";
 
 fn asking(statement: &str) -> RememberRequest {
     RememberRequest { consider: true, ..decision(statement) }
@@ -153,7 +154,7 @@ fn the_app_asks_in_its_form_and_a_dead_daemon_loses_no_answer() {
     let _daemon = home.daemon();
     app.until(|screen| !screen.contains("no daemon"));
     app.ctrl('s');
-    app.sees("u to undo");
+    app.undoable();
     let claims = home.run(["claims", "--json"]).ok().json();
     assert_eq!(
         claims["items"].as_array().map(|items| items.iter().map(|item| item["statement"].clone()).collect::<Vec<_>>()),

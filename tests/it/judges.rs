@@ -16,11 +16,10 @@ use ergo::{
 };
 
 use crate::support::{
-    TestHome, WITHOUT_MODELS, await_exit, block_on, caller, decision, eventually, kill, runs, time_until, until,
+    TestHome, WITHOUT_MODELS, await_exit, block_on, caller, decision,
+    doubtful::{NEW, OLD},
+    eventually, kill, runs, time_until, until,
 };
-
-const OLD: &str = "The weekly report goes to the finance team first";
-const NEW: &str = "The weekly report goes to the finance team as a draft";
 
 /// A judge command that gives every pair of its prompt this verdict.
 fn command(verdict: &str) -> String {

@@ -72,6 +72,18 @@ impl App {
         self.until(|screen| screen.contains(text))
     }
 
+    /// Waits until the card or claim under the cursor is shown with its acts.
+    #[track_caller]
+    pub(crate) fn ready(&mut self) -> Screen {
+        self.sees("What you can do")
+    }
+
+    /// Waits until the app says that the last act is done and can be undone.
+    #[track_caller]
+    pub(crate) fn undoable(&mut self) -> Screen {
+        self.sees("u to undo")
+    }
+
     /// Waits until the screen satisfies a condition.
     #[track_caller]
     pub(crate) fn until(&mut self, is: impl Fn(&Screen) -> bool) -> Screen {

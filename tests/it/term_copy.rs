@@ -34,7 +34,7 @@ fn a_program_of_this_machine_has_it_and_the_terminal_is_left_alone() {
     let (home, _daemon) = home();
     let path = tools(&home, &[("wl-copy", TAKES)]);
     let mut app = App::open(&home, &[], WIDE, &[("PATH", &path), ("WAYLAND_DISPLAY", "wayland-0"), ("DISPLAY", ":0")]);
-    app.sees("What you can do");
+    app.ready();
     app.keys("C");
     let screen = app.sees("Copied with wl-copy: ergo tui --conflict ");
     assert!(clipboard(&home).starts_with("ergo tui --conflict "));
@@ -47,7 +47,7 @@ fn where_programs_fail_or_hang_the_terminal_is_told_and_keys_are_not_held_up() {
     let (home, _daemon) = home();
     let path = tools(&home, &[("wl-copy", "exit 1"), ("xclip", "echo $$ > \"$ERGO_HOME/hangs\"; exec sleep 60")]);
     let mut app = App::open(&home, &[], WIDE, &[("PATH", &path), ("WAYLAND_DISPLAY", "wayland-0"), ("DISPLAY", ":0")]);
-    app.sees("What you can do");
+    app.ready();
     app.keys("C2");
     // The other screen is there before the program is given up.
     let screen = app.sees("Claims: active");
@@ -65,7 +65,7 @@ fn over_a_connection_the_terminal_is_told_first() {
     let env =
         [("PATH", path.as_str()), ("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22"), ("TMUX", "/tmp/tmux-0/default,1,0")];
     let mut app = App::open(&home, &[], WIDE, &env);
-    app.sees("What you can do");
+    app.ready();
     app.keys("C");
     let screen = app.sees("Sent to the terminal, and copied with tmux: ergo tui --conflict ");
     let own = clipboard(&home);

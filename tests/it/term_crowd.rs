@@ -50,14 +50,14 @@ fn a_hundred_thousand_claims_are_searched_and_scrolled_to_their_end() {
 fn a_window_that_does_not_stay_still_ends_with_the_right_picture() {
     let (home, _daemon) = home();
     let mut app = App::open(&home, &[], WIDE, &[]);
-    app.sees("What you can do");
+    app.ready();
     for round in 0..60_u16 {
         app.resize(4 + round * 37 % 170, 4 + round * 23 % 60);
     }
     app.resize(USUAL.0, USUAL.1);
     app.until(|screen| screen.size() == USUAL && screen.contains("? help") && screen.contains("Refused writes 2"));
     app.resize(WIDE.0, WIDE.1);
-    let screen = app.sees("What you can do");
+    let screen = app.ready();
     assert!(screen.contains("Never deploy on Fridays"));
     app.keys("q");
     assert!(app.ends().0);

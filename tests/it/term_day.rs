@@ -49,7 +49,7 @@ fn a_claim_is_added_found_with_a_slip_and_undone() {
     app.enter();
     app.keys("disks are cheap");
     app.ctrl('s');
-    app.sees("u to undo");
+    app.undoable();
     app.keys("/bakcups");
     app.sees("Backups are kept for a month");
     app.enter();

@@ -56,7 +56,7 @@ fn a_card_is_settled_by_supersede_with_a_reason() {
     app.keys(", and that is final");
     app.sees("weekend, and that is final");
     app.enter();
-    app.sees("u to undo");
+    app.undoable();
     app.sees("1 of 1");
     let now = statements(&home);
     assert!(now.contains(&"Always deploy on Fridays".to_owned()), "{now:?}");
@@ -109,7 +109,7 @@ fn a_claim_is_retracted_and_brought_back() {
     app.sees("It was never right");
     app.keys("typo");
     app.enter();
-    app.sees("u to undo");
+    app.undoable();
     assert_eq!(statements(&home), ["The canary deployment is always blue"]);
     app.keys("u");
     app.sees("U to redo");
@@ -122,7 +122,7 @@ fn a_card_settled_elsewhere_says_so_and_by_whom() {
     let card = open_cards(&home)[0].clone();
     let mut app = App::open(&home, &["--conflict", &card], WIDE, &[]);
     app.sees("card ");
-    app.sees("What you can do");
+    app.ready();
     let request = ResolveRequest {
         caller: Caller { who: "max".into(), ..Caller::default() },
         act: CardAct::Discard,
@@ -188,13 +188,13 @@ fn without_colours_the_row_under_the_cursor_is_still_marked() {
 fn a_window_made_tiny_and_large_again_shows_the_same() {
     let (home, _daemon) = home();
     let mut app = App::open(&home, &[], WIDE, &[]);
-    app.sees("What you can do");
+    app.ready();
     app.resize(30, 8);
     app.sees("make the window larger");
     app.resize(40, 10);
     app.sees("Refused writes");
     app.resize(120, 40);
-    app.sees("What you can do");
+    app.ready();
 }
 
 #[test]

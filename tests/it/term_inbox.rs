@@ -38,7 +38,7 @@ fn what_needs_review_is_shown_with_its_cause_and_settled_in_two_keys() {
     app.keys("v");
     app.sees("It still holds, although");
     app.enter();
-    app.sees("u to undo");
+    app.undoable();
     app.sees("Nothing needs your attention");
     app.sees("You settled one item");
     app.keys("u");

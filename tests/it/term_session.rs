@@ -35,7 +35,7 @@ fn a_reason_is_written_in_the_persons_own_editor() {
     let stty = fs::read_to_string(home.path().join("stty")).unwrap();
     assert!(stty.contains(" icanon") && stty.contains(" echo "), "{stty}");
     app.enter();
-    app.sees("u to undo");
+    app.undoable();
     let why = home.run(["why", "deploy on Fridays", "--json"]).ok().json();
     assert_eq!(why["chain"][1]["change_reason"], "Written at leisure");
     app.keys("q");

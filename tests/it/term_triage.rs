@@ -190,7 +190,7 @@ fn a_daemon_killed_in_the_middle_of_an_act_loses_nothing_and_does_nothing_twice(
     app.keys("a");
     app.sees("Red is seen, by far");
     app.enter();
-    app.sees("u to undo");
+    app.undoable();
     until("the card is settled", || cards(&home, "open") == 9);
     let why = home.run(["why", "night theme", "--json"]).ok().json();
     assert_eq!(why["answer"]["reason"], "Red is seen", "why it is so stays its own");

@@ -76,7 +76,7 @@ fn without_unicode_and_without_the_mouse_it_is_the_same_app() {
     let (home, _daemon) = home();
     for (args, env) in [(&["--ascii", "--no-mouse"][..], None), (&[][..], Some(("LANG", "C")))] {
         let mut app = App::open(&home, args, WIDE, env.as_slice());
-        let screen = app.sees("What you can do");
+        let screen = app.ready();
         assert!(!screen.contains("│") && !screen.contains("▌") && screen.contains("|"), "{}", screen.text());
         let off = args.contains(&"--no-mouse");
         assert_eq!(screen.mouse_mode() == termlens::MouseMode::None, off);
@@ -90,7 +90,7 @@ fn read_only_changes_nothing_and_says_so() {
     let (home, _daemon) = home();
     let mut app = App::open(&home, &["--read-only"], WIDE, &[]);
     app.sees("READ-ONLY");
-    app.sees("What you can do");
+    app.ready();
     app.keys("a");
     app.sees("opened with --read-only");
     app.keys("2");
@@ -108,7 +108,7 @@ fn read_only_changes_nothing_and_says_so() {
 fn the_link_to_a_card_goes_to_the_clipboard_and_opens_it_again() {
     let (home, _daemon) = home();
     let mut app = App::open(&home, &[], WIDE, &[]);
-    app.sees("What you can do");
+    app.ready();
     app.keys("C");
     let screen = app.sees("Sent to the terminal: ergo tui --conflict ");
     let link = screen.clipboard().and_then(|clipboard| clipboard.text().map(str::to_owned)).unwrap();

@@ -17,9 +17,7 @@ use super::{
     inference::{EARLY, LATE, deepening, early_or_late, unsure},
     *,
 };
-
-const OLD: &str = "The weekly report goes to the finance team first";
-const NEW: &str = "The weekly report goes to the finance team as a draft";
+use crate::support::doubtful::{NEW, OLD};
 
 fn fixture() -> Fixture {
     Fixture::new().reopen_with(doubting())

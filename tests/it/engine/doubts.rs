@@ -15,6 +15,7 @@ use ergo::{
 };
 
 use super::*;
+use crate::support::doubtful::{NEW, OLD};
 
 /// A gate that doubts every claim whose words are compared.
 pub(super) fn doubting() -> Guard {
@@ -30,9 +31,6 @@ fn fixture_with(agents_may: AgentPolicy) -> Fixture {
 fn fixture() -> Fixture {
     fixture_with(AgentPolicy::Force)
 }
-
-const OLD: &str = "The weekly report goes to the finance team first";
-const NEW: &str = "The weekly report goes to the finance team as a draft";
 
 fn asking(statement: &str) -> RememberRequest {
     RememberRequest { caller: agent(), consider: true, ..request(statement, "they asked for it") }

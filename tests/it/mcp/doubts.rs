@@ -5,10 +5,10 @@ use std::{io::Write, process::Stdio};
 use serde_json::{Value, json};
 
 use super::client::{BEFORE, McpClient};
-use crate::support::TestHome;
-
-const OLD: &str = "The weekly report goes to the finance team first";
-const NEW: &str = "The weekly report goes to the finance team as a draft";
+use crate::support::{
+    TestHome,
+    doubtful::{NEW, OLD},
+};
 
 /// Writes a claim and one that may contradict it; gives the first one's id and the question.
 fn asked(client: &mut McpClient, scope: &str) -> (Value, Value) {

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::client::{BEFORE, McpClient};
-use crate::support::{TestHome, until};
-
-const OLD: &str = "The weekly report goes to the finance team first";
-const NEW: &str = "The weekly report goes to the finance team as a draft";
+use crate::support::{
+    TestHome,
+    doubtful::{NEW, OLD},
+    until,
+};
 
 fn old() -> Value {
     json!({"statement": OLD, "reason": "They plan by it."})

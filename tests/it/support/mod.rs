@@ -10,7 +10,7 @@ pub(crate) mod wire;
 use std::{
     ffi::OsStr,
     fs,
-    io::{Read, Write},
+    io::Write,
     os::unix::fs::{OpenOptionsExt, symlink},
     path::{Path, PathBuf},
     process::{self, Child, Command, ExitStatus, Stdio},
@@ -165,9 +165,8 @@ impl TestHome {
         let mut daemon = self.daemon_starting(around);
         until("the daemon answers", || {
             if let Some(status) = daemon.ended() {
-                let mut stderr = String::new();
-                daemon.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-                panic!("the daemon ended with {status}: {stderr}\n{}", self.log());
+                let printed = fs::read_to_string(self.daemon_output()).unwrap_or_default();
+                panic!("the daemon ended with {status}: {printed}\n{}", self.log());
             }
             block_on(async { self.client().health().await.is_ok_and(|health| health.pid == daemon.pid()) })
         });
@@ -177,7 +176,14 @@ impl TestHome {
     /// [`TestHome::daemon_by`], without waiting until it answers.
     pub(crate) fn daemon_starting(&self, around: impl FnOnce(Command) -> Command) -> Daemon {
         let mut command = around(self.command(["daemon", "run"]));
-        Daemon { child: command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap() }
+        let output = fs::OpenOptions::new().create(true).append(true).open(self.daemon_output()).unwrap();
+        let child = command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output).spawn();
+        Daemon { child: child.unwrap() }
+    }
+
+    /// What the daemons of this home print: a file, because a pipe that nobody reads would block them.
+    fn daemon_output(&self) -> PathBuf {
+        self.path().join("daemon.output")
     }
 
     /// Starts a daemon that dies at a step as by `kill -9` (`src/steps.rs`); `step #3` means the third time that it
@@ -415,6 +421,12 @@ pub(crate) fn until_input_waits(pid: u32) {
         let pipe = fs::File::open(format!("/proc/{pid}/fd/0")).unwrap();
         rustix::io::ioctl_fionread(&pipe).unwrap() > 0
     });
+}
+
+/// Two decisions, of which the second may contradict the first.
+pub(crate) mod doubtful {
+    pub(crate) const OLD: &str = "The weekly report goes to the finance team first";
+    pub(crate) const NEW: &str = "The weekly report goes to the finance team as a draft";
 }
 
 /// Ada, in the scope `acme/api`.
