@@ -333,4 +333,12 @@ mod tests {
         assert_eq!(*queue.lock(), [other]);
         assert!(queue.failures.lock().unwrap().is_empty());
     }
+    #[test]
+    fn a_claim_that_is_being_compared_is_unfinished() {
+        let claim = WaitingClaim::unasked(crate::domain::EventId([1; 32]));
+        let queue = DeepQueue::default();
+        queue.lock().push_back(claim);
+        assert_eq!((queue.take(), queue.len(), queue.unfinished()), (Some(claim), 0, 1));
+        assert_eq!((queue.take(), queue.unfinished()), (None, 0));
+    }
 }
