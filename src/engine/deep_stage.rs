@@ -333,6 +333,7 @@ mod tests {
         assert_eq!(*queue.lock(), [other]);
         assert!(queue.failures.lock().unwrap().is_empty());
     }
+
     #[test]
     fn a_claim_that_is_being_compared_is_unfinished() {
         let claim = WaitingClaim::unasked(crate::domain::EventId([1; 32]));
