@@ -146,13 +146,16 @@ mod tests {
     fn a_claim_takes_one_line_whatever_it_holds() {
         let text = list("About", &[claim(1, "a\nb\u{202e}c\u{1b}[2J")]);
         assert_eq!(text.lines().nth(1).unwrap(), "- constraint: a bc[2J (because: Because.) [0101010101]");
-        let real = tiktoken_rs::o200k_base().unwrap();
-        for sample in
-            ["Never log request bodies, since they hold card numbers.", "決定は記録する", "x".repeat(300).as_str()]
-        {
-            assert!(estimated_tokens(sample) >= real.encode_with_special_tokens(sample).len(), "{sample}");
+        // As the tokenizer o200k counts them.
+        for (sample, tokens) in [
+            ("Never log request bodies, since they hold card numbers.", 11),
+            ("決定は記録する", 6),
+            ("x".repeat(300).as_str(), 38),
+        ] {
+            assert!(estimated_tokens(sample) >= tokens, "{sample}");
         }
     }
+
     #[test]
     fn a_claim_says_what_limits_it_and_one_without_words_is_left_out() {
         let mut staging = claim(1, "Use GraphQL.");
