@@ -121,7 +121,7 @@ impl TestHome {
         });
         let folder = self.paths().models().join("embedded");
         fs::create_dir_all(&folder).unwrap();
-        for file in UNPACKED.iter() {
+        for file in &*UNPACKED {
             symlink(file, folder.join(file.file_name().unwrap())).unwrap();
         }
     }
