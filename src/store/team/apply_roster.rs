@@ -60,6 +60,20 @@ pub(super) fn reconcile(db: &Connection, team: &Team, roster: &Roster, me: &Devi
     Ok(withdrawn)
 }
 
+/// Shares every event of a scope that the team accepts.
+pub(super) fn share_all(
+    db: &Connection,
+    team: &Team,
+    roster: &Roster,
+    bound: &BoundTeamScope,
+    me: &DeviceId,
+) -> Result<()> {
+    if share(db, team, roster, bound, me, true)? {
+        ledger::recount(db, bound.n)?;
+    }
+    Ok(())
+}
+
 /// Returns the shared chains of a scope.
 fn chains(db: &Connection, bound: &BoundTeamScope) -> Result<Vec<Chain>> {
     let mut read = db.prepare_cached("SELECT author, epoch, adopted FROM chains WHERE shared = ?1")?;

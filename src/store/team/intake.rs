@@ -29,6 +29,7 @@ use crate::{
         log::{self, AppendOutcome, EventOrigin},
         open,
         project::Projector,
+        rebuild,
     },
 };
 
@@ -119,6 +120,8 @@ pub(super) struct Intake<'a> {
     done: SyncImported,
     redacts: bool,
     quarantines: bool,
+    /// Events were moved to another scope of this device, so the projections must be rebuilt.
+    moves: bool,
     /// The number of further events that fit into the quarantine; `None` until it is read.
     room: Option<usize>,
 }
@@ -149,6 +152,7 @@ impl<'a> Intake<'a> {
             done: SyncImported::default(),
             redacts: false,
             quarantines: false,
+            moves: false,
             room: None,
         };
         intake.read_bound()?;
@@ -225,7 +229,7 @@ impl<'a> Intake<'a> {
         scopes::name_devices(self.db, &self.roster)?;
         self.db.prepare_cached("UPDATE teams SET left_at = NULL WHERE n = ?1")?.execute([self.team.n])?;
         self.team.left_at = None;
-        scopes::bind_all(self.db, &self.team, &self.roster, &self.me)?;
+        self.moves |= scopes::bind_all(self.db, &self.team, &self.roster, &self.me)? > 0;
         self.read_bound()?;
         self.done.forks.extend(self.ledger.save(self.db)?);
         self.withdrawn.extend(apply_roster::reconcile(self.db, &self.team, &self.roster, &self.me)?);
@@ -381,6 +385,9 @@ impl<'a> Intake<'a> {
         }
         if self.redacts || self.quarantines {
             self.done.redacted |= quarantine::redact(self.db, &self.team)?;
+        }
+        if self.moves {
+            rebuild::rebuild(self.db, self.check, &mut ())?;
         }
         commit::save_clock(self.db, self.clock)?;
         if self.done.redacted {

@@ -122,7 +122,10 @@ fn apply_rosters(db: &Connection, me: Option<&DeviceId>) -> Result<()> {
     for (team, roster) in rosters(db)? {
         scopes::name_devices(db, &roster)?;
         match me {
-            Some(me) if team.left_at.is_none() && roster.is_member(me) => scopes::bind_all(db, &team, &roster, me)?,
+            // The caller rebuilds the projections.
+            Some(me) if team.left_at.is_none() && roster.is_member(me) => {
+                scopes::bind_all(db, &team, &roster, me)?;
+            }
             Some(_) if team.left_at.is_none() => apply_roster::leave(db, &team, now.unsigned_abs())?,
             _ => {}
         }

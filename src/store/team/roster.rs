@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::{
-    Team,
+    Team, apply_roster,
     intake::Intake,
     ledger::ChainLedger,
     scopes, signatures,
@@ -111,12 +111,18 @@ impl Store {
         Ok(done)
     }
 
-    /// Binds a team's scope to another scope of this device, and moves the team's events there.
+    /// Binds a team's scope to another scope of this device, moves the team's events there, and shares those that were
+    /// not shared, for example because they were there already.
     pub fn bind_scope(&mut self, team: EventId, name: &Scope, to: &Scope) -> Result<()> {
+        let me = self.device();
         let tx = commit::begin(&mut self.reader)?;
         let team = Team::find(&tx, team)?;
-        if scopes::rebind(&tx, &team, name, to)? > 0 {
-            rebuild::rebuild(&tx, &*self.check, &mut ())?;
+        let roster = team.roster(&tx)?;
+        if let Some((bound, moved)) = scopes::rebind(&tx, &team, &roster, name, to)? {
+            apply_roster::share_all(&tx, &team, &roster, &bound, &me)?;
+            if moved > 0 {
+                rebuild::rebuild(&tx, &*self.check, &mut ())?;
+            }
         }
         tx.commit()?;
         Ok(())

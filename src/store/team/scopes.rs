@@ -1,10 +1,16 @@
 //! Binds each scope of a team to a scope of this device.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Team, sync_rows::TeamScopeRow};
 use crate::{
-    domain::{DeviceId, EventId, Roster, Scope, replica::SetDigest, roster::TeamScope},
+    domain::{
+        DeviceId, EventId, Roster, Scope,
+        replica::{Chain, SetDigest},
+        roster::TeamScope,
+    },
     store::{Reader, Result, StoreError, log, scopes as local},
 };
 
@@ -71,22 +77,33 @@ pub(super) fn of_team(db: &Connection, team: i64) -> Result<Vec<BoundTeamScope>>
 }
 
 /// Binds the roster's scope, and the unbound scopes that this device may read; stores where it may write.
-pub(super) fn bind_all(db: &Connection, team: &Team, roster: &Roster, me: &DeviceId) -> Result<()> {
+///
+/// A device that left may have events of a scope: the scope is bound to where they are. Returns the number of events
+/// that had to be moved; if there are any, the projections must be rebuilt.
+pub(super) fn bind_all(db: &Connection, team: &Team, roster: &Roster, me: &DeviceId) -> Result<usize> {
     let bound = of_team(db, team.n)?;
     if bound.iter().all(|known| !known.is_roster) {
         insert(db, team, roster.scope(), log::scope_number(db, roster.scope())?, true)?;
     }
-    for shared in roster.scopes().filter(|shared| roster.may_read(me, &shared.scope)) {
-        if bound.iter().all(|known| known.name != shared.scope) {
-            let scope = bind_free_scope(db, shared)?;
+    let may_read = |shared: &&TeamScope| roster.may_read(me, &shared.scope);
+    let is_unbound = |shared: &&TeamScope| bound.iter().all(|known| known.name != shared.scope);
+    let unbound: Vec<&TeamScope> = roster.scopes().filter(may_read).filter(is_unbound).collect();
+    let mut moved = 0;
+    if !unbound.is_empty() {
+        let mut unshared = unshared_events(db, team)?;
+        for shared in unbound {
+            let mut events = unshared.remove(&shared.scope).unwrap_or_default();
+            add_adopted_events(db, roster, &shared.scope, &mut events)?;
+            let scope = bind_scope_for(db, shared, &events)?;
             insert(db, team, &shared.scope, scope, false)?;
+            moved += move_events(db, &events, scope)?;
         }
     }
     let mut write = db.prepare_cached("UPDATE team_scopes SET writes = ?2 WHERE n = ?1 AND writes <> ?2")?;
     for known in of_team(db, team.n)? {
         write.execute(params![known.n, known.is_roster || roster.may_write(me, &known.name)])?;
     }
-    Ok(())
+    Ok(moved)
 }
 
 pub(super) fn insert(db: &Connection, team: &Team, name: &Scope, scope: i64, roster: bool) -> Result<()> {
@@ -107,17 +124,92 @@ pub(super) fn name_devices(db: &Connection, roster: &Roster) -> Result<()> {
     Ok(())
 }
 
-/// Finds and binds the scope of this device for a team's scope: that of the same name, or `name-2`, … if it is bound to
+/// The row numbers of events, by the row number of the scope of this device that contains them.
+type EventsByScope = BTreeMap<i64, Vec<i64>>;
+
+/// Returns the events in the log that name a team and are not shared with it, by the team's name of their scope: what
+/// this device received or wrote before it left the team, or wrote without the permission.
+fn unshared_events(db: &Connection, team: &Team) -> Result<BTreeMap<Scope, EventsByScope>> {
+    // An index contains all of these columns, so that the events are not read.
+    let mut read = db.prepare_cached("SELECT DISTINCT scope FROM events WHERE team = ?1 AND log = 0")?;
+    let scopes = read.query_map([team.n], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+    let mut read = db
+        .prepare_cached("SELECT header, n FROM events WHERE scope = ?1 AND team = ?2 AND log = 0 AND shared IS NULL")?;
+    let mut found: BTreeMap<Scope, EventsByScope> = BTreeMap::new();
+    for scope in scopes {
+        let mut rows = read.query([scope, team.n])?;
+        while let Some(row) = rows.next()? {
+            let name = log::header_at(row, 0)?.scope;
+            found.entry(name).or_default().entry(scope).or_default().push(row.get(1)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Adds the unshared events of a scope that the team adopted: what was written before the scope belonged to the team.
+fn add_adopted_events(db: &Connection, roster: &Roster, name: &Scope, events: &mut EventsByScope) -> Result<()> {
+    let mut home = db.prepare_cached("SELECT scope FROM events WHERE id = ?1 AND log = 0 AND shared IS NULL")?;
+    let mut read = db.prepare_cached(
+        "SELECT n, id, seq, header FROM events
+         WHERE author = ?1 AND epoch = ?2 AND scope = ?3 AND log = 0 AND team IS NULL AND shared IS NULL",
+    )?;
+    for (_, head) in roster.adopted().filter(|(scope, _)| *scope == name) {
+        let Some(scope) = home.query_row([head.id.0], |row| row.get::<_, i64>(0)).optional()? else { continue };
+        let admission = roster.admission(name, &Chain { author: head.author, epoch: head.epoch, adopted: true });
+        let mut rows = read.query(params![head.author.0, head.epoch.cast_signed(), scope])?;
+        while let Some(row) = rows.next()? {
+            let (id, seq) = (log::id_at(row, 1)?, row.get::<_, i64>(2)?.cast_unsigned());
+            if admission.of(seq, &id).is_ok() && log::header_at(row, 3)?.scope == *name {
+                events.entry(scope).or_default().push(row.get(0)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Moves events into a scope of this device, and returns the number of those that were not there.
+fn move_events(db: &Connection, events: &EventsByScope, to: i64) -> Result<usize> {
+    let mut write = db.prepare_cached("UPDATE events SET scope = ?2 WHERE n = ?1")?;
+    let mut moved = 0;
+    for n in events.iter().filter(|(scope, _)| **scope != to).flat_map(|(_, events)| events) {
+        moved += write.execute([*n, to])?;
+    }
+    if moved > 0 {
+        log::record_move(db)?;
+    }
+    Ok(moved)
+}
+
+fn is_bound(db: &Connection, scope: i64) -> Result<bool> {
+    Ok(db.prepare_cached("SELECT 1 FROM team_scopes WHERE scope = ?1")?.exists([scope])?)
+}
+
+/// Finds and binds the scope of this device for a team's scope: that which contains events of it, or else one of the
+/// same name. Returns its row number.
+fn bind_scope_for(db: &Connection, shared: &TeamScope, events: &EventsByScope) -> Result<i64> {
+    let name = free_name(db, shared)?;
+    let known = log::known_scope(db, &name)?;
+    if known.is_none_or(|n| !events.contains_key(&n)) {
+        for scope in events.keys() {
+            if !is_bound(db, *scope)? {
+                return Ok(*scope);
+            }
+        }
+    }
+    let name = local::bind(db, &name, shared.identity.as_deref())?;
+    log::scope_number(db, &name)
+}
+
+/// Returns the name of the scope of this device for a team's scope: the same name, or `name-2`, … if that is bound to
 /// another identity or team.
-fn bind_free_scope(db: &Connection, shared: &TeamScope) -> Result<i64> {
-    let mut read = db.prepare_cached("SELECT 1 FROM team_scopes WHERE scope = ?1")?;
+fn free_name(db: &Connection, shared: &TeamScope) -> Result<Scope> {
     let mut name = shared.scope.clone();
     for number in 2..=MAX_NAMESAKES {
         let here = local::scope_for(db, &name, shared.identity.as_deref())?;
         // `scope_for` returned another name because this one is bound to another identity.
         let taken = here != name
             || match log::known_scope(db, &here)? {
-                Some(n) => read.exists([n])?,
+                Some(n) => is_bound(db, n)?,
                 None => false,
             };
         if !taken {
@@ -125,12 +217,18 @@ fn bind_free_scope(db: &Connection, shared: &TeamScope) -> Result<i64> {
         }
         name.project = format!("{}-{number}", shared.scope.project);
     }
-    let name = local::bind(db, &name, shared.identity.as_deref())?;
-    log::scope_number(db, &name)
+    Ok(name)
 }
 
 /// Binds a team's scope to another scope of this device, moves the team's events there, and returns their number.
-pub(super) fn rebind(db: &Connection, team: &Team, name: &Scope, to: &Scope) -> Result<usize> {
+/// Returns `None` if it was bound to that scope already.
+pub(super) fn rebind(
+    db: &Connection,
+    team: &Team,
+    roster: &Roster,
+    name: &Scope,
+    to: &Scope,
+) -> Result<Option<(BoundTeamScope, usize)>> {
     let bound = of_team(db, team.n)?
         .into_iter()
         .find(|bound| bound.name == *name && !bound.is_roster)
@@ -140,22 +238,20 @@ pub(super) fn rebind(db: &Connection, team: &Team, name: &Scope, to: &Scope) -> 
     }
     let scope = log::scope_number(db, to)?;
     if scope == bound.scope {
-        return Ok(0);
+        return Ok(None);
     }
-    if db.prepare_cached("SELECT 1 FROM team_scopes WHERE scope = ?1")?.exists([scope])? {
+    if is_bound(db, scope)? {
         return Err(StoreError::Bound(to.clone()));
     }
     db.prepare_cached("UPDATE team_scopes SET scope = ?2 WHERE n = ?1")?.execute([bound.n, scope])?;
-    log::record_move(db)?;
-    let written = db.prepare_cached("UPDATE events SET scope = ?2 WHERE scope = ?1 AND team = ?3")?.execute([
-        bound.scope,
-        scope,
-        team.n,
-    ])?;
-    let adopted = db
-        .prepare_cached("UPDATE events SET scope = ?2 WHERE shared = ?1 AND scope <> ?2")?
-        .execute([bound.n, scope])?;
-    Ok(written + adopted)
+    let shared = db.prepare_cached("UPDATE events SET scope = ?2 WHERE shared = ?1")?.execute([bound.n, scope])?;
+    if shared > 0 {
+        log::record_move(db)?;
+    }
+    let mut unshared = unshared_events(db, team)?.remove(name).unwrap_or_default();
+    add_adopted_events(db, roster, name, &mut unshared)?;
+    let moved = shared + move_events(db, &unshared, scope)?;
+    Ok(Some((BoundTeamScope { scope, ..bound }, moved)))
 }
 
 impl Reader {

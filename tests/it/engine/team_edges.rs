@@ -2,8 +2,8 @@
 
 use ergo::{
     api::{
-        AdoptRequest, CreateTeamRequest, GrantRequest, LeaveRequest, QuarantineRequest, QuarantinedQuery,
-        RenameRequest, RevokeRequest,
+        AdoptRequest, BindRequest, BoundScope, CreateTeamRequest, GrantRequest, LeaveRequest, QuarantineRequest,
+        QuarantinedQuery, RenameRequest, RevokeRequest,
     },
     domain::{
         Scope, Status,
@@ -27,6 +27,35 @@ fn who_left_while_unconnected_joins_again_and_both_stay_in_step() {
     let rosters = [&a, &b].map(|one| one.engine.with_reader(|reader| reader.roster(&team)).unwrap().unwrap());
     assert!(rosters[0] == rosters[1] && rosters[0].is_member(&b.engine.device()));
     assert_eq!(a.claim(written).status, Status::Active);
+}
+
+#[test]
+fn who_joins_again_keeps_the_history_of_scopes_with_other_names() {
+    let name = |project: &str| Scope::new("acme", project).unwrap();
+    for map in [None, Some("own"), Some("new")] {
+        let (a, b, team) = pair(&[("Deploys run only on green CI.", "we measured it")]);
+        let write = |project: &str, statement: &str| {
+            let caller = Caller { project: project.into(), ..caller() };
+            stored(b.engine.remember(RememberRequest { caller, ..request(statement, "the law") }).unwrap()).claim_id
+        };
+        let bind = BindRequest { caller: caller(), in_team: None, scope: name("api"), local: name("own") };
+        b.engine.bind_scope(&bind).unwrap();
+        write("own", "Logs are kept for thirty days.");
+        pull(&a, &b, team);
+        b.engine.leave_team(&LeaveRequest { caller: caller(), in_team: None }).unwrap();
+        let roster = add(&a, &b, "bob-laptop", &all());
+        let map: Vec<_> = map.into_iter().map(|local| BoundScope { scope: name("api"), local: name(local) }).collect();
+        let joined = b.engine.join_team(&caller(), team, &roster, Some(a.engine.device()), &map, &[]).unwrap();
+        let local = map.first().map_or_else(|| name("own"), |bound| bound.local.clone());
+        assert_eq!(joined.scopes.iter().map(|bound| &bound.local).collect::<Vec<_>>(), [&local]);
+        let set = |f: &Fixture| f.engine.with_reader(|reader| reader.set(&team, &name("api"))).unwrap();
+        assert_eq!(set(&a), set(&b), "the history is shared again");
+        let written = write(&local.project, "Backups are kept for a year.");
+        meet(&a, &b, team);
+        assert_eq!((a.claim(written).status, set(&a)), (Status::Active, set(&b)));
+        let forks = a.engine.with_reader(|reader| reader.forks(&team)).unwrap();
+        assert_eq!(forks.len(), 0, "the device continues its chain: {forks:?}");
+    }
 }
 
 #[test]

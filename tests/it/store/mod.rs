@@ -10,6 +10,7 @@ mod long_step;
 mod lost_tables;
 
 mod readings;
+mod rejoin;
 mod rules;
 mod support;
 mod team;
