@@ -209,15 +209,20 @@ pub(super) fn events_at(db: &Connection, shared: i64, chain: &Chain, seq: u64) -
     Ok(read.query_map(position, |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Returns the forks of a chain.
-pub(super) fn forks_of(db: &Connection, shared: i64, chain: &Chain) -> Result<Vec<Fork>> {
+/// Returns the positions at which a chain forks.
+pub(super) fn positions_of_forks(db: &Connection, shared: i64, chain: &Chain) -> Result<Vec<u64>> {
     let mut read = db.prepare_cached(
         "SELECT seq FROM forks WHERE shared = ?1 AND author = ?2 AND epoch = ?3 AND adopted = ?4 ORDER BY seq",
     )?;
     let rows = read.query_map(params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted], |row| {
         Ok(row.get::<_, i64>(0)?.cast_unsigned())
     })?;
-    rows.map(|seq| fork(db, shared, *chain, seq?)).collect()
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Returns the forks of a chain.
+pub(super) fn forks_of(db: &Connection, shared: i64, chain: &Chain) -> Result<Vec<Fork>> {
+    positions_of_forks(db, shared, chain)?.into_iter().map(|seq| fork(db, shared, *chain, seq)).collect()
 }
 
 /// Reads a fork with its scope and events.

@@ -1,6 +1,9 @@
 //! Reads for peers: ends of chains, pages of events, bodies.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::RangeInclusive,
+};
 
 use rusqlite::{Connection, Row, params};
 
@@ -20,6 +23,9 @@ use crate::{
         log::{self, id_at, optional_id_at},
     },
 };
+
+/// The size from which a page of events is full, in bytes.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The `SELECT` that [`read_entry`] reads.
 const ENTRY: &str = "SELECT n, id, wall, tick, header, signature FROM events";
@@ -68,7 +74,7 @@ impl Reader {
         }
     }
 
-    /// Returns up to `limit` events of a team's scope that a peer with `vector` lacks.
+    /// Returns up to `limit` events of a team's scope that a peer with `vector` lacks; fewer if they are large.
     ///
     /// Includes both branches of forks, and the whole of a chain if the peer's end of it is unknown here. Events that
     /// the peer already has do no harm.
@@ -89,18 +95,15 @@ impl Reader {
                 if cursor.is_some_and(|cursor| chain < cursor.chain) {
                     continue;
                 }
-                let from = if let Some(cursor) = cursor.filter(|cursor| cursor.chain == chain) {
-                    (cursor.seq, cursor.n)
-                } else {
-                    let first = first_lacking(&reader.db, shared, &chain, theirs.get(&chain).copied())?;
-                    for fork in ledger::forks_of(&reader.db, shared, &chain)? {
-                        for id in fork.events.iter().filter(|_| fork.seq < first) {
-                            page.events.extend(signed(&reader.db, id)?);
-                        }
+                let first = first_lacking(&reader.db, shared, &chain, theirs.get(&chain).copied())?;
+                let after =
+                    cursor.filter(|cursor| cursor.chain == chain).map_or((0, 0), |cursor| (cursor.seq, cursor.n));
+                for positions in lacking(&reader.db, shared, &chain, first, after.0)? {
+                    read_chain(&reader.db, shared, &chain, positions, after, limit, &mut page)?;
+                    if page.next.is_some() {
+                        break;
                     }
-                    (first, 0)
-                };
-                read_chain(&reader.db, shared, &chain, from, limit, &mut page)?;
+                }
                 if page.next.is_some() {
                     break;
                 }
@@ -273,21 +276,23 @@ fn first_lacking(db: &Connection, shared: i64, chain: &Chain, theirs: Option<&Ch
     Ok(if other { 0 } else { theirs.next })
 }
 
-fn signed(db: &Connection, id: &EventId) -> Result<Option<SignedEvent>> {
-    let mut read = db.prepare_cached("SELECT header, signature, salt, body FROM events WHERE id = ?1")?;
-    let mut rows = read.query([id.0])?;
-    Ok(match rows.next()? {
-        Some(row) => Some(log::read_signed(row)?.map_err(|error| StoreError::Damaged(error.to_string()))?),
-        None => None,
-    })
+/// Returns the positions of a chain that a peer may lack, from a position on: those before its end at which the chain
+/// forks, and all from `first` on.
+fn lacking(db: &Connection, shared: i64, chain: &Chain, first: u64, from: u64) -> Result<Vec<RangeInclusive<u64>>> {
+    let forks = ledger::positions_of_forks(db, shared, chain)?;
+    let before = forks.into_iter().filter(|seq| (from..first).contains(seq)).map(|seq| seq..=seq);
+    // Positions are stored as signed numbers.
+    Ok(before.chain([first..=i64::MAX.cast_unsigned()]).collect())
 }
 
-/// Adds events of a chain to a page, from a position on. If the page is full, sets its cursor.
+/// Adds events of a chain to a page: those at these positions and after an event, given by its position and row number.
+/// If the page is full, sets its cursor.
 fn read_chain(
     db: &Connection,
     shared: i64,
     chain: &Chain,
-    (seq, n): (u64, i64),
+    positions: RangeInclusive<u64>,
+    after: (u64, i64),
     limit: usize,
     page: &mut SyncPage,
 ) -> Result<()> {
@@ -295,19 +300,35 @@ fn read_chain(
         "SELECT n, seq, header, signature, salt, body FROM events
          WHERE shared = ?1 AND author = ?2 AND epoch = ?3
             AND team IS (SELECT CASE WHEN ?4 THEN NULL ELSE team END FROM team_scopes WHERE n = ?1)
-            AND seq >= ?5 AND (seq > ?5 OR n > ?6)
+            AND seq >= ?5 AND (seq > ?5 OR n > ?6) AND seq <= ?7
          ORDER BY seq, n",
     )?;
-    let chain_is = params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted, seq.cast_signed(), n];
-    let mut rows = read.query(chain_is)?;
+    let (seq, n) = after.max((*positions.start(), 0));
+    let mut rows = read.query(params![
+        shared,
+        chain.author.0,
+        chain.epoch.cast_signed(),
+        chain.adopted,
+        seq.cast_signed(),
+        n,
+        positions.end().cast_signed()
+    ])?;
     let mut last = (seq, n);
+    let mut bytes: usize = page.events.iter().map(size).sum();
     while let Some(row) = rows.next()? {
-        if page.events.len() >= limit {
+        if page.events.len() >= limit || bytes >= PAGE_BYTES {
             page.next = Some(SyncCursor { chain: *chain, seq: last.0, n: last.1 });
             return Ok(());
         }
         last = (row.get::<_, i64>(1)?.cast_unsigned(), row.get(0)?);
-        page.events.push(log::read_signed(row)?.map_err(|error| StoreError::Damaged(error.to_string()))?);
+        let event = log::read_signed(row)?.map_err(|error| StoreError::Damaged(error.to_string()))?;
+        bytes += size(&event);
+        page.events.push(event);
     }
     Ok(())
+}
+
+/// Returns the size of an event's header and body, in bytes.
+fn size(event: &SignedEvent) -> usize {
+    event.header_bytes.len() + event.body.as_ref().map_or(0, |body| body.bytes.len())
 }

@@ -13,6 +13,7 @@ mod readings;
 mod rejoin;
 mod rules;
 mod support;
+mod sync_pages;
 mod team;
 mod team_laws;
 mod team_quarantine;
