@@ -87,8 +87,8 @@ impl Reader {
 
     /// Checks the finished copy for a backup.
     fn check_copy(&self, copy: &Path, to: &Path, progress: &mut dyn StoreProgress) -> Result<()> {
-        let reader =
-            Self { db: open::reader(copy)?, path: copy.to_owned(), file: None, check: Arc::clone(&self.check) };
+        let (db, path, check) = (open::reader(copy)?, copy.to_owned(), Arc::clone(&self.check));
+        let reader = Self { db, path, file: None, check, rosters: Arc::default() };
         let problems = reader.check_log(progress)?.problems;
         if problems.is_empty() {
             return Ok(());

@@ -84,7 +84,7 @@ use rusqlite::Connection;
 use crate::domain::{DeviceId, SignedEvent, guard_report::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 19;
+pub const SCHEMA: u32 = 20;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -126,7 +126,7 @@ impl Store {
             rebuild::rebuild(&tx, &*check, &mut ())?;
             tx.commit()?;
         }
-        let reader = Reader { db, path: path.to_owned(), file, check: check.clone() };
+        let reader = Reader { db, path: path.to_owned(), file, check: check.clone(), rosters: Arc::default() };
         let store = Self { reader, key, check, epoch };
         store.scrub();
         Ok(store)
@@ -149,8 +149,9 @@ impl Store {
     /// Opens another connection, read-only, whose reads do not wait for the writer.
     pub fn open_reader(&self) -> Result<Reader> {
         let db = open::reader(&self.reader.path)?;
-        let Reader { path, file, check, .. } = &self.reader;
-        Ok(Reader { db, path: path.clone(), file: file.clone(), check: check.clone() })
+        let Reader { path, file, check, rosters, .. } = &self.reader;
+        let (file, check, rosters) = (file.clone(), check.clone(), rosters.clone());
+        Ok(Reader { db, path: path.clone(), file, check, rosters })
     }
 
     /// Signs and stores an act: either all of its events or none. When this returns, the act is on disk.
@@ -179,6 +180,7 @@ pub struct Reader {
     /// `None` for a store of an earlier time ([`Reader::past`]), which has no named file.
     file: Option<Arc<file::OpenFile>>,
     check: Arc<dyn PairCheck>,
+    rosters: Arc<team::RosterCache>,
 }
 
 impl Reader {

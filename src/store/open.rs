@@ -48,6 +48,11 @@ const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [
     // The last day of a claim, so that lists leave out expired ones without reading each claim.
     "ALTER TABLE claims ADD COLUMN valid_until TEXT;
     CREATE INDEX claims_until ON claims (valid_until) WHERE valid_until IS NOT NULL",
+    // Counts of events in quarantine, and pages of events without a body, read no events.
+    "CREATE INDEX quarantined_by_scope ON quarantined (team, org, project, discarded);
+    CREATE INDEX quarantined_by_peer ON quarantined (team, received_from) WHERE discarded = 0;
+    DROP INDEX events_bodiless;
+    CREATE INDEX events_bodiless ON events (shared, id) WHERE shared IS NOT NULL AND body IS NULL",
 ];
 
 /// How long a connection waits for the lock of another one.
@@ -271,6 +276,23 @@ pub(super) fn wal_of(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::team;
+
+    #[test]
+    fn counts_and_pages_for_peers_are_read_from_indexes() {
+        let db = temporary().unwrap();
+        for (sql, index) in [
+            (team::COUNT_IN_SCOPE, "COVERING INDEX quarantined_by_scope"),
+            (team::COUNT_FROM_PEER, "COVERING INDEX quarantined_by_peer"),
+            (team::MISSING_BODIES, "INDEX events_bodiless (shared=? AND id>?)"),
+        ] {
+            let mut read = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let bound = vec![rusqlite::types::Null; read.parameter_count()];
+            let steps = read.query_map(rusqlite::params_from_iter(bound), |row| row.get::<_, String>(3)).unwrap();
+            let plan = steps.collect::<rusqlite::Result<Vec<_>>>().unwrap().join("; ");
+            assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{plan}");
+        }
+    }
 
     fn version(db: &Connection) -> u32 {
         db.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()

@@ -4,6 +4,8 @@
 //! So each read of the store also works on its past with the same meaning. The cost is a rebuild of the scope, in an
 //! unnamed file that is deleted with its connection.
 
+use std::sync::Arc;
+
 use rusqlite::{
     Connection, params, params_from_iter,
     types::{ToSqlOutput, Value, ValueRef},
@@ -91,7 +93,8 @@ impl Reader {
             Ok::<_, StoreError>(())
         })?;
         open::make_read_only(&then)?;
-        Ok(Self { db: then, path: self.path.clone(), file: None, check: self.check.clone() })
+        let (path, check) = (self.path.clone(), self.check.clone());
+        Ok(Self { db: then, path, file: None, check, rosters: Arc::default() })
     }
 
     fn copy_to(&self, then: &Connection, scope: Option<&Scope>, as_of: u64) -> Result<()> {

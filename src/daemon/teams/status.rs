@@ -18,7 +18,7 @@ use crate::{
         roster::{Granted, Member, MemberState},
     },
     engine::TeamNotes,
-    store::{PeerRow, TeamScopeRow},
+    store::{PeerRow, StoreError, TeamScopeRow},
     sync::{
         endpoint::{NetworkMode, PathKind},
         service::{NetworkStatus, PeerStatus},
@@ -32,7 +32,8 @@ const MIN_CLOCK_SKEW: Duration = Duration::from_mins(5);
 /// The stored state of a team.
 struct Stored {
     team: KnownTeam,
-    scopes: Vec<TeamScopeRow>,
+    /// The scopes, each with its number of quarantined events.
+    scopes: Vec<(TeamScopeRow, usize)>,
     peers: HashMap<DeviceId, PeerRow>,
     quarantined: usize,
     /// The number of quarantined events by the device that sent them.
@@ -92,9 +93,17 @@ impl Teams {
                         // What was written since then.
                         row.ahead = row.ahead.max(unsent.get(&row.device).copied().unwrap_or_default());
                     }
+                    let count = |row: TeamScopeRow| {
+                        let quarantined = reader.quarantined_count_in(&team.id, &row.scope)?;
+                        Ok((row, quarantined))
+                    };
                     let quarantined_by = reader.quarantined_by(&team.id)?;
                     Ok(Stored {
-                        scopes: reader.team_scopes(&team.id)?,
+                        scopes: reader
+                            .team_scopes(&team.id)?
+                            .into_iter()
+                            .map(count)
+                            .collect::<Result<_, StoreError>>()?,
                         peers: peers.into_iter().map(|row| (row.device, row)).collect(),
                         quarantined: quarantined_by.values().sum(),
                         quarantined_by,
@@ -145,7 +154,8 @@ fn says(mode: SyncMode, chosen: Option<NetworkMode>, in_a_team: bool) -> String 
 
 fn team(stored: &Stored, network: &NetworkStatus, open: &HashMap<Scope, usize>, me: DeviceId) -> TeamStatus {
     let roster = &stored.team.roster;
-    let scopes: Vec<_> = stored.scopes.iter().filter(|row| !row.is_roster).map(|row| scope(row, open)).collect();
+    let scopes: Vec<_> =
+        stored.scopes.iter().filter(|(row, _)| !row.is_roster).map(|(row, held)| scope(row, *held, open)).collect();
     let peers: Vec<_> = peers(stored, network, me).into_iter().filter(|peer| !peer.you).collect();
     let mut connected = peers.iter().filter(|peer| peer.connected).peekable();
     let anyone = connected.peek().is_some();
@@ -164,12 +174,12 @@ fn team(stored: &Stored, network: &NetworkStatus, open: &HashMap<Scope, usize>, 
     }
 }
 
-fn scope(row: &TeamScopeRow, open: &HashMap<Scope, usize>) -> ScopeStatus {
+fn scope(row: &TeamScopeRow, quarantined: usize, open: &HashMap<Scope, usize>) -> ScopeStatus {
     ScopeStatus {
         bound: BoundScope { scope: row.scope.clone(), local: row.local.clone() },
         events: row.events,
         digest: hex::encode(row.digest.0),
-        quarantined: row.quarantined,
+        quarantined,
         open_cards: open.get(&row.local).copied().unwrap_or_default(),
     }
 }

@@ -59,8 +59,7 @@ impl Engine {
     ) -> Result<QuarantinedList, ApiError> {
         self.readers.lend().snapshot(|reader| {
             let Some((team, name)) = reader.team_of(scope)? else { return Ok(QuarantinedList::default()) };
-            let total =
-                reader.team_scopes(&team)?.iter().find(|row| row.scope == name).map_or(0, |row| row.quarantined);
+            let total = reader.quarantined_count_in(&team, &name)?;
             let Some(roster) = reader.roster(&team)?.filter(|_| total > 0) else {
                 return Ok(QuarantinedList::default());
             };

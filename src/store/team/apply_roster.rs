@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    Team, ledger,
+    Team,
+    accepted_branches::{AcceptedBranches, BranchCache},
+    ledger,
     ledger::chain_of,
     quarantine,
     scopes::{self, BoundTeamScope},
@@ -106,13 +108,13 @@ fn unaccepted_events(
     let rows = read.query_map(chain_is, |row| {
         Ok((row.get(0)?, log::read_signed(row)?, row.get::<_, Option<[u8; 32]>>(5)?, row.get::<_, i64>(6)?))
     })?;
-    let mut found = Vec::new();
+    let (mut found, mut branches) = (Vec::new(), AcceptedBranches::of(admission));
     for row in rows {
         let (n, event, from, received_at) = row?;
         let event = event.map_err(|error| StoreError::Damaged(error.to_string()))?;
         let taken = roster.accepted().contains(&event.id)
             || admission.of(event.header.seq, &event.id).is_ok()
-                && !is_on_other_branch(db, admission, event.header.seq, &event.id)?;
+                && !branches.exclude(db, event.header.seq, &event.id)?;
         if !taken {
             let (from, received_at) = (from.map(DeviceId), received_at.unsigned_abs());
             found.push(WithdrawnEvent { n, event, refusal, from, received_at });
@@ -121,35 +123,9 @@ fn unaccepted_events(
     Ok(found)
 }
 
-/// Returns whether an event is on another branch of a fork than the last accepted events. If the chain back from those
-/// is not known completely, it is not. Used only at positions where a chain forks, because it walks back from the end.
-pub(super) fn is_on_other_branch(
-    db: &Connection,
-    admission: &Admission,
-    position: u64,
-    event: &EventId,
-) -> Result<bool> {
-    if admission.refusal.is_none() || admission.upto.is_empty() {
-        return Ok(false);
-    }
-    for (seq, last) in admission.upto.iter().filter(|(seq, _)| *seq >= position) {
-        let (mut at, mut id) = (*seq, *last);
-        while at > position {
-            let Some(header) = header_of(db, &id)? else { return Ok(false) };
-            let Some(prev) = header.prev.filter(|_| header.seq == at) else { break };
-            (at, id) = (at - 1, prev);
-        }
-        if id == *event {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// Returns whether another event is at the same position of a chain, in the log or in quarantine.
-pub(super) fn has_sibling(db: &Connection, team: &Team, shared: i64, event: &SignedEvent) -> Result<bool> {
-    let (chain, header) = (chain_of(event), &event.header);
-    if ledger::events_at(db, shared, &chain, header.seq)?.iter().any(|id| *id != event.id) {
+pub(super) fn has_sibling(db: &Connection, team: &Team, shared: i64, id: &EventId, header: &Header) -> Result<bool> {
+    if ledger::events_at(db, shared, &chain_of(header), header.seq)?.iter().any(|other| other != id) {
         return Ok(true);
     }
     let mut read = db.prepare_cached(
@@ -163,21 +139,8 @@ pub(super) fn has_sibling(db: &Connection, team: &Team, shared: i64, event: &Sig
         header.seq.cast_signed(),
         header.scope.org_id,
         header.scope.project,
-        event.id.0
+        id.0
     ])?)
-}
-
-/// Returns the header of an event in the log or in quarantine.
-fn header_of(db: &Connection, id: &EventId) -> Result<Option<Header>> {
-    if let Some(event) = log::load_id(db, id)? {
-        return Ok(Some(event.header));
-    }
-    let mut read = db.prepare_cached("SELECT header FROM quarantined WHERE id = ?1")?;
-    let mut rows = read.query([id.0])?;
-    Ok(match rows.next()? {
-        Some(row) => minicbor::decode(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?).ok(),
-        None => None,
-    })
 }
 
 /// Shares events in the log that were not shared: adopted chains, and what this device wrote before it had the
@@ -220,6 +183,7 @@ fn share(
     )?;
     for chain in wanted {
         let admission = roster.admission(&bound.name, &chain);
+        let mut branches = AcceptedBranches::of(&admission);
         let number = (!chain.adopted).then_some(team.n);
         let mut rows = read.query(params![chain.author.0, chain.epoch.cast_signed(), bound.scope, number])?;
         let mut found: Vec<(i64, EventId, u64)> = Vec::new();
@@ -234,7 +198,7 @@ fn share(
         }
         for (at, (n, id, seq)) in found.iter().enumerate() {
             let forks = [at.wrapping_sub(1), at + 1].iter().any(|by| found.get(*by).is_some_and(|(.., s)| s == seq));
-            let taken = admission.of(*seq, id).is_ok() && !(forks && is_on_other_branch(db, &admission, *seq, id)?);
+            let taken = admission.of(*seq, id).is_ok() && !(forks && branches.exclude(db, *seq, id)?);
             if taken || roster.accepted().contains(id) {
                 write.execute([*n, bound.n])?;
                 changed = true;
@@ -320,7 +284,7 @@ fn move_to_quarantine(
         db.prepare_cached("DELETE FROM events WHERE n = ?1")?.execute([left.n])?;
         scopes.insert(scope);
         if let Some(shared) = shared {
-            lost.entry(shared).or_default().push((chain_of(&left.event), left.event.id));
+            lost.entry(shared).or_default().push((chain_of(&left.event.header), left.event.id));
         }
     }
     projector.after_removal(&leaving)?;
@@ -357,23 +321,20 @@ pub(super) fn load_withdrawn(db: &Connection, id: &EventId, refusal: Refusal) ->
 
 /// Returns the events in quarantine that the team now accepts, in the order of their chains, and updates the reason of
 /// the others.
-pub(super) fn readmitted(
-    db: &Connection,
-    team: &Team,
-    roster: &Roster,
-    now: u64,
-) -> Result<Vec<super::sync_rows::QuarantinedRow>> {
-    let mut found = Vec::new();
-    for row in quarantine::all(db, team)? {
-        match super::intake::decide(db, team, roster, &row.event, now)? {
-            Ok(()) => found.push(row),
-            Err(refusal) if refusal != row.refusal => {
-                quarantine::put(db, team, &row.event, refusal, row.from, row.received_at)?;
-            }
+pub(super) fn readmitted(db: &Connection, team: &Team, roster: &Roster, now: u64) -> Result<Vec<EventId>> {
+    let (mut accepted, mut refused, mut branches) = (Vec::new(), Vec::new(), BranchCache::default());
+    quarantine::for_each_header(db, team, |id, header, known| {
+        match super::intake::decide(db, team, roster, &mut branches, &id, header, now)? {
+            Ok(()) => accepted.push(id),
+            Err(refusal) if refusal != known => refused.push((id, refusal)),
             Err(_) => {}
         }
+        Ok(())
+    })?;
+    for (id, refusal) in refused {
+        quarantine::set_refusal(db, &id, refusal)?;
     }
-    Ok(found)
+    Ok(accepted)
 }
 
 /// Records that this device has left the team: nothing is shared any more, and the scopes are its own again.

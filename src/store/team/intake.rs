@@ -1,12 +1,16 @@
 //! Imports events of a team in one transaction: verifies them, accepts and projects or quarantines them, and stores
 //! their document.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use rusqlite::Connection;
 
 use super::{
     Team,
+    accepted_branches::BranchCache,
     apply_roster::{self, WithdrawnEvent},
     documents, ledger,
     ledger::{ChainLedger, chain_of},
@@ -17,7 +21,7 @@ use super::{
 };
 use crate::{
     domain::{
-        DeviceId, EventKind, Hlc, Roster, Scope, SignedEvent,
+        DeviceId, EventId, EventKind, Header, Hlc, Roster, Scope, SignedEvent,
         clock::AHEAD,
         guard_report::PairCheck,
         replica::Chain,
@@ -42,10 +46,11 @@ impl Store {
     /// # Errors
     /// A malformed or forged event refuses the whole import, because the peer that sent it is at fault.
     pub fn import_synced(&mut self, import: SyncImport) -> Result<SyncImported> {
-        let me = self.device();
+        let (me, rosters) = (self.device(), self.reader.rosters.clone());
         let tx = commit::begin(&mut self.reader)?;
         let team = Team::find(&tx, import.team)?;
-        let mut intake = Intake::new(&tx, &*self.check, team, me, import.from, import.now)?;
+        let roster = rosters.get(&tx, &team)?;
+        let mut intake = Intake::new(&tx, &*self.check, team, roster, me, import.from, import.now)?;
         if import.document.is_some() {
             // The stored document lists all of these events, so they would not be sent again: keep all that are
             // refused.
@@ -76,24 +81,27 @@ pub(super) fn decide(
     db: &Connection,
     team: &Team,
     roster: &Roster,
-    event: &SignedEvent,
+    branches: &mut BranchCache,
+    id: &EventId,
+    header: &Header,
     now: u64,
 ) -> Result<std::result::Result<(), Refusal>> {
-    if let Err(refusal) = roster.admits(&event.id, &event.header) {
+    if let Err(refusal) = roster.admits(id, header) {
         return Ok(Err(refusal));
     }
-    if event.header.scope == *roster.scope() {
+    if header.scope == *roster.scope() {
         return Ok(Ok(()));
     }
-    if event.header.clock.wall > now.saturating_add(AHEAD) {
+    if header.clock.wall > now.saturating_add(AHEAD) {
         return Ok(Err(Refusal::Clock));
     }
-    if !roster.accepted().contains(&event.id) {
-        let admission = roster.admission(&event.header.scope, &chain_of(event));
+    if !roster.accepted().contains(id) {
+        let (scope, chain) = (&header.scope, chain_of(header));
+        let admission = roster.admission(scope, &chain);
         if let Some(refusal) = admission.refusal
-            && let Some(shared) = super::bound(db, &team.id, &event.header.scope)?
-            && apply_roster::has_sibling(db, team, shared, event)?
-            && apply_roster::is_on_other_branch(db, &admission, event.header.seq, &event.id)?
+            && let Some(shared) = super::bound(db, &team.id, scope)?
+            && apply_roster::has_sibling(db, team, shared, id, header)?
+            && branches.get(scope, chain, &admission).exclude(db, header.seq, id)?
         {
             return Ok(Err(refusal));
         }
@@ -109,7 +117,9 @@ pub(super) struct Intake<'a> {
     me: DeviceId,
     from: Option<DeviceId>,
     now: u64,
-    roster: Roster,
+    roster: Arc<Roster>,
+    /// Of the chains as `roster` accepts them.
+    branches: BranchCache,
     bound: BTreeMap<Scope, BoundTeamScope>,
     projector: Projector<'a>,
     ledger: ChainLedger,
@@ -131,6 +141,7 @@ impl<'a> Intake<'a> {
         db: &'a Connection,
         check: &'a dyn PairCheck,
         team: Team,
+        roster: Arc<Roster>,
         me: DeviceId,
         from: Option<DeviceId>,
         now: u64,
@@ -142,7 +153,8 @@ impl<'a> Intake<'a> {
             me,
             from,
             now,
-            roster: team.roster(db)?,
+            roster,
+            branches: BranchCache::default(),
             bound: BTreeMap::new(),
             projector: Projector::new(db, check)?,
             ledger: ChainLedger::default(),
@@ -209,11 +221,11 @@ impl<'a> Intake<'a> {
 
     /// Computes the roster of these events and of the roster events in quarantine.
     fn compute_roster(&mut self, mut all: Vec<SignedEvent>) -> Result<()> {
-        let waiting = quarantine::all(self.db, &self.team)?;
-        all.extend(waiting.into_iter().map(|row| row.event).filter(|event| event.header.scope == *self.roster.scope()));
+        all.extend(quarantine::in_scope(self.db, &self.team, self.roster.scope())?);
         if let Some(roster) = Roster::of(self.team.id, &all) {
-            self.done.roster_changed |= roster != self.roster;
-            self.roster = roster;
+            self.done.roster_changed |= roster != *self.roster;
+            self.roster = Arc::new(roster);
+            self.branches = BranchCache::default();
         }
         Ok(())
     }
@@ -247,7 +259,8 @@ impl<'a> Intake<'a> {
     }
 
     fn readmit(&mut self) -> Result<()> {
-        for row in apply_roster::readmitted(self.db, &self.team, &self.roster, self.now)? {
+        for id in apply_roster::readmitted(self.db, &self.team, &self.roster, self.now)? {
+            let Some(row) = quarantine::load(self.db, &id)?.filter(|row| row.event.id == id) else { continue };
             if !self.bound.contains_key(&row.event.header.scope) {
                 continue;
             }
@@ -273,7 +286,7 @@ impl<'a> Intake<'a> {
             self.done.known += 1;
             return Ok(());
         }
-        match decide(self.db, &self.team, &self.roster, &event, self.now)? {
+        match decide(self.db, &self.team, &self.roster, &mut self.branches, &event.id, &event.header, self.now)? {
             // This device may not read its scope: the event is reported and not kept.
             Ok(()) if !self.bound.contains_key(&event.header.scope) => {
                 self.done.quarantined.push((event.id, Refusal::NoGrant));
@@ -338,7 +351,7 @@ impl<'a> Intake<'a> {
         let origin = EventOrigin { received_at, from, team, shared: Some(shared) };
         let AppendOutcome::New(_) = self.projector.append(event, scope, origin)? else { return Ok(false) };
         self.ledger.add(self.db, shared, &event)?;
-        let chain = chain_of(&event);
+        let chain = chain_of(&event.header);
         if !bound.is_roster && self.roster.admission(&bound.name, &chain).refusal.is_some() {
             self.cut.insert((shared, chain));
         }
@@ -357,8 +370,9 @@ impl<'a> Intake<'a> {
             for fork in ledger::forks_of(self.db, shared, &chain)? {
                 let admission = self.roster.admission(&fork.scope, &chain);
                 let Some(refusal) = admission.refusal.filter(|_| chain.author != self.me) else { continue };
+                let branches = self.branches.get(&fork.scope, chain, &admission);
                 for id in fork.events.iter().filter(|id| !self.roster.accepted().contains(id)) {
-                    if apply_roster::is_on_other_branch(self.db, &admission, fork.seq, id)? {
+                    if branches.exclude(self.db, fork.seq, id)? {
                         self.withdrawn.extend(apply_roster::load_withdrawn(self.db, id, refusal)?);
                     }
                 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::sync_rows::Fork;
 use crate::{
     domain::{
-        EventId, Scope, SignedEvent,
+        EventId, Header, Scope, SignedEvent,
         replica::{Chain, SetSum},
     },
     store::{Result, log::id_at},
@@ -22,16 +22,15 @@ pub(in crate::store) struct ChainLedger {
     forks: Vec<(i64, Chain, u64)>,
 }
 
-/// Returns the chain of an event.
-pub(super) fn chain_of(event: &SignedEvent) -> Chain {
-    let header = &event.header;
+/// Returns the chain of the event with this header.
+pub(super) fn chain_of(header: &Header) -> Chain {
     Chain { author: header.author, epoch: header.epoch, adopted: header.team.is_none() }
 }
 
 impl ChainLedger {
     /// Records an event that was just stored as one of the team's.
     pub(in crate::store) fn add(&mut self, db: &Connection, shared: i64, event: &SignedEvent) -> Result<()> {
-        self.note(db, shared, chain_of(event), event.header.seq, &event.id)
+        self.note(db, shared, chain_of(&event.header), event.header.seq, &event.id)
     }
 
     /// Records an event like [`ChainLedger::add`], given by its chain, sequence number and id.

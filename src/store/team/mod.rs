@@ -3,6 +3,7 @@
 //! This module names scopes as the team does, so that all peers use the same names; [`scopes`] binds each to a scope of
 //! this device.
 
+mod accepted_branches;
 mod apply_roster;
 mod author_rates;
 pub(super) mod consistency;
@@ -15,6 +16,7 @@ mod peers;
 mod quarantine;
 pub(super) mod restore_teams;
 mod roster;
+mod roster_cache;
 pub(super) mod scopes;
 mod signatures;
 pub(super) mod sync_rows;
@@ -22,7 +24,12 @@ mod unaccepted;
 
 pub(super) use apply_roster::{REFERENCES_TO_EVENTS, with_reference_indexes};
 pub use author_rates::BusyAuthor;
+#[cfg(test)]
+pub(super) use peer_reads::MISSING_BODIES;
 pub use quarantine::MOST_QUARANTINED;
+#[cfg(test)]
+pub(super) use quarantine::{COUNT_FROM_PEER, COUNT_IN_SCOPE};
+pub(super) use roster_cache::RosterCache;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{Reader, Result, StoreError, log};
@@ -65,7 +72,7 @@ impl Team {
         Ok(events)
     }
 
-    /// Computes the team's roster.
+    /// Computes the team's roster. [`RosterCache::get`] returns it without computing it each time.
     pub(super) fn roster(&self, db: &Connection) -> Result<Roster> {
         Roster::of(self.id, &self.roster_events(db)?)
             .ok_or_else(|| StoreError::Damaged(format!("the first event of team {}'s roster is missing", self.id)))
@@ -85,7 +92,7 @@ impl Reader {
     /// Returns the roster of a team; `None` if this store does not know the team.
     pub fn roster(&self, team: &EventId) -> Result<Option<Roster>> {
         self.snapshot(|reader| match Team::known(&reader.db, *team)? {
-            Some(team) => team.roster(&reader.db).map(Some),
+            Some(team) => reader.rosters.get(&reader.db, &team).map(|roster| Some((*roster).clone())),
             None => Ok(None),
         })
     }

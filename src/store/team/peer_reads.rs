@@ -27,6 +27,13 @@ use crate::{
 /// The size from which a page of events is full, in bytes.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
+/// The query of [`Reader::missing_bodies`].
+pub(in crate::store) const MISSING_BODIES: &str = "SELECT id FROM events
+     WHERE shared = ?1 AND body IS NULL AND id > ?2 AND NOT EXISTS (
+        SELECT 1 FROM edges x JOIN events r ON r.n = x.src AND r.kind = 'redact' AND r.scope = events.scope
+        WHERE x.dst = events.id AND x.role = 0)
+     ORDER BY id LIMIT ?3";
+
 /// The `SELECT` that [`read_entry`] reads.
 const ENTRY: &str = "SELECT n, id, wall, tick, header, signature FROM events";
 
@@ -223,14 +230,10 @@ impl Reader {
         limit: usize,
     ) -> Result<Vec<EventId>> {
         let Some(shared) = bound(&self.db, team, scope)? else { return Ok(Vec::new()) };
-        let mut read = self.db.prepare_cached(
-            "SELECT id FROM events WHERE shared = ?1 AND body IS NULL AND NOT EXISTS (
-                SELECT 1 FROM edges x JOIN events r ON r.n = x.src AND r.kind = 'redact' AND r.scope = events.scope
-                WHERE x.dst = events.id AND x.role = 0)
-                AND (?2 IS NULL OR id > ?2)
-             ORDER BY id LIMIT ?3",
-        )?;
-        let rows = read.query_map(params![shared, after.map(|id| id.0), limit], |row| id_at(row, 0))?;
+        let mut read = self.db.prepare_cached(MISSING_BODIES)?;
+        // Every id is greater than an empty blob.
+        let after = after.map_or(&[][..], |id| &id.0[..]);
+        let rows = read.query_map(params![shared, after, limit], |row| id_at(row, 0))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 

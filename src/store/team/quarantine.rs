@@ -4,7 +4,12 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Team, sync_rows::QuarantinedRow};
 use crate::{
-    domain::{DeviceId, EventId, Scope, SignedEvent, clock::AHEAD, event::SealedBody, roster::Refusal},
+    domain::{
+        DeviceId, EventId, Header, Scope, SignedEvent,
+        clock::AHEAD,
+        event::{EventError, SealedBody},
+        roster::Refusal,
+    },
     store::{Lookup, Reader, Result, Store, StoreError, commit, log, read::id_range},
 };
 
@@ -15,10 +20,17 @@ use crate::{
 /// again.
 pub const MOST_QUARANTINED: usize = 10_000;
 
+/// Counts the undiscarded events from a peer, or from files.
+pub(in crate::store) const COUNT_FROM_PEER: &str =
+    "SELECT count(*) FROM quarantined WHERE team = ?1 AND received_from IS ?2 AND discarded = 0";
+
+/// Counts the undiscarded events of a scope.
+pub(in crate::store) const COUNT_IN_SCOPE: &str =
+    "SELECT count(*) FROM quarantined WHERE team = ?1 AND org = ?2 AND project = ?3 AND discarded = 0";
+
 /// Returns how many more events from a peer, or from files, fit into the quarantine.
 pub(super) fn room(db: &Connection, team: &Team, from: Option<DeviceId>) -> Result<usize> {
-    let mut read = db
-        .prepare_cached("SELECT count(*) FROM quarantined WHERE team = ?1 AND received_from IS ?2 AND discarded = 0")?;
+    let mut read = db.prepare_cached(COUNT_FROM_PEER)?;
     let held = read.query_row(params![team.n, from.map(|device| device.0)], |row| row.get(0))?;
     Ok(MOST_QUARANTINED.saturating_sub(held))
 }
@@ -102,13 +114,45 @@ pub(super) fn fill(db: &Connection, id: &EventId, body: &SealedBody) -> Result<(
     Ok(())
 }
 
-/// Returns the events in quarantine of a team, by chain.
-pub(super) fn all(db: &Connection, team: &Team) -> Result<Vec<QuarantinedRow>> {
+/// Calls `take` with the id, header and reason of each event in quarantine of a team, by chain. Their bodies are not
+/// read.
+pub(super) fn for_each_header(
+    db: &Connection,
+    team: &Team,
+    mut take: impl FnMut(EventId, &Header, Refusal) -> Result<()>,
+) -> Result<()> {
+    let mut read = db
+        .prepare_cached("SELECT id, header, reason FROM quarantined WHERE team = ?1 ORDER BY author, epoch, seq, id")?;
+    let mut rows = read.query([team.n])?;
+    while let Some(row) = rows.next()? {
+        let reason: String = row.get(2)?;
+        take(log::id_at(row, 0)?, &log::header_at(row, 1)?, refusal(&reason))?;
+    }
+    Ok(())
+}
+
+/// Returns the events in quarantine of one scope of a team, by its name in the team.
+pub(super) fn in_scope(db: &Connection, team: &Team, scope: &Scope) -> Result<Vec<SignedEvent>> {
+    let mut read = db.prepare_cached(
+        "SELECT header, signature, salt, body FROM quarantined WHERE team = ?1 AND org = ?2 AND project = ?3",
+    )?;
+    let rows = read.query_map(params![team.n, scope.org_id, scope.project], log::read_signed)?;
+    rows.map(|event| event?.map_err(unreadable)).collect()
+}
+
+/// Returns an event in quarantine; `None` if it is not there.
+pub(super) fn load(db: &Connection, id: &EventId) -> Result<Option<QuarantinedRow>> {
     let mut read = db.prepare_cached(
         "SELECT header, signature, salt, body, reason, received_from, received_at, discarded FROM quarantined
-         WHERE team = ?1 ORDER BY author, epoch, seq, id",
+         WHERE id = ?1",
     )?;
-    read.query_map([team.n], read_row)?.map(|row| row?).collect()
+    read.query_row([id.0], read_row).optional()?.transpose()
+}
+
+/// Changes the reason for which an event is in quarantine.
+pub(super) fn set_refusal(db: &Connection, id: &EventId, refusal: Refusal) -> Result<()> {
+    db.prepare_cached("UPDATE quarantined SET reason = ?2 WHERE id = ?1")?.execute(params![id.0, refusal.as_str()])?;
+    Ok(())
 }
 
 /// Deletes the bodies of events in quarantine that a redaction of their scope names. Returns whether there were any.
@@ -130,11 +174,15 @@ fn refusal(reason: &str) -> Refusal {
     reason.parse().unwrap_or(Refusal::NotAMember)
 }
 
+fn unreadable(error: EventError) -> StoreError {
+    StoreError::Damaged(format!("an event in quarantine cannot be read: {error}"))
+}
+
 fn read_row(row: &Row<'_>) -> rusqlite::Result<Result<QuarantinedRow>> {
     let reason: String = row.get(4)?;
     let event = match log::read_signed(row)? {
         Ok(event) => event,
-        Err(error) => return Ok(Err(StoreError::Damaged(format!("an event in quarantine cannot be read: {error}")))),
+        Err(error) => return Ok(Err(unreadable(error))),
     };
     Ok(Ok(QuarantinedRow {
         event,
@@ -209,6 +257,13 @@ impl Reader {
         let mut read = self.db.prepare_cached("SELECT reason FROM quarantined WHERE id = ?1")?;
         let reason: Option<String> = read.query_row([id.0], |row| row.get(0)).optional()?;
         Ok(reason.as_deref().map(refusal))
+    }
+
+    /// Counts the undiscarded events in quarantine of one scope of a team, by its name in the team.
+    pub fn quarantined_count_in(&self, team: &EventId, scope: &Scope) -> Result<usize> {
+        let Some(team) = Team::known(&self.db, *team)? else { return Ok(0) };
+        let mut read = self.db.prepare_cached(COUNT_IN_SCOPE)?;
+        Ok(read.query_row(params![team.n, scope.org_id, scope.project], |row| row.get(0))?)
     }
 
     /// Counts the undiscarded events in quarantine of a team.

@@ -48,7 +48,7 @@ impl Store {
         draft: RosterDraft,
         asked: Option<RequestHash>,
     ) -> Result<(EventId, SyncImported)> {
-        let me = self.device();
+        let (me, rosters) = (self.device(), self.reader.rosters.clone());
         let tx = commit::begin(&mut self.reader)?;
         if let Some(team) = done_before(&tx, &draft.op, &me)? {
             return Ok((team, SyncImported::default()));
@@ -62,7 +62,8 @@ impl Store {
             Some(team) => team,
             None => found(&tx, event.id, &[event.verified()], draft.now, None)?,
         };
-        let mut intake = Intake::new(&tx, &*self.check, team, me, None, draft.now)?;
+        let roster = rosters.get(&tx, &team)?;
+        let mut intake = Intake::new(&tx, &*self.check, team, roster, me, None, draft.now)?;
         if founded.is_some() {
             intake.take_roster(&[event.verified()])?;
         } else {
@@ -93,12 +94,14 @@ impl Store {
         if !roster.is_member(&me) {
             return Err(StoreError::NotAMember { device: me, team });
         }
+        let rosters = self.reader.rosters.clone();
         let tx = commit::begin(&mut self.reader)?;
         let known = match Team::known(&tx, team)? {
             Some(known) => known,
             None => found(&tx, team, &events, now, from)?,
         };
-        let mut intake = Intake::new(&tx, &*self.check, known, me, from, now)?;
+        let roster = rosters.get(&tx, &known)?;
+        let mut intake = Intake::new(&tx, &*self.check, known, roster, me, from, now)?;
         let (roster, others): (Vec<_>, Vec<_>) =
             events.into_iter().partition(|event| is_roster_scope(&event.header.scope));
         intake.begin(&roster)?;
@@ -147,7 +150,7 @@ fn found(db: &Connection, id: EventId, events: &[Verified<'_>], now: u64, from: 
 }
 
 /// Finds no contradictions and no terms: roster events contain no norms.
-struct NoPairs;
+pub(super) struct NoPairs;
 
 impl crate::domain::guard_report::PairCheck for NoPairs {
     fn version(&self) -> u32 {

@@ -258,9 +258,7 @@ impl Reader {
     /// Returns the scopes of a team that are bound on this device: those that it may read, and the roster's.
     pub fn team_scopes(&self, team: &EventId) -> Result<Vec<TeamScopeRow>> {
         let mut read = self.db.prepare_cached(
-            "SELECT s.org, s.project, l.org, l.project, l.identity, s.roster, s.writes, s.events, s.digest,
-                (SELECT count(*) FROM quarantined q
-                 WHERE q.team = s.team AND q.org = s.org AND q.project = s.project AND q.discarded = 0)
+            "SELECT s.org, s.project, l.org, l.project, l.identity, s.roster, s.writes, s.events, s.digest
              FROM team_scopes s JOIN teams t ON t.n = s.team JOIN scopes l ON l.n = s.scope
              WHERE t.id = ?1 ORDER BY s.org, s.project",
         )?;
@@ -273,7 +271,6 @@ impl Reader {
                 writes: row.get(6)?,
                 events: row.get(7)?,
                 digest: SetDigest(row.get(8)?),
-                quarantined: row.get(9)?,
             })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)

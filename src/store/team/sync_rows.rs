@@ -175,8 +175,6 @@ pub struct TeamScopeRow {
     pub events: usize,
     /// The digest of the ids of these events.
     pub digest: SetDigest,
-    /// The number of events in quarantine that no person has discarded.
-    pub quarantined: usize,
 }
 
 /// The signed part of an event, as documents contain it.

@@ -127,3 +127,18 @@ fn a_roster_event_dated_far_ahead_does_not_move_the_clock() {
     let clock = |id| b.events().into_iter().find(|event| event.id == id).unwrap().header.clock;
     assert!(clock(next) > clock(soon), "{} and {}", clock(next), clock(soon));
 }
+
+#[test]
+fn a_changed_roster_reads_only_what_it_readmits() {
+    let (mut a, mut b, team) = pair();
+    a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts: vec![] });
+    let refused = [b.add(decision("log", "json")), b.add(decision("cache", "on"))];
+    a.pull(team, &b);
+    assert_eq!(a.store.reader().quarantined_count(&team).unwrap(), 2);
+    // Nobody can read one of the two any more.
+    let db = rusqlite::Connection::open(a.dir.path().join("ergo.db")).unwrap();
+    db.execute("UPDATE quarantined SET salt = x'00' WHERE id = ?1", [refused[1].0]).unwrap();
+    drop(db);
+    let (_, done) = a.change(Some(team), RosterChange::Accept { events: vec![refused[0]] });
+    assert_eq!(done.readmitted, [refused[0]]);
+}
