@@ -4,9 +4,9 @@
 //! chunks that are no longer in their file; and the events that removed those. Warnings stay, because lists of claims
 //! filter by them; so do all events of cards, undo events with what they undid, and the whole shared log.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use super::{Reader, Result, Store, commit, log, project::Projector, team, vectors};
 use crate::domain::{DeviceId, Scope};
@@ -14,23 +14,24 @@ use crate::domain::{DeviceId, Scope};
 /// The kinds of events that may be removed if they are old and nothing needs them.
 const REMOVABLE_KINDS: &str = "('local.forced', 'local.retracted', 'local.seen', 'local.chunk', 'local.chunk_gone')";
 
-/// Returns the query for old events of [`REMOVABLE_KINDS`], except notices that no person has seen (they may wait again
-/// if their claim changes), active chunks, the end of each chain (the next event names it), the newest event (its row
-/// number must not be reused), and the last act of each writer (which `undo` reverses). Binds ?1 to the time.
+/// Returns the query for old events of [`REMOVABLE_KINDS`], each with its author and act, except notices that no person
+/// has seen (they may wait again if their claim changes), active chunks, the end of each chain (the next event names
+/// it) and the newest event (its row number must not be reused). Binds ?1 to the time.
 fn old_events() -> String {
     format!(
-        "SELECT e.n FROM events e WHERE e.log = 1 AND e.kind IN {REMOVABLE_KINDS} AND e.wall < ?1
+        "SELECT e.n, e.author, e.op FROM events e WHERE e.log = 1 AND e.kind IN {REMOVABLE_KINDS} AND e.wall < ?1
          AND (e.kind NOT IN ('local.forced', 'local.retracted') OR EXISTS (
             SELECT 1 FROM edges s JOIN events m ON m.n = s.src AND m.kind = 'local.seen' AND m.effective = 1
             WHERE s.dst = e.id AND s.role = 0))
          AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.n = e.n AND c.active = 1)
          AND EXISTS (SELECT 1 FROM events f WHERE f.author = e.author AND f.epoch = e.epoch AND f.scope = e.scope AND f.log = 1
             AND f.team IS e.team AND f.seq > e.seq)
-         AND e.n < (SELECT max(n) FROM events)
-         AND EXISTS (SELECT 1 FROM events f NOT INDEXED
-            WHERE f.n > e.n AND f.author = e.author AND f.who = e.who AND f.agent IS e.agent AND f.op <> e.op)"
+         AND e.n < (SELECT max(n) FROM events)"
     )
 }
+
+/// The last act of each writer, which `undo` reverses: with `max`, SQLite takes the other columns from the same row.
+const LAST_ACTS: &str = "SELECT author, op, max(n) FROM events NOT INDEXED GROUP BY author, who, agent";
 
 /// The number and size of the events that a compaction removes, or would remove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,12 +154,19 @@ impl Store {
     }
 }
 
-/// Returns the events to remove: the old ones, except those that a remaining event refers to and those that affect a
-/// remaining event.
+/// Returns the events to remove: the old ones, except the last act of each writer, those that a remaining event refers to
+/// and those that affect a remaining event.
 fn removable(db: &Connection, before: u64) -> Result<BTreeSet<i64>> {
+    let act_of = |row: &Row<'_>, column| Ok((row.get::<_, [u8; 32]>(column)?, row.get::<_, [u8; 16]>(column + 1)?));
     let mut read = db.prepare(&old_events())?;
-    let rows = read.query_map([log::wall(before)], |row| row.get(0))?;
-    let mut leaving = rows.collect::<rusqlite::Result<BTreeSet<i64>>>()?;
+    let rows = read.query_map([log::wall(before)], |row| Ok((row.get(0)?, act_of(row, 1)?)))?;
+    let old = rows.collect::<rusqlite::Result<Vec<(i64, _)>>>()?;
+    if old.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let mut read = db.prepare(LAST_ACTS)?;
+    let last = read.query_map([], |row| act_of(row, 0))?.collect::<rusqlite::Result<HashSet<_>>>()?;
+    let mut leaving: BTreeSet<i64> = old.into_iter().filter(|(_, act)| !last.contains(act)).map(|(n, _)| n).collect();
     // The events that refer to an event as target, successor or seen.
     let mut pointing =
         db.prepare("SELECT x.src FROM events e JOIN edges x ON x.dst = e.id AND x.role < 3 WHERE e.n = ?1")?;
@@ -199,4 +207,24 @@ fn sum_of(db: &Connection, numbers: &BTreeSet<i64>) -> Result<CompactedLog> {
         bytes += read.query_row(params![n], |row| row.get::<_, i64>(0))?.unsigned_abs();
     }
     Ok(CompactedLog { events: numbers.len(), bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LAST_ACTS, old_events};
+    use crate::store::open;
+
+    #[test]
+    fn old_events_are_found_in_two_passes() {
+        let db = open::temporary().unwrap();
+        for sql in [old_events().as_str(), LAST_ACTS] {
+            let mut read = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let bound = vec![0; read.parameter_count()];
+            let steps = read.query_map(rusqlite::params_from_iter(bound), |row| row.get::<_, String>(3)).unwrap();
+            let plan = steps.collect::<rusqlite::Result<Vec<_>>>().unwrap();
+            let is_pass = |step: &&String| ["SCAN", "rowid<", "rowid>"].iter().any(|word| step.contains(word));
+            let passes = plan.iter().filter(is_pass).count();
+            assert_eq!(passes, 1, "{plan:#?}");
+        }
+    }
 }

@@ -50,7 +50,7 @@ const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [
     CREATE INDEX claims_until ON claims (valid_until) WHERE valid_until IS NOT NULL",
     // Counts of events in quarantine, and pages of events without a body, read no events.
     "CREATE INDEX quarantined_by_scope ON quarantined (team, org, project, discarded);
-    CREATE INDEX quarantined_by_peer ON quarantined (team, received_from) WHERE discarded = 0;
+    CREATE INDEX quarantined_by_peer ON quarantined (team, received_from, discarded) WHERE discarded = 0;
     DROP INDEX events_bodiless;
     CREATE INDEX events_bodiless ON events (shared, id) WHERE shared IS NOT NULL AND body IS NULL",
 ];

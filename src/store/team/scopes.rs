@@ -130,8 +130,9 @@ type EventsByScope = BTreeMap<i64, Vec<i64>>;
 /// Returns the events in the log that name a team and are not shared with it, by the team's name of their scope: what
 /// this device received or wrote before it left the team, or wrote without the permission.
 fn unshared_events(db: &Connection, team: &Team) -> Result<BTreeMap<Scope, EventsByScope>> {
-    // An index contains all of these columns, so that the events are not read.
-    let mut read = db.prepare_cached("SELECT DISTINCT scope FROM events WHERE team = ?1 AND log = 0")?;
+    // This index contains all of the columns, so that no event is read.
+    let mut read =
+        db.prepare_cached("SELECT DISTINCT scope FROM events INDEXED BY events_chain WHERE team = ?1 AND log = 0")?;
     let scopes = read.query_map([team.n], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
     let mut read = db
         .prepare_cached("SELECT header, n FROM events WHERE scope = ?1 AND team = ?2 AND log = 0 AND shared IS NULL")?;
