@@ -5,7 +5,7 @@ use crate::{
     api::{ApiError, ErrorCode},
     domain::{
         DeviceId, EventId, Scope,
-        roster::{Grant, Granted, Member, MemberState, Role, Roster},
+        roster::{Grant, Granted, Member, Role, Roster},
         text::escape,
     },
 };
@@ -31,8 +31,7 @@ impl Teams {
                 }
             };
         };
-        let fits = |team: &KnownTeam| team.roster.name() == named || team.id.has_prefix(named);
-        let mut found: Vec<_> = teams.into_iter().filter(fits).collect();
+        let mut found: Vec<_> = teams.into_iter().filter(|team| team.roster.is_named(named)).collect();
         match (found.pop(), found.is_empty()) {
             (Some(team), true) => Ok(team),
             (Some(_), false) => {
@@ -100,13 +99,9 @@ fn no_team() -> ApiError {
 }
 
 impl KnownTeam {
-    /// Finds a device by name, id or prefix. Prefers active members to former ones, and other devices to `me`.
+    /// Finds a device by [`Roster::devices_named`]. Prefers other devices to `me`.
     pub(super) fn other(&self, named: &str, me: DeviceId) -> Result<&Member, ApiError> {
-        let fits = |member: &&Member| member.name == named || member.device.has_prefix(named);
-        let mut found: Vec<_> = self.roster.members().filter(fits).collect();
-        if found.iter().any(|member| member.state == MemberState::Active) {
-            found.retain(|member| member.state == MemberState::Active);
-        }
+        let mut found = self.roster.devices_named(named);
         if found.len() > 1 {
             // Two devices may have the same name. Then the other one is meant.
             found.retain(|member| member.device != me);

@@ -148,6 +148,22 @@ impl Roster {
         self.members.get(device)
     }
 
+    /// Returns whether a person means this team: by its name, or by its id or a prefix of it.
+    pub fn is_named(&self, text: &str) -> bool {
+        self.name == text || self.team.has_prefix(text)
+    }
+
+    /// Returns the devices that a person may mean: by name, in upper or lower case, or by id or a prefix of it. If the
+    /// text fits devices that belong to the team, those that left or were revoked are not meant.
+    pub fn devices_named(&self, text: &str) -> Vec<&Member> {
+        let fits = |member: &&Member| member.name.eq_ignore_ascii_case(text) || member.device.has_prefix(text);
+        let mut found: Vec<&Member> = self.members.values().filter(fits).collect();
+        if found.iter().any(|member| member.state == MemberState::Active) {
+            found.retain(|member| member.state == MemberState::Active);
+        }
+        found
+    }
+
     /// Returns this name if no other active device of the team has it, or else the name with the first free number from 2.
     pub fn free_name(&self, device: &DeviceId, name: String) -> String {
         let taken = |name: &str| {

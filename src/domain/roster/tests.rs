@@ -135,6 +135,27 @@ fn cut_at((id, header): &(EventId, Header)) -> ChainCut {
 }
 
 #[test]
+fn a_device_is_named_in_any_case_and_present_ones_before_former_ones() {
+    let mut team = Team::new();
+    let named = |who: u8, name: &str| {
+        let (person, name) = ("bob".to_owned(), name.to_owned());
+        RosterChange::Add { device: device(who), person, name, grant: writer() }
+    };
+    let found = |team: &Team, text: &str| -> Vec<DeviceId> {
+        team.roster().devices_named(text).iter().map(|member| member.device).collect()
+    };
+    team.act(1, named(2, "bob-laptop"));
+    team.act(1, RosterChange::Revoke { device: device(2), cuts: vec![] });
+    assert_eq!(found(&team, "Bob-Laptop"), [device(2)]);
+    team.act(1, named(3, "Bob-laptop"));
+    assert_eq!(found(&team, "bob-laptop"), [device(3)]);
+    assert_eq!(found(&team, &device(2).to_hex().to_uppercase()), [device(2)]);
+    assert_eq!(found(&team, "bob"), []);
+    assert!(team.roster().is_named("acme") && team.roster().is_named(&team.id.to_hex()));
+    assert!(!team.roster().is_named("ac"));
+}
+
+#[test]
 fn whoever_a_revoked_admin_let_in_unseen_can_do_nothing() {
     let mut team = Team::new();
     team.share(1, "api");

@@ -170,7 +170,7 @@ pub(super) fn team_named(reader: &Reader, text: Option<&str>) -> Result<EventId,
     let here = teams.iter().filter(|(team, _)| team.left_at.is_none());
     let found: Vec<_> = match text.map(str::trim).filter(|text| !text.is_empty()) {
         None => here.collect(),
-        Some(text) => here.filter(|(team, roster)| roster.name() == text || team.id.has_prefix(text)).collect(),
+        Some(text) => here.filter(|(_, roster)| roster.is_named(text)).collect(),
     };
     match (found.as_slice(), text) {
         ([(team, _)], _) => Ok(team.id),
@@ -185,16 +185,10 @@ pub(super) fn team_named(reader: &Reader, text: Option<&str>) -> Result<EventId,
     }
 }
 
-/// Finds the device of a team with a name, id or prefix. Present members take precedence over former ones.
+/// Finds a device of a team by [`Roster::devices_named`].
 pub(super) fn device_named<'a>(roster: &'a Roster, text: &str) -> Result<&'a Member, ApiError> {
     let text = text.trim();
-    let fits = |member: &&Member| member.name == text || member.device.has_prefix(text);
-    let mut found: Vec<&Member> =
-        roster.members().filter(fits).filter(|member| roster.is_member(&member.device)).collect();
-    if found.is_empty() {
-        found = roster.members().filter(fits).collect();
-    }
-    match found.as_slice() {
+    match roster.devices_named(text).as_slice() {
         [one] => Ok(one),
         [] => Err(ApiError::field("device", format!("there is no device “{text}” in {}", escape(roster.name())))
             .hint("`ergo sync peers` lists them")),

@@ -101,7 +101,7 @@ fn io_error(error: &io::Error) -> ApiError {
 fn team(reader: &SyncReader<'_>, named: Option<&str>) -> Result<(TeamRow, Roster), ApiError> {
     let mut teams = reader.teams_with_rosters()?;
     if let Some(named) = named {
-        teams.retain(|(team, roster)| roster.name() == named || team.id.has_prefix(named));
+        teams.retain(|(_, roster)| roster.is_named(named));
     } else if teams.iter().any(|(team, _)| team.left_at.is_none()) {
         teams.retain(|(team, _)| team.left_at.is_none());
     } else if let Some((_, last)) = teams.iter().max_by_key(|(team, _)| team.left_at) {
@@ -129,14 +129,9 @@ fn no_longer_in(team: &str) -> ApiError {
     )
 }
 
-/// Finds a member by name, id or prefix.
+/// Finds a device of a team by [`Roster::devices_named`].
 fn member<'a>(roster: &'a Roster, field: &str, named: &str) -> Result<&'a Member, ApiError> {
-    let meant = |member: &&Member| member.name.eq_ignore_ascii_case(named) || member.device.has_prefix(named);
-    let mut found: Vec<&Member> = roster.members().filter(meant).collect();
-    if found.len() > 1 {
-        found.retain(|member| member.state == MemberState::Active);
-    }
-    match found.as_slice() {
+    match roster.devices_named(named).as_slice() {
         [member] => Ok(member),
         [] => {
             let names: Vec<_> = active(roster).map(|member| member.name.as_str()).collect();
