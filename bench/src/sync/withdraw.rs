@@ -34,7 +34,7 @@ pub(super) fn measure(ada: &Laptop, eve: &Laptop, team: EventId, claims: usize) 
         let page = theirs.with_reader(|r| r.events_after(&team, &scope(), &[], cursor.as_ref(), PAGE_SIZE))?;
         let from = Some(eve.device());
         let import = SyncImport { team, from, events: page.events, document: None, peer: None, now: engine.now() };
-        engine.import_synced(import)?;
+        engine.import_synced(&import)?;
         cursor = page.next;
         if cursor.is_none() {
             break;

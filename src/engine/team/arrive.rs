@@ -15,7 +15,7 @@ impl Engine {
     ///
     /// # Errors
     /// If an event is forged or malformed, or the store fails, nothing is stored.
-    pub fn import_synced(&self, import: SyncImport) -> Result<SyncImported, ApiError> {
+    pub fn import_synced(&self, import: &SyncImport) -> Result<SyncImported, ApiError> {
         self.import_and_announce(|store| store.import_synced(import))
     }
 
@@ -23,7 +23,7 @@ impl Engine {
     pub fn accept_due(&self, team: EventId) -> Result<(), ApiError> {
         let now = self.now();
         if self.sync_read(|reader| reader.quarantine_is_due(&team, now))? {
-            self.import_synced(SyncImport { team, from: None, events: Vec::new(), document: None, peer: None, now })?;
+            self.import_synced(&SyncImport { team, from: None, events: Vec::new(), document: None, peer: None, now })?;
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ impl Store {
     ///
     /// # Errors
     /// A malformed or forged event refuses the whole import, because the peer that sent it is at fault.
-    pub fn import_synced(&mut self, import: SyncImport) -> Result<SyncImported> {
+    pub fn import_synced(&mut self, import: &SyncImport) -> Result<SyncImported> {
         let (me, rosters) = (self.device(), self.reader.rosters.clone());
         let tx = commit::begin(&mut self.reader)?;
         let team = Team::find(&tx, import.team)?;

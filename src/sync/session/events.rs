@@ -338,7 +338,7 @@ impl SyncSession<'_> {
     pub(super) async fn import(&mut self, events: Vec<SignedEvent>) -> Result<SyncImported, StopReason> {
         let now = (self.context.engine.config().clock)();
         let import = SyncImport { team: self.team, from: Some(self.peer), events, document: None, peer: None, now };
-        let imported = self.context.engine(move |engine| Ok(store(engine, import))).await??;
+        let imported = self.context.engine(move |engine| Ok(store(engine, &import))).await??;
         self.record_import(&imported).await?;
         Ok(imported)
     }
@@ -389,12 +389,11 @@ pub(super) fn bodies_of(
 
 /// Stores an import in whole or not at all. The store verifies each event. If it fails, this finds out whether one was
 /// forged.
-pub(super) fn store(engine: &Engine, import: SyncImport) -> Result<SyncImported, StopReason> {
-    let events = import.events.clone();
+pub(super) fn store(engine: &Engine, import: &SyncImport) -> Result<SyncImported, StopReason> {
     step::at(SessionStep::Store);
     let stored = engine.import_synced(import);
     step::at(SessionStep::Stored);
-    stored.map_err(|error| match events.iter().find_map(|event| event.verify().err()) {
+    stored.map_err(|error| match import.events.iter().find_map(|event| event.verify().err()) {
         Some(forged) => StopReason::reject(RejectCode::BadEvent, forged.to_string()),
         None => error.into(),
     })

@@ -449,7 +449,7 @@ fn stored(
     scope: &Scope,
 ) -> Result<(SyncImported, Option<DocumentOffer>, Vec<ChainEnd>), StopReason> {
     let team = import.team;
-    let imported = events::store(engine, import)?;
+    let imported = events::store(engine, &import)?;
     let (row, chains) = engine.sync_read(|r| Ok((r.document(&document)?, r.vector(&team, scope)?)))?;
     Ok((imported, row.and_then(|row| offer::stored_document(&row)), chains))
 }

@@ -134,27 +134,31 @@ impl<'a> ImportJob<'a> {
 
     /// Stores the waiting events in one transaction.
     fn store(&mut self) -> Result<(), ApiError> {
-        let events = std::mem::take(&mut self.waiting);
-        if events.is_empty() {
+        let mut import = self.as_import(std::mem::take(&mut self.waiting));
+        if import.events.is_empty() {
             return Ok(());
         }
-        let done = match self.engine.import_synced(self.as_import(events.clone())) {
+        let done = match self.engine.import_synced(&import) {
             Ok(done) => done,
             Err(error) => {
                 // A forged event rejects the whole transaction: store the other events, and name the forged ones.
-                let (sound, forged): (Vec<_>, Vec<_>) =
-                    events.iter().cloned().map(|event| (event.verify(), event)).partition(|(ok, _)| ok.is_ok());
-                if forged.is_empty() {
+                let (count, problems, more) = (import.events.len(), &mut self.problems, &mut self.more_problems);
+                import.events.retain(|event| {
+                    let forged = event.verify().err();
+                    match &forged {
+                        Some(error) if problems.len() < MAX_LISTED => problems.push(error.to_string()),
+                        Some(_) => *more += 1,
+                        None => {}
+                    }
+                    forged.is_none()
+                });
+                if import.events.len() == count {
                     return Err(error);
                 }
-                let room = MAX_LISTED.saturating_sub(self.problems.len());
-                self.more_problems += forged.len().saturating_sub(room) as u64;
-                let errors = forged.into_iter().filter_map(|(error, _)| error.err());
-                self.problems.extend(errors.take(room).map(|error| error.to_string()));
-                self.engine.import_synced(self.as_import(sound.into_iter().map(|(_, event)| event).collect()))?
+                self.engine.import_synced(&import)?
             }
         };
-        self.count(done, &events);
+        self.count(done, &import.events);
         Ok(())
     }
 

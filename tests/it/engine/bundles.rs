@@ -156,7 +156,7 @@ fn network_and_files_mix() {
     let page = a.engine.with_reader(|reader| reader.events_after(&team, &scope("api"), &[], None, 1)).unwrap();
     let (now, from) = (b.engine.now(), Some(a.engine.device()));
     let take = SyncImport { team, from, events: page.events, document: None, peer: None, now };
-    assert_eq!(b.engine.import_synced(take).unwrap().stored.len(), 1);
+    assert_eq!(b.engine.import_synced(&take).unwrap().stored.len(), 1);
     let done = import(&b, &file);
     assert_eq!((done.stored, done.scopes[0].arrived, done.scopes[0].in_step), (1, 2, true));
     assert_alike(&a, &b);

@@ -49,7 +49,7 @@ fn read_in_parts(
         let (part, rest) = events.split_at((1 + random.below(4)).min(events.len()));
         let (events_of_part, now) = (part.to_vec(), fixture.engine.now());
         let import = SyncImport { team, from: None, events: events_of_part, document: None, peer: None, now };
-        fixture.engine.import_synced(import).unwrap();
+        fixture.engine.import_synced(&import).unwrap();
         events = rest;
         if random.percent(30) {
             drain(fixture);

@@ -48,7 +48,7 @@ pub(super) fn pull(fixture: &Fixture, from: &Fixture, team: EventId) -> SyncImpo
         events.extend(page.unwrap().events);
     }
     let (from, now) = (Some(from.engine.device()), fixture.engine.now());
-    fixture.engine.import_synced(SyncImport { team, from, events, document: None, peer: None, now }).unwrap()
+    fixture.engine.import_synced(&SyncImport { team, from, events, document: None, peer: None, now }).unwrap()
 }
 
 pub(super) fn meet(a: &Fixture, b: &Fixture, team: EventId) {
@@ -348,7 +348,7 @@ fn a_team_is_run_by_its_admins() {
     events.retain(|(_, event)| event.id == claim);
     let events: Vec<SignedEvent> = events.into_iter().map(|(_, event)| event).collect();
     let import = SyncImport { team, from: None, events, document: None, peer: None, now: a.engine.now() };
-    a.engine.import_synced(import).unwrap();
+    a.engine.import_synced(&import).unwrap();
     let held = a.engine.quarantined(&QuarantinedQuery::default()).unwrap();
     assert_eq!((held.total, held.items[0].author_name.as_deref()), (1, Some("bobs")));
     let in_inbox = |project: Option<&str>| {
@@ -386,7 +386,7 @@ fn a_copied_device_is_reported_until_it_was_revoked_and_admitted_again() {
     let key = ed25519_dalek::SigningKey::from_bytes(&[2; 32]);
     let twin = SignedEvent::sign(twin.header, body, &key).unwrap();
     let import = SyncImport { team, from: None, events: vec![twin], document: None, peer: None, now: a.engine.now() };
-    a.engine.import_synced(import).unwrap();
+    a.engine.import_synced(&import).unwrap();
     pull(&a, &b, team);
     let notes = a.engine.team_notes(team).unwrap();
     assert_eq!(notes.forks, 1);

@@ -199,7 +199,7 @@ impl Peer {
     pub(super) fn take(&self, team: EventId, from: DeviceId, events: Vec<SignedEvent>) -> SyncImported {
         let now = self.pass(10);
         let import = SyncImport { team, from: Some(from), events, document: None, peer: None, now };
-        self.engine().import_synced(import).unwrap()
+        self.engine().import_synced(&import).unwrap()
     }
 
     pub(super) fn join(&self, team: EventId, from: &Self) {

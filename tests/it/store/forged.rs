@@ -60,7 +60,7 @@ fn a_forged_event_never_reaches_the_projector_not_even_in_what_is_rolled_back() 
         events[victim].signature[3] ^= 1;
         let forged = events[victim].id;
         seen.lock().unwrap().clear();
-        match a.store.import_synced(import(events)) {
+        match a.store.import_synced(&import(events)) {
             Err(StoreError::Event(error)) => {
                 assert_eq!(error, EventError::BadSignature(forged));
                 assert_eq!(error.to_string(), format!("the signature of event {} does not verify", forged.short()));
@@ -72,7 +72,7 @@ fn a_forged_event_never_reaches_the_projector_not_even_in_what_is_rolled_back() 
         assert_eq!(a.events().len(), known.len(), "nothing of the import stays");
     }
 
-    let done = a.store.import_synced(import(all)).unwrap();
+    let done = a.store.import_synced(&import(all)).unwrap();
     assert_eq!(done.stored.len(), 200);
     assert!(
         seen.lock().unwrap().iter().any(|statement| statement.contains("subject199")),

@@ -70,7 +70,7 @@ impl Peer for Fixture {
     fn take(&mut self, team: EventId, events: Vec<SignedEvent>) -> SyncImported {
         let now = self.now() + 1_000_000;
         let import = SyncImport { team, from: None, events, document: None, peer: None, now };
-        self.store.import_synced(import).unwrap()
+        self.store.import_synced(&import).unwrap()
     }
 
     fn pull(&mut self, team: EventId, from: &Fixture) -> SyncImported {
@@ -81,7 +81,7 @@ impl Peer for Fixture {
         }
         let (now, from) = (self.now() + 1_000_000, Some(from.device()));
         let import = SyncImport { team, from, events, document: None, peer: None, now };
-        self.store.import_synced(import).unwrap()
+        self.store.import_synced(&import).unwrap()
     }
 
     fn shared(&self, team: EventId, place: &str) -> (usize, SetDigest) {
@@ -460,7 +460,7 @@ fn forged_events_refuse_the_whole_import_and_strangers_do_not_join() {
     events.last_mut().unwrap().signature[3] ^= 1;
     let import = SyncImport { team, from: None, events, document: None, peer: None, now: a.now() };
     let before = a.shared(team, "api");
-    assert!(matches!(a.store.import_synced(import), Err(StoreError::Event(_))));
+    assert!(matches!(a.store.import_synced(&import), Err(StoreError::Event(_))));
     assert_eq!(a.shared(team, "api"), before);
     let mut stranger = Fixture::of(9);
     let roster = a.roster_events(team);

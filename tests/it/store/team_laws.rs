@@ -128,7 +128,10 @@ fn tell(observer: &mut Fixture, world: &World, mut events: Vec<SignedEvent>, see
     random.shuffle(&mut events);
     let (whole, team, now) = (events.clone(), world.team, 1 << 44);
     let mut take = |events| {
-        observer.store.import_synced(SyncImport { team, from: None, events, document: None, peer: None, now }).unwrap();
+        observer
+            .store
+            .import_synced(&SyncImport { team, from: None, events, document: None, peer: None, now })
+            .unwrap();
     };
     while !events.is_empty() {
         let size = 1 + random.below(events.len().min(9));

@@ -32,7 +32,7 @@ fn a_clock_far_ahead_waits_for_its_day() {
     });
     let event = done.unwrap().events[0];
     let import = |a: &mut Fixture, events, now| {
-        a.store.import_synced(SyncImport { team, from: None, events, document: None, peer: None, now }).unwrap()
+        a.store.import_synced(&SyncImport { team, from: None, events, document: None, peer: None, now }).unwrap()
     };
     let now = a.now();
     assert_eq!(import(&mut a, b.events(), now).quarantined, [(event, Refusal::Clock)]);
@@ -75,7 +75,7 @@ fn what_comes_with_a_document_is_quarantined_even_if_the_quarantine_is_full() {
     };
     let (events, now) = (vec![events[2].clone()], a.now());
     let import = SyncImport { team, from: None, events, document: Some(document), peer: None, now };
-    assert_eq!(a.store.import_synced(import).unwrap().quarantined.len(), 1);
+    assert_eq!(a.store.import_synced(&import).unwrap().quarantined.len(), 1);
     assert_eq!(kept(&a), 2, "its document names it, so it does not come again");
 }
 

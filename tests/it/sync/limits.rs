@@ -103,7 +103,7 @@ fn give_events(from: &Node, to: &Node, team: EventId) {
     let ours = to.engine.with_reader(|r| r.vector(&team, &scope("api"))).unwrap();
     let page = from.engine.with_reader(|r| r.events_after(&team, &scope("api"), &ours, None, 999)).unwrap();
     let import = SyncImport { team, from: None, events: page.events, document: None, peer: None, now: to.engine.now() };
-    to.engine.import_synced(import).unwrap();
+    to.engine.import_synced(&import).unwrap();
 }
 
 fn reads(node: &Node, id: EventId) -> bool {
@@ -167,7 +167,7 @@ async fn more_than_five_thousand_events_of_an_hour_are_accepted_and_reported_and
             let page = page.unwrap();
             let (from, now) = (Some(from.device()), a.engine.now());
             let import = SyncImport { team, from, events: page.events, document: None, peer: None, now };
-            a.engine.import_synced(import).unwrap();
+            a.engine.import_synced(&import).unwrap();
             cursor = page.next;
             if cursor.is_none() {
                 return;

@@ -56,7 +56,7 @@ async fn a_body_is_found_although_more_than_a_page_of_others_is_lost() {
             SignedEvent { body: event.body.clone().filter(|_| keeps), ..event.clone() }
         });
         let (events, now) = (bare.collect(), node.engine.now());
-        node.engine.import_synced(SyncImport { team, from: None, events, document: None, peer: None, now }).unwrap();
+        node.engine.import_synced(&SyncImport { team, from: None, events, document: None, peer: None, now }).unwrap();
     }
     let missing =
         |node: &Node| node.engine.with_reader(|r| r.missing_bodies(&team, &scope("api"), None, 2_000)).unwrap().len();

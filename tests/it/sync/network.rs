@@ -325,7 +325,7 @@ async fn what_waits_for_its_date_is_accepted_although_nothing_arrives() {
     a.admit(team, &b, Role::Writer, None);
     let events = a.engine.with_reader(|r| r.events_after(&team, &scope("api"), &[], None, 9)).unwrap().events;
     let import = SyncImport { team, from: None, events, document: None, peer: None, now: b.engine.now() };
-    assert_eq!(b.engine.import_synced(import).unwrap().quarantined.len(), 3);
+    assert_eq!(b.engine.import_synced(&import).unwrap().quarantined.len(), 3);
     let b = Daemon::start(b);
     b.listening().await;
     away.store(0, Ordering::Relaxed);

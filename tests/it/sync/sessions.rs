@@ -439,7 +439,7 @@ async fn a_readmitted_device_has_whole_documents() {
     a.change(Some(team), RosterChange::Revoke { device, cuts });
     let hears = |node: &Node| {
         let (events, now) = (a.roster(team), node.engine.now());
-        node.engine.import_synced(SyncImport { team, from: None, events, document: None, peer: None, now }).unwrap();
+        node.engine.import_synced(&SyncImport { team, from: None, events, document: None, peer: None, now }).unwrap();
     };
     hears(&b);
     assert_eq!(b.engine.with_reader(|r| r.documents(&team, None)).unwrap(), [], "it shares nothing any more");
@@ -475,7 +475,7 @@ async fn events_of_a_newer_version_are_kept_and_passed_on() {
     let newer = SignedEvent::sign(header, last.body.clone().unwrap(), &b.key).unwrap();
     let events = vec![last, newer.clone()];
     let (from, now) = (Some(b.device()), a.engine.now());
-    a.engine.import_synced(SyncImport { team, from, events, document: None, peer: None, now }).unwrap();
+    a.engine.import_synced(&SyncImport { team, from, events, document: None, peer: None, now }).unwrap();
     meet(&c, &a, team).await;
     assert_eq!((c.set(team, "api").0, c.set(team, "api")), (2, a.set(team, "api")));
     let passed_on = read(&c).into_iter().find(|event| event.id == newer.id);
