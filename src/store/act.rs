@@ -96,19 +96,3 @@ pub struct Committed {
     /// The act was already stored, so nothing was written now.
     pub replayed: bool,
 }
-
-/// The result of [`super::Store::import`].
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Imported {
-    /// The number of events that were new in this store.
-    pub stored: usize,
-    /// The number of events that the store already had.
-    pub known: usize,
-    /// The number of events of the local log, which is not shared, and of teams, which [`super::Store::import_synced`]
-    /// imports.
-    pub ignored: usize,
-    /// Claims whose state changed.
-    pub claims: Vec<ClaimId>,
-    /// Cards that were opened or changed.
-    pub cards: Vec<CardId>,
-}

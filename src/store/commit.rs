@@ -1,13 +1,13 @@
-//! Commits acts of this device and events of other devices.
+//! Commits acts of this device.
 
 use rusqlite::{Connection, params};
 
 use super::{
-    Act, Committed, EventDraft, Imported, Reader, Ref, RequestHash, Result, Store, StoreError,
+    Act, Committed, EventDraft, Reader, Ref, RequestHash, Result, Store, StoreError,
     file::WriteTransaction,
     log::{self, AppendOutcome, EventOrigin},
     open,
-    project::{Changes, Projector},
+    project::Projector,
     requests, scopes,
     team::{
         ledger::ChainLedger,
@@ -16,10 +16,9 @@ use super::{
     vectors::{self, VectorModel},
 };
 use crate::domain::{
-    Body, DeviceId, EventId, EventKind, Header, Hlc, OpId, Scope, SignedEvent,
+    Body, DeviceId, EventId, EventKind, Header, Hlc, OpId, Scope,
     derive::{self, local},
     event::{self, VERSION},
-    roster::is_roster_scope,
     verified::OwnEvent,
 };
 
@@ -112,36 +111,6 @@ impl Store {
             opened: changes.opened,
             replayed: false,
         })
-    }
-
-    pub(super) fn write_import(&mut self, events: &[SignedEvent], with_local: bool, now: u64) -> Result<Imported> {
-        let tx = begin(&mut self.reader)?;
-        let mut clock = load_clock(&tx)?;
-        let mut imported = Imported::default();
-        let mut projector = Projector::new(&tx, &*self.check)?;
-        for event in events {
-            // Events of a team are imported by `import_synced`, which knows the roster.
-            let teams = event.header.team.is_some() || is_roster_scope(&event.header.scope);
-            if teams || derive::is_local(&event.header) && !with_local {
-                imported.ignored += 1;
-                continue;
-            }
-            let event = event.verified()?;
-            let scope = log::scope_number(&tx, &event.header.scope)?;
-            match projector.append(event, scope, EventOrigin { received_at: now, ..EventOrigin::default() })? {
-                AppendOutcome::New(_) => imported.stored += 1,
-                AppendOutcome::Filled(_) | AppendOutcome::Known => imported.known += 1,
-            }
-            clock = clock.merge(event.header.clock);
-        }
-        let Changes { claims, cards, redacted, .. } = projector.finish()?;
-        save_clock(&tx, clock)?;
-        if redacted {
-            open::set(&tx, "scrub", 1)?;
-        }
-        tx.commit()?;
-        self.scrub();
-        Ok(Imported { claims, cards, ..imported })
     }
 
     /// Empties the write-ahead log if redacted bytes are still in it. A reader can prevent this; then the next

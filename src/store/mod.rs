@@ -19,6 +19,8 @@ mod dump;
 mod error;
 mod file;
 mod file_check;
+#[cfg(any(test, feature = "testing"))]
+mod import_events;
 mod levels;
 mod log;
 mod long_step;
@@ -48,12 +50,14 @@ use std::{
 
 use ed25519_dalek::SigningKey;
 
-pub use act::{Act, Committed, EventDraft, Imported, Ref};
+pub use act::{Act, Committed, EventDraft, Ref};
 pub use backup::dry_run_folder;
 pub use chunks::{ChunkMark, ChunkRow, IngestedRow, StoredChunk};
 pub use compact_log::{CompactedLog, FileShrink};
 pub use doubt_rows::{DoubtRow, NewDoubt, QueuedDoubts};
 pub use error::StoreError;
+#[cfg(any(test, feature = "testing"))]
+pub use import_events::Imported;
 pub use long_step::{StoreProgress, StoreStep};
 pub use past::{EVER, PastMark};
 pub use read::{
@@ -159,17 +163,6 @@ impl Store {
     /// If this device has already stored an act with this `op`, nothing is written and the result is `replayed`.
     pub fn commit(&mut self, act: Act) -> Result<Committed> {
         self.write_act(act, None, None)
-    }
-
-    /// Verifies and stores events of the shared log from elsewhere that belong to no team, in any order: either all of
-    /// them, or none. `now` is the wall clock, in milliseconds since the Unix epoch.
-    pub fn import(&mut self, events: &[SignedEvent], now: u64) -> Result<Imported> {
-        self.write_import(events, false, now)
-    }
-
-    /// Imports events like [`Store::import`], but also those of the local log: restores a store from its own events.
-    pub fn restore(&mut self, events: &[SignedEvent], now: u64) -> Result<Imported> {
-        self.write_import(events, true, now)
     }
 }
 

@@ -52,7 +52,8 @@ const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [
     "CREATE INDEX quarantined_by_scope ON quarantined (team, org, project, discarded);
     CREATE INDEX quarantined_by_peer ON quarantined (team, received_from, discarded) WHERE discarded = 0;
     DROP INDEX events_bodiless;
-    CREATE INDEX events_bodiless ON events (shared, id) WHERE shared IS NOT NULL AND body IS NULL",
+    CREATE INDEX events_bodiless ON events (shared, id) WHERE shared IS NOT NULL AND body IS NULL;
+    ALTER TABLE peer_documents DROP COLUMN digest",
 ];
 
 /// How long a connection waits for the lock of another one.

@@ -112,10 +112,10 @@ fn is_version(db: &Connection, id: &DocumentId, base: &DocumentBase) -> Result<b
 pub(super) fn write_peer(db: &Connection, peer: &PeerDocumentState) -> Result<()> {
     let Some(n) = number(db, &peer.document)? else { return Ok(()) };
     db.prepare_cached(
-        "INSERT INTO peer_documents (peer, document, state, digest) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT DO UPDATE SET state = excluded.state, digest = excluded.digest",
+        "INSERT INTO peer_documents (peer, document, state) VALUES (?1, ?2, ?3)
+         ON CONFLICT DO UPDATE SET state = excluded.state",
     )?
-    .execute(params![peer.peer.0, n, peer.state, peer.digest.0])?;
+    .execute(params![peer.peer.0, n, peer.state])?;
     Ok(())
 }
 
@@ -193,16 +193,11 @@ impl Reader {
     /// Returns the state of the exchange of a document with a peer.
     pub fn peer_document(&self, peer: &DeviceId, document: &DocumentId) -> Result<Option<PeerDocumentState>> {
         let mut read = self.db.prepare_cached(
-            "SELECT p.state, p.digest FROM peer_documents p JOIN documents d ON d.n = p.document
+            "SELECT p.state FROM peer_documents p JOIN documents d ON d.n = p.document
              WHERE p.peer = ?1 AND d.id = ?2",
         )?;
         let found = read.query_row(params![peer.0, document.0], |row| {
-            Ok(PeerDocumentState {
-                peer: *peer,
-                document: *document,
-                state: row.get(0)?,
-                digest: SetDigest(row.get(1)?),
-            })
+            Ok(PeerDocumentState { peer: *peer, document: *document, state: row.get(0)? })
         });
         Ok(found.optional()?)
     }

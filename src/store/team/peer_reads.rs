@@ -146,24 +146,6 @@ impl Reader {
         })
     }
 
-    /// Returns the months in which a team's scope has events, the earliest first.
-    pub fn months(&self, team: &EventId, scope: &Scope) -> Result<Vec<Month>> {
-        let Some(shared) = bound(&self.db, team, scope)? else { return Ok(Vec::new()) };
-        let mut read = self.db.prepare_cached("SELECT min(wall) FROM events WHERE shared = ?1 AND wall >= ?2")?;
-        let mut months = Vec::new();
-        let mut from = 0;
-        loop {
-            let first: Option<i64> = read.query_row(params![shared, log::wall(from)], |row| row.get(0))?;
-            let Some(first) = first else { return Ok(months) };
-            let month = Month::of(Hlc { wall: first.unsigned_abs(), count: 0 });
-            months.push(month);
-            match month.bounds().1 {
-                u64::MAX => return Ok(months),
-                next => from = next,
-            }
-        }
-    }
-
     /// Returns up to `limit` events of a team's scope that are in no document, by their clock. Rosters have no
     /// documents.
     pub fn undocumented(&self, team: &EventId, scope: &Scope, limit: usize) -> Result<Vec<LogEntry>> {

@@ -122,8 +122,6 @@ pub struct PeerDocumentState {
     pub document: DocumentId,
     /// The state of the exchange, in a form that the store does not interpret.
     pub state: Vec<u8>,
-    /// The digest of the events that the peer has, as it reported.
-    pub digest: SetDigest,
 }
 
 /// A stored document of the replication index.

@@ -285,9 +285,7 @@ impl SyncSession<'_> {
             Err(reason) => return self.refuse_document(key, RejectCode::BadEvent, reason),
         };
         let changes = !events.is_empty() || staged.chunk.is_some();
-        let digest = self.theirs_of(&key).map_or_else(Default::default, |offered| offered.digest);
-        let peer =
-            staged.peer_state.clone().map(|state| PeerDocumentState { peer: self.peer, document, state, digest });
+        let peer = staged.peer_state.clone().map(|state| PeerDocumentState { peer: self.peer, document, state });
         let (team, from, now) = (self.team, self.peer, (self.context.engine.config().clock)());
         // An empty document gets no row. Otherwise any member could make this device store any number of them.
         let document_update = (changes || staged.summary.entries > 0).then(|| index::update(team, &key, &staged, []));

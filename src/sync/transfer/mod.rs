@@ -42,8 +42,6 @@ pub struct RosterFile {
     pub from: DeviceId,
     /// The roster's events with a valid signature.
     pub events: Vec<SignedEvent>,
-    /// Whether the file was complete and its signature is valid.
-    pub whole: bool,
 }
 
 /// The most bytes of a roster in a file: a hundred times a large one.
@@ -81,7 +79,7 @@ pub fn roster_in(input: impl Read, key: &SigningKey) -> Result<RosterFile, ApiEr
             events.extend(roster.into_iter().filter(|event| event.verify().is_ok()));
         }
     }
-    Ok(RosterFile { team, from, events, whole: bundle.report().complete })
+    Ok(RosterFile { team, from, events })
 }
 
 /// Converts the error of a file into an API error.

@@ -33,7 +33,7 @@ pub enum DocumentError {
 }
 
 impl DocumentError {
-    /// Returns the stable code under which it is stored and sent.
+    /// Returns the stable code.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Violation(violation) => violation.code.as_str(),

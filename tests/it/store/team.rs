@@ -419,7 +419,6 @@ fn documents_know_what_stands_in_them() {
     let waiting = a.store.reader().undocumented(&team, &api, 9).unwrap();
     assert_eq!(waiting.len(), 2);
     let month = Month::of(waiting[0].clock);
-    assert_eq!(a.store.reader().months(&team, &api).unwrap(), [month]);
     let page = a.store.reader().entries(&team, &api, month, None, 1).unwrap();
     let rest = a.store.reader().entries(&team, &api, month, page.next.as_ref(), 9).unwrap();
     assert_eq!([page.entries, rest.entries].concat(), waiting);
