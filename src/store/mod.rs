@@ -85,7 +85,7 @@ pub use vectors::{MissingReasonVectors, PendingText, ReembeddingProgress, Vector
 
 use rusqlite::Connection;
 
-use crate::domain::{DeviceId, SignedEvent, guard_report::PairCheck};
+use crate::domain::{DeviceId, guard_report::PairCheck};
 
 /// The schema version that this program writes.
 pub const SCHEMA: u32 = 20;

@@ -134,7 +134,8 @@ impl<'a> ImportJob<'a> {
 
     /// Stores the waiting events in one transaction.
     fn store(&mut self) -> Result<(), ApiError> {
-        let mut import = self.as_import(std::mem::take(&mut self.waiting));
+        let events = std::mem::take(&mut self.waiting);
+        let mut import = self.as_import(events);
         if import.events.is_empty() {
             return Ok(());
         }
