@@ -2,7 +2,7 @@
 //!
 //! The only module with SQL. Every act goes through [`Store::commit`] or [`Store::commit_roster`], or, with the hash of
 //! its request, through [`Store::commit_asked`] or [`Store::commit_roster_asked`]; events of other devices go through
-//! [`Store::import`] or [`Store::import_synced`]. One transaction appends the events and updates the projections by the
+//! [`Store::import_synced`]. One transaction appends the events and updates the projections by the
 //! rules of [`crate::domain::derive`]. Other data, such as invitations, peers and the progress of background passes, is
 //! written in a transaction of the same kind, which commits only into the file that is at the store's path.
 
