@@ -309,10 +309,31 @@ mod tests {
 
     #[test]
     fn a_task_that_failed_is_left_out_and_the_next_one_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = engine(folder.path());
         let mut failed = FailedTasks::default();
-        let broken = || Err(ApiError::internal("the disk is broken"));
-        assert!(!failed.run("stories", broken) && failed.run(engine, "vectors", || Ok(true)));
-        assert!(!failed.run(engine, "stories", || Ok(true)), "not before the thread sleeps");
+        let broken = || Err(ApiError::internal("the model is broken"));
+        assert!(!failed.run(&engine, "stories", broken) && failed.run(&engine, "vectors", || Ok(true)));
+        assert!(!failed.run(&engine, "stories", || Ok(true)), "not before the thread sleeps");
+        assert!(engine.damage().is_none());
+    }
+
+    #[test]
+    fn the_thread_notes_damage_of_the_store_and_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = engine(folder.path());
+        let mut failed = FailedTasks::default();
+        let damaged = || Err(ApiError::new(ErrorCode::Damaged, "the store is damaged: a page is missing"));
+        assert!(!failed.run(&engine, "stories", damaged) && engine.damage().is_some());
+        assert!(!failed.run(&engine, "vectors", || Ok(true)), "it rests");
+        let background = Background::start(&engine).unwrap();
+        let ended = background.over.recv_timeout(Duration::from_mins(1));
+        assert_eq!(ended, Err(RecvTimeoutError::Disconnected));
+    }
+
+    fn engine(folder: &std::path::Path) -> Arc<Engine> {
+        let config = EngineConfig::new(folder.join("store.db"), SigningKey::from_bytes(&[7; 32]));
+        Arc::new(Engine::open(config).unwrap())
     }
 
     #[test]
