@@ -84,6 +84,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0061-questions-in-vain-raise-the-bar.md"),
     record!("0062-an-admission-cancels-an-unseen-leave.md"),
     record!("0063-a-recall-waits-for-its-vector.md"),
+    record!("0064-acts-refer-to-a-claims-reason.md"),
 ];
 
 #[cfg(test)]
