@@ -417,8 +417,8 @@ pub(crate) fn step(state: &mut AppState, msg: Msg) -> Vec<Effect> {
 pub(crate) fn press(state: &mut AppState, keys: &str) -> Vec<Effect> {
     let mut rest = Vec::new();
     for key in keys.split(' ') {
-        // A pause between presses, so that they do not count as one key held down.
-        state.now += 800;
+        // Half a second between presses, so that they do not count as one key held down.
+        state.now += 500;
         let key = super::key::KeyPress::parse(key).unwrap();
         let out = step(state, Msg::Key(key));
         rest.extend(settle(state, out));

@@ -72,8 +72,8 @@ impl<'a> Player<'a> {
     }
 
     fn press(&mut self, key: KeyPress) {
-        // A pause between presses, so that they do not count as one key held down.
-        self.state.now += 800;
+        // Half a second between presses, so that they do not count as one key held down.
+        self.state.now += 500;
         let effects = update::update(&mut self.state, Msg::Key(key));
         self.settle(effects);
         self.frame();

@@ -50,7 +50,6 @@ pub use why::WhyState;
 use super::{
     action::{KeyScope, Keymap, chains},
     hits::HitMap,
-    key::KeyPress,
     msg::{RequestId, Slot},
     text,
     theme::ThemeBase,
@@ -157,8 +156,6 @@ pub struct AppState {
     pub last_change: Option<LastChange>,
     pub theme: ThemeBase,
     pub keys: Keymap,
-    /// The key that was pressed last, and when, in milliseconds since the Unix epoch.
-    last_key: Option<(KeyPress, u64)>,
     /// The dialog or page that covers the screen.
     pub overlay: Option<Overlay>,
     /// Forms that were closed without being sent, by subject.
@@ -226,7 +223,6 @@ impl AppState {
             overlay: None,
             theme: ThemeBase::default(),
             keys: Keymap::default(),
-            last_key: None,
             drafts: HashMap::new(),
             asked_about_drafts: false,
             closed_pairs: None,
@@ -286,13 +282,6 @@ impl AppState {
             Screen::Agents => chains::AGENTS,
             Screen::Notes => chains::NOTES,
         }
-    }
-
-    /// Records a press of a key. Returns how long before it the same key was pressed, in milliseconds, if no other key
-    /// was pressed in between.
-    pub fn key_gap(&mut self, key: KeyPress) -> Option<u64> {
-        let (before, at) = self.last_key.replace((key, self.now))?;
-        before.same(key).then(|| self.now.saturating_sub(at))
     }
 
     /// Begins a new request in a slot. Answers to earlier requests of the slot are ignored from now on.

@@ -1,6 +1,6 @@
 //! The confirmation before an act, such as one that cannot be undone.
 
-use super::{HELD_KEY_MS, global, undo};
+use super::{form::HELD_KEY_MS, global, undo};
 use crate::tui::{
     hits::Pane,
     key::KeyPress,

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{HELD_KEY_MS, form_request, form_setup, global};
+use super::{form_request, form_setup, global};
 use crate::{
     api::Stale,
     domain::{
@@ -21,6 +21,9 @@ use crate::{
         },
     },
 };
+
+/// Presses of one key within this many milliseconds of each other count as the key held down.
+pub(super) const HELD_KEY_MS: u64 = 120;
 
 fn form(state: &mut AppState) -> Option<&mut ActForm> {
     match &mut state.overlay {

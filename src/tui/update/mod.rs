@@ -133,16 +133,8 @@ pub fn update(state: &mut AppState, msg: Msg) -> Vec<Effect> {
     out
 }
 
-/// Presses of one key within this many milliseconds of each other may come from a key that is held down: most terminals
-/// do not tell a repetition from a press. Systems wait between 250 and 660 ms before the first repetition.
-const HELD_KEY_MS: u64 = 700;
-
-/// Presses of one key within this many milliseconds of each other do come from a key that is held down.
-const REPEATED_KEY_MS: u64 = 120;
-
 /// Handles a key: the overlay gets it or, if there is none, the screen.
 fn press(state: &mut AppState, key: KeyPress, out: &mut Vec<Effect>) {
-    let gap = state.key_gap(key);
     if matches!(state.overlay, Some(Overlay::Form(_))) && form::held_down(state, key) {
         return;
     }
@@ -154,13 +146,7 @@ fn press(state: &mut AppState, key: KeyPress, out: &mut Vec<Effect>) {
         (Some(Overlay::Page(_)), None) => page::typed(state, key),
         (Some(Overlay::Tour { .. }), Some(_)) if key.repeat => {}
         (_, Some(spec)) => {
-            let held = key.repeat || gap.is_some_and(|gap| gap < HELD_KEY_MS);
-            if held && spec.danger != Danger::None {
-                // The first repetition could also be a second press; the later ones could not.
-                if gap.is_some_and(|gap| gap >= REPEATED_KEY_MS) {
-                    let ignored = "ignored, since the key seems to be held down. Wait a moment, then press it again.";
-                    out.push(state.toast(Tone::Info, format!("{}: {ignored}", spec.title)));
-                }
+            if spec.scope != KeyScope::Move && key.repeat && spec.danger != Danger::None {
                 return;
             }
             perform(state, spec.id, Some(key), out);

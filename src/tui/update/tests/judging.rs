@@ -167,22 +167,6 @@ fn ten_pairs_are_judged_with_ten_keys() {
 }
 
 #[test]
-fn a_key_that_is_held_down_judges_one_pair_though_the_terminal_does_not_tell() {
-    let mut state = inbox();
-    press(&mut state, "J k");
-    // The system repeats a key first after this delay, and then quickly.
-    for delay in [500, 30, 30, 30] {
-        state.now += delay;
-        step(&mut state, Msg::Key(KeyPress::char('k')));
-    }
-    assert_eq!(judging(&state).judged(), 1);
-    assert!(toasts(&state).contains("held down"), "{}", toasts(&state));
-    // Another key in between, or a pause, ends it.
-    press(&mut state, "r k");
-    assert_eq!(judging(&state).judged(), 3);
-}
-
-#[test]
 fn verdicts_that_still_wait_when_the_pairs_are_closed_are_sent_all_the_same() {
     let mut state = inbox();
     press(&mut state, "J");

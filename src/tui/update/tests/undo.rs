@@ -82,18 +82,6 @@ fn beyond_the_session_it_is_shown_what_would_be_undone() {
 }
 
 #[test]
-fn undo_held_down_undoes_one_change() {
-    let mut state = cards();
-    state.record_act(act(1, "api"));
-    state.record_act(act(2, "api"));
-    let (ticket, _) = undo_sent(&press(&mut state, "u")).unwrap();
-    answered(&mut state, ticket, 2, 12, false);
-    state.now += 600;
-    assert!(written(&step(&mut state, Msg::Key(KeyPress::char('u')))).is_none());
-    assert!(undo_sent(&press(&mut state, "u")).is_some(), "after a pause it is another press");
-}
-
-#[test]
 fn the_daemon_says_which_act_was_the_last() {
     let mut state = cards();
     let out = step(&mut state, Msg::Key(crate::tui::key::KeyPress::parse("u").unwrap()));
