@@ -226,7 +226,10 @@ fn a_proposed_replacement_is_not_called_a_refused_write() {
     ui.card_commands(&card);
     let text = out.text();
     assert!(text.contains("replacement proposed by an agent") && !text.contains("refused write"), "{text}");
-    assert!(text.contains("# accept: ") && text.contains("# reject: discard the new claim"), "{text}");
+    assert!(
+        text.contains("accept: store the new claim instead") && text.contains("# reject: discard the new claim"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -23,12 +23,11 @@ impl SyncSession<'_> {
         // All from one state of the store. Otherwise an event that is stored between two reads would count as sent
         // although it was not, and a revocation would not reach the peer.
         let read = self.context.engine(move |engine| engine.sync_read(|reader| roster_after(reader, &team, &known)));
-        let (pages, vector) =
-            read.await?.ok_or_else(|| StopReason::Local("the team's roster is not in the store".to_owned()))?;
-        for page in pages {
+        let news = read.await?.ok_or_else(|| StopReason::Local("the team's roster is not in the store".to_owned()))?;
+        for page in news.pages {
             self.stream.send(&Message::Roster(page))?;
         }
-        self.their_roster = vector;
+        self.their_roster = news.vector;
         Ok(())
     }
 
@@ -50,13 +49,14 @@ impl SyncSession<'_> {
     }
 }
 
-/// Returns the roster events beyond `known` in pages, and how far the roster reaches; `None` if this device does not
-/// have the roster.
-fn roster_after(
-    reader: &SyncReader<'_>,
-    team: &EventId,
-    known: &[ChainEnd],
-) -> Result<Option<(Vec<EventPage>, Vec<ChainEnd>)>, StoreError> {
+/// The roster events that a peer does not have, and how far the whole roster reaches.
+struct RosterNews {
+    pages: Vec<EventPage>,
+    vector: Vec<ChainEnd>,
+}
+
+/// Returns the roster events beyond `known`; `None` if this device does not have the roster.
+fn roster_after(reader: &SyncReader<'_>, team: &EventId, known: &[ChainEnd]) -> Result<Option<RosterNews>, StoreError> {
     let Some(scope) = reader.roster(team)?.as_ref().map(Roster::scope).cloned() else { return Ok(None) };
     let (mut pages, mut cursor) = (Vec::new(), None);
     loop {
@@ -64,7 +64,7 @@ fn roster_after(
         cursor = page.next;
         pages.push(EventPage { events: wire_events(&page.events), last: cursor.is_none(), scope: None });
         if cursor.is_none() {
-            return Ok(Some((pages, reader.vector(team, &scope)?)));
+            return Ok(Some(RosterNews { pages, vector: reader.vector(team, &scope)? }));
         }
     }
 }

@@ -231,10 +231,10 @@ fn the_words_of_a_join_wait_until_what_was_opened_meanwhile_is_closed() {
     press(&mut state, "J");
     step(&mut state, Msg::Paste("ergo1abc".into()));
     let (ticket, _) = written(&press(&mut state, "ctrl-s")).unwrap();
-    press(&mut state, "esc + a");
+    press(&mut state, "esc ? a");
     let waiting = join(crate::api::JoinState::Waiting);
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Join(Box::new(waiting)))));
-    assert!(matches!(state.overlay, Some(Overlay::Form(_))), "{:?}", state.overlay);
+    assert!(matches!(state.overlay, Some(Overlay::Palette(_))), "{:?}", state.overlay);
     assert!(toasts(&state).contains("words to compare"), "{}", toasts(&state));
     press(&mut state, "esc");
     let Some(Overlay::Page(page)) = &state.overlay else { panic!("{:?}", state.overlay) };
