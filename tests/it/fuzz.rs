@@ -36,7 +36,7 @@ use ergo::{
 use crate::support::{gguf, random::Random};
 
 /// The number of mutations for each entry in a usual run, which are always the same.
-const MUTATIONS: u64 = 2_000;
+const MUTATIONS: u64 = 600;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
