@@ -146,7 +146,7 @@ fn press(state: &mut AppState, key: KeyPress, out: &mut Vec<Effect>) {
         (Some(Overlay::Page(_)), None) => page::typed(state, key),
         (Some(Overlay::Tour { .. }), Some(_)) if key.repeat => {}
         (_, Some(spec)) => {
-            if spec.scope != KeyScope::Move && key.repeat && spec.danger != Danger::None {
+            if key.repeat && spec.danger != Danger::None {
                 return;
             }
             perform(state, spec.id, Some(key), out);
