@@ -246,6 +246,12 @@ impl Warning {
     /// The code of a warning about an exception that the write records.
     pub const EXCEPTION: &str = "exception";
 
+    /// The `code` if the project has another name here, because another project already has the name that the writer gave.
+    pub const SCOPE_RENAMED: &str = "scope_renamed";
+
+    /// The `code` if so many projects say the same that the claim could hold for the whole organisation.
+    pub const PROMOTABLE: &str = "promotable";
+
     /// Creates a warning without a conflict or claims.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), conflict: None, claims: Vec::new() }

@@ -280,7 +280,7 @@ impl WriteScope {
             "another project already has the name {} here, so this one is called {}",
             self.asked.project, self.scope
         );
-        Some(Warning::new("scope_renamed", message))
+        Some(Warning::new(Warning::SCOPE_RENAMED, message))
     }
 
     /// Refuses a claim that does not hold in this scope.

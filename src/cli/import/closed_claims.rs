@@ -82,7 +82,7 @@ impl Sender {
         };
         match self.client.supersede(&request).await.map_err(CliError::from) {
             Ok(WriteOutcome::Stored(Stored { replayed, .. }) | WriteOutcome::Done(Done { replayed, .. })) => {
-                self.report.closed += usize::from(!replayed);
+                self.report.close(claim, replayed);
                 Ok(true)
             }
             Err(error) if !concerns_one_claim(&error) => Err(error),
@@ -101,7 +101,7 @@ impl Sender {
         let caller = Caller { op_id: Some(op), ..self.caller.clone() };
         let request = ActRequest { caller, target: claim.to_hex(), reason: reason.to_owned(), ..ActRequest::default() };
         match self.client.retract(&request).await {
-            Ok(WriteOutcome::Done(done)) => self.report.closed += usize::from(!done.replayed),
+            Ok(WriteOutcome::Done(done)) => self.report.close(claim, done.replayed),
             Ok(WriteOutcome::Proposed(proposed)) => {
                 self.report.proposed(&row.source, &row.claim.statement, &proposed);
             }

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{
-    report::is_as_intended,
+    report::{is_as_intended, is_of_all_rows},
     send::{ImportRow, LEFT_UNCHANGED, Sender},
 };
 use crate::{
     api::{ClaimView, RememberRequest, Stored, WriteOutcome},
     cli::{CliError, Context, Exit, api_words::in_arguments, ui::Style},
-    domain::{ClaimId, judgement::words_hash},
+    domain::{ClaimId, judgement::words_hash, text::sanitize_line},
 };
 
 /// The predicted result of a row that would not simply be stored.
@@ -46,7 +46,12 @@ struct RowCheck {
 /// The rows that would be refused, stored with a warning, or skipped, or that are stored already.
 #[derive(Debug, Default, Serialize)]
 #[serde(transparent)]
-pub(super) struct RowChecks(Vec<RowCheck>);
+pub(super) struct RowChecks {
+    rows: Vec<RowCheck>,
+    /// A warning about the whole import, which is not one of the guard.
+    #[serde(skip)]
+    of_all_rows: Option<String>,
+}
 
 /// Whether there is a store to check against; a dry run does not create one.
 pub(super) fn has_store(cx: &Context) -> Result<bool, CliError> {
@@ -99,7 +104,7 @@ impl RowChecks {
     fn push(&mut self, row: &ImportRow, would_be: RowForecast, against: Option<(ClaimId, &str)>, why: String) {
         let (against, against_statement) = against.map(|(id, statement)| (id, statement.to_owned())).unzip();
         let (source, statement) = (row.source.clone(), row.claim.statement.clone());
-        self.0.push(RowCheck { source, statement, would_be, against, against_statement, why });
+        self.rows.push(RowCheck { source, statement, would_be, against, against_statement, why });
     }
 
     fn add(&mut self, row: &ImportRow, outcome: WriteOutcome, leaving: &BTreeSet<ClaimId>) {
@@ -113,6 +118,10 @@ impl RowChecks {
             }
             WriteOutcome::Stored(Stored { duplicate: false, warnings, doubts, .. }) => {
                 for warning in warnings.iter().filter(|warning| !is_as_intended(warning)) {
+                    if is_of_all_rows(warning) {
+                        self.of_all_rows = Some(warning.message.clone());
+                        continue;
+                    }
                     let claim = warning.conflict.as_ref().map(|conflict| &conflict.claim).or(warning.claims.first());
                     let against = claim.map(|claim| (claim.id, claim.statement.as_str()));
                     self.push(row, RowForecast::Warned, against, in_arguments(&warning.message));
@@ -143,21 +152,26 @@ impl RowChecks {
 
     /// Returns the sources and statements of the rows that are stored already.
     pub(super) fn already_stored(&self) -> BTreeSet<(&str, &str)> {
-        let stored = self.0.iter().filter(|row| row.would_be == RowForecast::AlreadyStored);
+        let stored = self.rows.iter().filter(|row| row.would_be == RowForecast::AlreadyStored);
         stored.map(|row| (row.source.as_str(), row.statement.as_str())).collect()
     }
 
     /// Returns what would become of a row instead of being stored; `None` if it would be stored.
     pub(super) fn instead_of_stored(&self, row: &ImportRow) -> Option<RowForecast> {
         let is_of_row = |check: &&RowCheck| check.source == row.source && check.statement == row.claim.statement;
-        let mut forecasts = self.0.iter().filter(is_of_row).map(|check| check.would_be);
+        let mut forecasts = self.rows.iter().filter(is_of_row).map(|check| check.would_be);
         forecasts.find(|would_be| *would_be != RowForecast::Warned)
     }
 
-    /// Shows each row that would be refused, stored with a warning, or skipped.
+    /// Shows the warning about the whole import, and each row that would be refused, stored with a warning, or skipped.
     pub(super) fn show(&self, cx: &mut Context) {
         let mut is_any = false;
-        for check in &self.0 {
+        if let Some(message) = &self.of_all_rows {
+            let label = cx.ui.paint(Style::Warn, "Warning:");
+            cx.ui.line(text!("\n{} {}", label, sanitize_line(message)));
+            is_any = true;
+        }
+        for check in &self.rows {
             let (style, label) = match check.would_be {
                 RowForecast::AlreadyStored => continue,
                 RowForecast::Refused => (Style::Bad, "Would be refused:"),
@@ -184,11 +198,11 @@ impl RowChecks {
     pub(super) fn counts(&self) -> String {
         let of = |wanted| {
             let rows: BTreeSet<&str> =
-                self.0.iter().filter(|row| row.would_be == wanted).map(|row| row.source.as_str()).collect();
+                self.rows.iter().filter(|row| row.would_be == wanted).map(|row| row.source.as_str()).collect();
             rows.len()
         };
         let (refused, warned) = (of(RowForecast::Refused), of(RowForecast::Warned));
-        if self.0.iter().all(|row| row.would_be == RowForecast::AlreadyStored) {
+        if self.rows.iter().all(|row| row.would_be == RowForecast::AlreadyStored) {
             return String::new();
         }
         let proposed = match of(RowForecast::Proposed) {

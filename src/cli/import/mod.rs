@@ -158,6 +158,18 @@ fn unreadable(path: &Path, error: &io::Error) -> CliError {
     }
 }
 
+/// Returns the absolute path of a file without symbolic links. A deleted file, whose history can still be imported, keeps the path
+/// that it had in its folder. Standard input is an error.
+fn real_path(path: &Path) -> io::Result<PathBuf> {
+    let missing = match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.as_os_str() != "-" => error,
+        found => return found,
+    };
+    let name = path.file_name().ok_or(missing)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok(fs::canonicalize(folder)?.join(name))
+}
+
 /// Returns the file that a source names, as [`source_path`] wrote it in this working tree.
 fn file_of_source(source: &str) -> PathBuf {
     let top = std::env::current_dir().and_then(fs::canonicalize).map(|folder| scope::top_of(&folder).join(source));
@@ -167,7 +179,7 @@ fn file_of_source(source: &str) -> PathBuf {
 /// Returns a path for use as a source: relative to the top of the working tree if it is inside one, else unchanged.
 fn source_path(path: &Path) -> String {
     let inside = || {
-        let full = fs::canonicalize(path).ok()?;
+        let full = real_path(path).ok()?;
         let top = scope::top_of(&fs::canonicalize(std::env::current_dir().ok()?).ok()?);
         full.strip_prefix(top).ok().map(Path::to_owned)
     };

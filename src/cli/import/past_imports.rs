@@ -30,6 +30,10 @@ pub(super) struct PastImport {
     /// A claim of the import, and in `in_force` whether it was active afterwards: they show whether the import was undone.
     pub(super) probe: ClaimId,
     pub(super) in_force: bool,
+    /// The claims of the file's lines after the import. If one of them was undone since, the file must be compared, although the
+    /// probe belongs to a later import. Empty in the records of earlier versions of ergo.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) of_lines: BTreeSet<ClaimId>,
     /// The claims that came from the file. Imports of a file with the same path in another repository do not change them.
     pub(super) claims: BTreeSet<ClaimId>,
 }
@@ -138,7 +142,8 @@ mod tests {
         let key = |path: &str, origin: &str| ImportKey::new("here", &scope, path, origin);
         let import = |n: u8| {
             let probe = EventId([n; 32]);
-            PastImport { hash: String::new(), reader: 1, probe, in_force: true, claims: BTreeSet::from([probe]) }
+            let claims = BTreeSet::from([probe]);
+            PastImport { hash: String::new(), reader: 1, probe, in_force: true, of_lines: BTreeSet::new(), claims }
         };
         let imports = [("AGENTS.md", "one", 1), ("AGENTS.md", "two\nlines", 2), ("CLAUDE.md", "two", 3)];
         let imports: BTreeMap<ImportKey, PastImport> =

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::Path,
 };
 
@@ -13,7 +12,7 @@ use super::{
     file_of_source,
     guard_checks::{self, RowChecks, has_store},
     past_imports::{ImportKey, PastImport, PastImports, READER_VERSION},
-    read,
+    read, real_path,
     report::SkippedRow,
     scope,
     send::{ImportRow, Sender},
@@ -75,7 +74,7 @@ pub(super) fn origin(file: &Path) -> String {
     if file.as_os_str() == "-" {
         return String::new();
     }
-    let real = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let real = real_path(file).unwrap_or_else(|_| file.to_owned());
     let folder = real.parent().map(Path::to_owned).unwrap_or_default();
     scope::project_of(&folder).identities.into_iter().next().unwrap_or_else(|| folder.display().to_string())
 }
@@ -189,8 +188,9 @@ impl Reimport {
         let key = self.key(file);
         // Claims of earlier imports remain this file's.
         let before = self.past.imports.remove(&key).map(|before| before.claims).unwrap_or_default();
+        let of_lines = claims.clone();
         let claims = claims.into_iter().chain(before).collect();
-        self.past.imports.insert(key, PastImport { hash, reader: READER_VERSION, probe, in_force, claims });
+        self.past.imports.insert(key, PastImport { hash, reader: READER_VERSION, probe, in_force, of_lines, claims });
     }
 
     fn key(&self, file: &RuleFile) -> ImportKey {
@@ -353,10 +353,19 @@ async fn store_or_bring_back(
     sender.store_new(row).await
 }
 
-/// Whether an import is still in effect and was not undone, by the state of its probe.
+/// Whether an import is still in effect and was not undone, by the state of its probe, and no earlier import was undone that stored
+/// some of its lines.
 async fn is_in_effect(client: &Client, import: &PastImport) -> bool {
     let claim = client.claim(&import.probe.to_hex()).await;
-    claim.is_ok_and(|claim| !claim.flags.undone && (claim.status == Status::Active) == import.in_force)
+    if !claim.is_ok_and(|claim| !claim.flags.undone && (claim.status == Status::Active) == import.in_force) {
+        return false;
+    }
+    for id in &import.of_lines {
+        if client.claim(&id.to_hex()).await.is_ok_and(|claim| claim.flags.undone) {
+            return false;
+        }
+    }
+    true
 }
 
 fn difference(file: RuleFile, earlier: EarlierClaims) -> ComparedFile {

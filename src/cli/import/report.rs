@@ -146,7 +146,7 @@ pub(super) struct ImportReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) untouched: Vec<String>,
     /// Claims that were retracted or replaced by a stored claim, since their file marks them as no longer active.
-    pub(super) closed: usize,
+    closed: usize,
 }
 
 impl ImportReport {
@@ -173,15 +173,37 @@ impl ImportReport {
 
     pub(super) fn add(&mut self, row: &ImportRow, result: RowResult, stored: &Stored) {
         self.scope = stored.scope.clone();
+        self.drop_advice(&stored.superseded);
         let kept = StoredRow {
             superseded: stored.superseded.clone(),
-            warnings: stored.warnings.iter().filter(|warning| !is_as_intended(warning)).cloned().collect(),
+            warnings: stored.warnings.iter().filter(|warning| self.is_worth_showing(warning)).cloned().collect(),
             ..StoredRow::unchanged(row, stored.claim_id)
         };
         match result {
             RowResult::Stored => self.stored.push(kept),
             RowResult::Duplicate => self.duplicates.push(kept),
         }
+    }
+
+    /// Whether a warning is about something that a file does not do on purpose. That the project was renamed concerns all rows, and
+    /// is shown once.
+    fn is_worth_showing(&self, warning: &Warning) -> bool {
+        let mut shown = self.stored.iter().flat_map(|kept| &kept.warnings);
+        let is_repeated = is_of_all_rows(warning) && shown.any(|shown| shown.code == warning.code);
+        !is_repeated && !is_as_intended(warning)
+    }
+
+    /// Withdraws the advice to promote claims that this import itself closed.
+    fn drop_advice(&mut self, closed: &[ClaimId]) {
+        for kept in self.stored.iter_mut().filter(|kept| closed.contains(&kept.claim_id)) {
+            kept.warnings.retain(|warning| warning.code != Warning::PROMOTABLE);
+        }
+    }
+
+    /// Counts a claim that was retracted or replaced by a stored claim, unless an earlier run did that.
+    pub(super) fn close(&mut self, claim: ClaimId, replayed: bool) {
+        self.drop_advice(&[claim]);
+        self.closed += usize::from(!replayed);
     }
 
     /// Adds a row whose claim was imported from the same file before and did not change.
@@ -316,7 +338,8 @@ impl ImportReport {
         for kept in &self.stored {
             for warning in &kept.warnings {
                 let label = ui.paint(Style::Warn, "Warning:");
-                let text = sanitize_line(&format!("{}: {}", kept.source, warning.message));
+                let source = if is_of_all_rows(warning) { String::new() } else { format!("{}: ", kept.source) };
+                let text = sanitize_line(&format!("{source}{}", warning.message));
                 ui.line(text!("{} {}", label, text));
             }
         }
@@ -355,6 +378,11 @@ pub(super) fn is_as_intended(warning: &Warning) -> bool {
         warning.code.as_str(),
         Warning::SEVERAL_CLAIMS | Warning::QUESTION | Warning::STILL_IN_FORCE | Warning::EXPIRED | Warning::EXCEPTION
     )
+}
+
+/// Whether a warning is about the whole import and not about one of its rows.
+pub(super) fn is_of_all_rows(warning: &Warning) -> bool {
+    warning.code == Warning::SCOPE_RENAMED
 }
 
 /// Shows what an import would store, and the checks of the guard.

@@ -1,11 +1,11 @@
 //! Sends the rows of an import to the daemon, one act per row.
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::{collections::BTreeSet, path::PathBuf};
 
 use super::{
     ImportOptions,
     agree::agreed,
-    file_of_source, guard_checks,
+    file_of_source, guard_checks, real_path,
     report::{ImportReport, RowResult, SkippedRow, preview},
     source_path,
 };
@@ -103,7 +103,7 @@ impl Sender {
     ) -> Result<Self, CliError> {
         // Not the daemon's name for the project: the number must not change once the daemon knows the project.
         let scope = cx.here()?.scope;
-        let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string();
+        let real = |path: &PathBuf| real_path(path).unwrap_or_else(|_| path.clone()).display().to_string();
         let mut parts = vec!["ergo/import/2".to_owned(), form.to_owned(), scope.org_id, scope.project];
         parts.extend(files.iter().map(real));
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();

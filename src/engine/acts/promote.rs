@@ -241,5 +241,5 @@ fn add_agreement_warning(engine: &Engine, caller: &Caller, outcome: &mut WriteOu
     let message = format!(
         "{projects} projects of {org} say the same: `ergo promote {id}` makes it a claim of the whole organisation"
     );
-    stored.warnings.push(Warning::new("promotable", message));
+    stored.warnings.push(Warning::new(Warning::PROMOTABLE, message));
 }

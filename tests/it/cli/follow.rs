@@ -167,6 +167,21 @@ fn an_untouched_file_is_not_compared_until_its_import_is_undone() {
 }
 
 #[test]
+fn a_file_is_compared_again_when_the_import_of_some_of_its_lines_is_undone() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let first = import(&home, FIRST);
+    let text = format!("{FIRST}- Tests run in CI.\n");
+    assert_eq!(many(&import(&home, &text), "stored"), 1);
+    assert_eq!(many(&import(&home, &text), "untouched"), 1);
+    home.run(["undo", "--import", first["import"].as_str().unwrap()]).ok();
+    assert_eq!(statements(&home), ["Tests run in CI."]);
+    let again = import(&home, &text);
+    assert_eq!((many(&again, "stored"), many(&again, "duplicates")), (4, 1), "{again}");
+    assert_eq!(many(&import(&home, &text), "untouched"), 1, "the claims of the undone import are forgotten");
+}
+
+#[test]
 fn an_undo_takes_back_one_import_alone() {
     let home = TestHome::new();
     let _daemon = home.daemon();
