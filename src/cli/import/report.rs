@@ -432,3 +432,34 @@ pub(super) fn preview(cx: &mut Context, rows: &[ImportRow], skipped: &[SkippedRo
     checks.show(cx);
     cx.ui.line(text!("{} to import{}, {} skipped.{} Nothing was stored.", new, known, skipped, checks.counts()));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{EventId, OpId};
+
+    #[test]
+    fn a_claim_that_the_import_closes_is_not_advised_for_promotion() {
+        let scope = Scope { org_id: "acme".into(), project: "api".into() };
+        let id = |number: u8| EventId([number; 32]);
+        let stored = |claim_id, superseded| Stored {
+            claim_id,
+            op_id: OpId([0; 16]),
+            scope: scope.clone(),
+            duplicate: false,
+            replayed: false,
+            dry_run: false,
+            superseded,
+            warnings: vec![Warning::new(Warning::PROMOTABLE, "3 projects of acme say the same")],
+            doubts: Vec::new(),
+        };
+        let mut report = ImportReport::new("jsonl", "c.jsonl", &scope, String::new(), Vec::new());
+        for (number, superseded) in [(1, vec![]), (2, vec![id(1)]), (3, vec![])] {
+            report.add(&ImportRow::default(), RowResult::Stored, &stored(id(number), superseded));
+        }
+        report.close(id(3), true);
+        let advised = report.stored.iter().filter(|kept| !kept.warnings.is_empty()).map(|kept| kept.claim_id);
+        assert_eq!(advised.collect::<Vec<_>>(), [id(2)]);
+        assert_eq!(report.closed, 0, "an earlier run closed it");
+    }
+}

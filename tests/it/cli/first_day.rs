@@ -185,6 +185,97 @@ fn an_import_of_a_rule_file_goes_on_from_its_history_and_not_the_other_way_round
     assert_eq!(active(), ["Indent with tabs.", "Use gRPC for all public APIs."]);
 }
 
+/// Writes a rule file and commits it.
+fn commit_rules(home: &TestHome, day: &str, file: &str, rules: &[&str], message: &str) {
+    let work = home.work();
+    std::fs::write(work.join(file), format!("# Rules\n\n- {}\n", rules.join("\n- "))).unwrap();
+    git(&work, &["add", file]);
+    git(&work, &["commit", "-q", "--date", &format!("{day}T12:00:00Z"), "-m", message]);
+}
+
+/// The statements of the claims with a status, sorted.
+fn statements_of(home: &TestHome, status: &str) -> Vec<String> {
+    let page = home.run(["claims", "--status", status, "--json"]).ok().json();
+    let items = page["items"].as_array().unwrap().iter();
+    let mut found: Vec<String> = items.map(|claim| word(&claim["statement"]).to_owned()).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn after_a_merge_the_history_ends_with_the_rules_of_the_file() {
+    let home = TestHome::new();
+    let work = home.work();
+    git(&work, &["init", "-q"]);
+    let logs = |days: u32| format!("Keep logs for {days} days.");
+    let filler = ["Use tabs for indentation.", "Never commit secrets.", "Migrations are forward-only."];
+    let commit = |day: &str, mails: &str, days: u32, message: &str| {
+        let logs = logs(days);
+        commit_rules(&home, day, "CLAUDE.md", &[&[mails], &filler[..], &[logs.as_str()]].concat(), message);
+    };
+    let (three, five) = ("Retry failed mails 3 times.", "Retry failed mails 5 times.");
+    commit("2025-01-01", three, 7, "Start");
+    git(&work, &["checkout", "-q", "-b", "x"]);
+    commit("2025-01-02", five, 7, "Retry more often");
+    git(&work, &["checkout", "-q", "main"]);
+    commit("2025-01-03", three, 9, "Keep logs longer");
+    git(&work, &["merge", "-q", "-m", "Merge branch x", "x"]);
+    let _daemon = home.daemon();
+    home.run(["import", "rules", "--history", "CLAUDE.md"]).ok();
+    let mut expected: Vec<String> = filler.map(str::to_owned).to_vec();
+    expected.extend([five.to_owned(), logs(9)]);
+    expected.sort();
+    assert_eq!(statements_of(&home, "active"), expected);
+    assert_eq!(statements_of(&home, "superseded"), [logs(7), three.to_owned()]);
+    let page = home.run(["claims", "--json"]).ok().json();
+    let reason_of = |statement: &str| {
+        let claim = page["items"].as_array().unwrap().iter().find(|claim| claim["statement"] == statement);
+        word(&claim.unwrap()["reason"]).to_owned()
+    };
+    assert!(reason_of(five).starts_with("Retry more often (ada, "), "{page:#}");
+    assert!(reason_of(&logs(9)).starts_with("Keep logs longer (ada, "), "{page:#}");
+}
+
+#[test]
+fn the_history_of_a_file_that_was_deleted_since_is_not_stored_again() {
+    let home = TestHome::new();
+    git(&home.work(), &["init", "-q"]);
+    let secrets = "Never commit secrets.";
+    commit_rules(&home, "2025-01-01", "AGENTS.md", &["Use Terraform for the network.", secrets], "Start");
+    commit_rules(&home, "2025-01-02", "AGENTS.md", &["Use Pulumi for the network.", secrets], "Move to Pulumi");
+    let _daemon = home.daemon();
+    let first = home.run(["import", "rules", "--history", "AGENTS.md", "--json"]).ok().json();
+    let claims = statements_of(&home, "all");
+    git(&home.work(), &["rm", "-q", "AGENTS.md"]);
+    git(&home.work(), &["commit", "-q", "-m", "Drop the rules"]);
+    let again = home.run(["import", "rules", "--history", "AGENTS.md", "--json"]).ok().json();
+    let counts = ["stored", "refused"].map(|list| again[list].as_array().unwrap().len());
+    assert_eq!((counts, &again["import"]), ([0, 0], &first["import"]), "{again:#}");
+    assert_eq!(statements_of(&home, "all"), claims);
+}
+
+#[test]
+fn a_rule_of_the_history_that_another_file_has_is_not_stored_twice() {
+    let home = TestHome::new();
+    git(&home.work(), &["init", "-q"]);
+    let (old, new, secrets) =
+        ("Use Terraform for the network.", "Use Pulumi for the network.", "Never commit secrets.");
+    commit_rules(&home, "2025-01-01", "AGENTS.md", &[old, secrets], "Start");
+    commit_rules(&home, "2025-01-02", "AGENTS.md", &[new, secrets], "Move to Pulumi");
+    commit_rules(&home, "2025-01-03", "CLAUDE.md", &[new, secrets], "Add CLAUDE.md");
+    let _daemon = home.daemon();
+    home.run(["import", "rules", "CLAUDE.md"]).ok();
+    let expected = vec![secrets.to_owned(), new.to_owned()];
+    for stored in [1, 0] {
+        let report = home.run(["import", "rules", "--history", "AGENTS.md", "--json"]).ok().json();
+        let counts = ["stored", "refused"].map(|list| report[list].as_array().unwrap().len());
+        assert_eq!(counts, [stored, 0], "{report:#}");
+        assert_eq!(statements_of(&home, "active"), expected);
+        assert_eq!(statements_of(&home, "superseded"), [old]);
+    }
+    assert_eq!(home.run(["conflicts", "--json"]).ok().json()["total"], 0);
+}
+
 #[test]
 fn decision_records_are_a_story_by_their_dates() {
     let home = TestHome::new();

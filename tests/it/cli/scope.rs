@@ -48,6 +48,27 @@ fn two_projects_of_one_name_do_not_share() {
 }
 
 #[test]
+fn an_import_says_once_that_another_project_has_the_name() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let folder = |place: &str| home.work().join(place).join("app");
+    for place in ["a", "b"] {
+        std::fs::create_dir_all(folder(place)).unwrap();
+        git(&folder(place), &["init", "-q"]);
+        git(&folder(place), &["remote", "add", "origin", &format!("git@example.org:{place}/app.git")]);
+    }
+    run_in(&home, &folder("a"), &["remember", "Alpha is the first.", "--reason", "It is so."]);
+    let rules = "- Never commit secrets.\n- Use tabs for indentation.\n";
+    std::fs::write(folder("b").join("CLAUDE.md"), rules).unwrap();
+    for args in [&["import", "rules", "CLAUDE.md", "--dry-run"][..], &["import", "rules", "CLAUDE.md"]] {
+        let output = home.command(args).current_dir(folder("b")).output().unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(shown.matches("another project already has the name app here").count(), 1, "{shown}");
+        assert!(!shown.contains("warn of") && !shown.contains("with a warning"), "{shown}");
+    }
+}
+
+#[test]
 fn the_flags_overrule_the_folder() {
     let home = TestHome::new();
     let _daemon = home.daemon();
