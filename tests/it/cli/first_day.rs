@@ -210,8 +210,9 @@ fn after_a_merge_the_history_ends_with_the_rules_of_the_file() {
     let logs = |days: u32| format!("Keep logs for {days} days.");
     let filler = ["Use tabs for indentation.", "Never commit secrets.", "Migrations are forward-only."];
     let commit = |day: &str, mails: &str, days: u32, message: &str| {
-        let logs = logs(days);
-        commit_rules(&home, day, "CLAUDE.md", &[&[mails], &filler[..], &[logs.as_str()]].concat(), message);
+        let kept = logs(days);
+        let [tabs, secrets, migrations] = filler;
+        commit_rules(&home, day, "CLAUDE.md", &[mails, tabs, secrets, migrations, &kept], message);
     };
     let (three, five) = ("Retry failed mails 3 times.", "Retry failed mails 5 times.");
     commit("2025-01-01", three, 7, "Start");
@@ -273,7 +274,6 @@ fn a_rule_of_the_history_that_another_file_has_is_not_stored_twice() {
         assert_eq!(statements_of(&home, "active"), expected);
         assert_eq!(statements_of(&home, "superseded"), [old]);
     }
-    assert_eq!(home.run(["conflicts", "--json"]).ok().json()["total"], 0);
 }
 
 #[test]
