@@ -123,8 +123,8 @@ async fn preview(
 ) -> Result<Exit, CliError> {
     let mut known: BTreeSet<&str> = earlier.iter().map(|claim| claim.statement.as_str()).collect();
     let all: Vec<ImportRow> = versions.iter().flat_map(|version| rows(path, version)).collect();
-    let is_new = |row: &&ImportRow| elsewhere.of(row).is_none() && known.insert(&row.claim.statement);
-    let new: Vec<ImportRow> = all.iter().filter(is_new).cloned().collect();
+    let unknown = all.iter().filter(|row| elsewhere.of(row).is_none());
+    let new: Vec<ImportRow> = unknown.filter(|row| known.insert(&row.claim.statement)).cloned().collect();
     let leaving = earlier.iter().map(|claim| claim.id).chain(elsewhere.ids()).collect();
     let checks = guard_checks::check(cx, &new, &leaving).await?;
     if cx.ui.json {
