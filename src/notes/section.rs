@@ -16,7 +16,8 @@ pub fn find(text: &str) -> Result<Option<Range<usize>>, SectionError> {
     marked_section::find(text, CLAIMS)
 }
 
-/// Replaces the content of the section of a text, or appends a section. The line endings are those of the text.
+/// Replaces the content of the section of a text, or appends a section. The line endings are those of the text. A text
+/// without a final line ending still has none afterwards, so that [`remove`] restores it.
 ///
 /// # Errors
 /// If it is unclear where the section is; when appending, also if a code block is never closed.
@@ -29,22 +30,22 @@ pub fn put(text: &str, content: &str) -> Result<String, SectionError> {
         block.push_str(&line);
         block.push_str(end_of_line);
     }
+    let without_last_ending = block.trim_end_matches(['\r', '\n']);
     let Some(range) = range else {
-        let gap = match text {
-            "" | "\u{feff}" => String::new(),
-            text if text.ends_with('\n') => end_of_line.to_owned(),
-            _ => end_of_line.repeat(2),
-        };
-        return Ok([text, &gap, &block].concat());
+        return Ok(match text {
+            "" | "\u{feff}" => [text, &block].concat(),
+            text if text.ends_with('\n') => [text, end_of_line, &block].concat(),
+            _ => [text, end_of_line, end_of_line, without_last_ending].concat(),
+        });
     };
     let (before, rest) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
     let old = text.get(range).unwrap_or_default();
     // A section at the end of a file may lack the last line ending.
-    let block = if old.ends_with('\n') { &*block } else { block.trim_end_matches(['\r', '\n']) };
+    let block = if old.ends_with('\n') { &*block } else { without_last_ending };
     Ok([before, block, rest].concat())
 }
 
-/// Returns the text without the section; at the end of a text also without the blank line that [`put`] adds above it.
+/// Returns the text without the section; at the end of a text also without the line endings that [`put`] adds above it.
 ///
 /// # Errors
 /// If it is unclear where the section is.
@@ -55,9 +56,16 @@ pub fn remove(text: &str) -> Result<String, SectionError> {
     };
     let Some(range) = range else { return Ok(text.to_owned()) };
     let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
-    let above = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n'));
-    let above = above.filter(|above| after.is_empty() && above.ends_with('\n')).unwrap_or(before);
-    Ok([above, after].concat())
+    if !after.is_empty() {
+        return Ok([before, after].concat());
+    }
+    let above = if text.ends_with('\n') {
+        let above = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n'));
+        above.filter(|above| above.ends_with('\n'))
+    } else {
+        before.strip_suffix("\r\n\r\n").or_else(|| before.strip_suffix("\n\n"))
+    };
+    Ok(above.unwrap_or(before).to_owned())
 }
 
 /// Returns the content of the section; `None` if there is no section.
@@ -115,7 +123,7 @@ mod tests {
         let once = put("# Rules\n\nBe kind.", "- one").unwrap();
         assert!(once.starts_with("# Rules\n\nBe kind.\n\n<!-- ergo:claims:begin"), "{once}");
         assert_eq!(put(&once, "- one").unwrap(), once);
-        let longer = once.clone() + "\nAfter.\n";
+        let longer = once.clone() + "\n\nAfter.\n";
         let other = put(&longer, "- two").unwrap();
         assert!(other.ends_with("\n\nAfter.\n") && !other.contains("- one"), "{other}");
         assert_eq!(hash_without(&once), hash_without("# Rules\n\nBe kind."));
@@ -143,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_removed_section_leaves_the_other_text_as_it_was() {
-        for text in ["", "\u{feff}", "\n", "a\n", "a\n\n\n", "a\r\nb\r\n", "```\nopen"] {
+        for text in ["", "\u{feff}", "\n", "a\n", "a\n\n\n", "a\r\nb\r\n", "a", "a\n\nb", "a\r\nb", "a\r", "```\nopen"] {
             assert_eq!(remove(text).unwrap(), text, "nothing to remove");
             if let Ok(with) = put(text, "- x") {
                 assert_eq!(remove(&with).unwrap(), text);
@@ -151,7 +159,8 @@ mod tests {
                 assert!(remove(&below).unwrap().ends_with("\nAfter.\n"), "{below}");
             }
         }
-        assert_eq!(remove(&put("a", "- x").unwrap()).unwrap(), "a\n");
+        let again = put(&put("a", "- x").unwrap(), "- y").unwrap();
+        assert_eq!(remove(&again).unwrap(), "a", "also after the section was written again");
         let (above, below) = ("a\n\n", "\n\nb");
         let section = put("", "- x").unwrap();
         assert_eq!(remove(&[above, &section, below].concat()).unwrap(), [above, below].concat());
