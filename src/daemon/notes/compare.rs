@@ -9,6 +9,7 @@ use super::{
     NotesKeeper, caller_in, concerns_rule, discover, earlier_lines,
     file_reader::{self, NoteRule, is_record},
     line_claims, lock,
+    own_claims::OwnClaims,
     unread_lines::UnreadLines,
     watch_list::{WatchedFile, WatchedRule},
 };
@@ -97,6 +98,11 @@ pub(super) fn compare_rules(
             ending.extend(line_claims::claims_of(keeper, rule)?);
         }
     }
+    // A line that was not read yet may have a claim, too, from an import or of another device.
+    let own = match &file.scope {
+        Some(scope) if !is_record(&file.shown) => Some(OwnClaims::read(keeper, scope, file, None)?),
+        _ => None,
+    };
     for rule in rules.iter().filter(|rule| rule.in_force) {
         let conflict = NoteConflict {
             path: path.display().to_string(),
@@ -108,7 +114,10 @@ pub(super) fn compare_rules(
             Some(line) => Some((*line).clone()),
             None => earlier_lines::earlier_line(keeper, path, file, rule)?,
         };
-        let claim = line.as_ref().and_then(|line| line.claim);
+        let claim = match &line {
+            Some(line) => line.claim,
+            None => own.as_ref().and_then(|own| own.of(rule)),
+        };
         let claim = claim.map(|id| keeper.engine.claim(&id.to_hex())).transpose()?;
         let (card, opposing) = match claim {
             Some(claim) if claim.status == Status::Active => {

@@ -30,8 +30,8 @@ pub(super) struct OwnClaims {
 
 impl OwnClaims {
     /// Reads the claims whose source is a line of this file and whose reason is that of an import or a scan: the active
-    /// ones of a rule file, without those with conditions, since rules of a file have none; of a record, also closed
-    /// ones.
+    /// ones of a rule file; of a record, also closed ones. Rules of a file have no conditions, so a claim with one is a
+    /// line that a person narrowed. It counts if no claim without conditions has the same words.
     pub(super) fn read(
         keeper: &NotesKeeper,
         scope: &Scope,
@@ -44,8 +44,9 @@ impl OwnClaims {
             return Ok(Self { by_words: same.into_iter().map(|same| (words, same.id)).collect(), outdated });
         }
         let claims = claims_from(keeper, scope, &file.shown, None)?;
-        let own = claims.iter().filter(|claim| is_own(&file.shown, claim));
-        let by_words = own.map(|claim| (without_days(claim.kind, &claim.statement), claim.id)).collect();
+        let mut own: Vec<&ClaimView> = claims.iter().filter(|claim| is_own(&file.shown, claim)).collect();
+        own.sort_by_key(|claim| claim.qualifiers.conditions().is_none());
+        let by_words = own.iter().map(|claim| (without_days(claim.kind, &claim.statement), claim.id)).collect();
         Ok(Self { by_words, outdated: Vec::new() })
     }
 
@@ -164,7 +165,7 @@ fn claims_from(
 
 fn is_own(shown: &str, claim: &ClaimView) -> bool {
     let source = claim.source.as_deref().and_then(|source| source.strip_prefix(shown)?.strip_prefix(':'));
-    if source.is_none_or(|line| line.parse::<usize>().is_err()) || claim.qualifiers.conditions().is_some() {
+    if source.is_none_or(|line| line.parse::<usize>().is_err()) {
         return false;
     }
     let name = shown.rsplit('/').next().unwrap_or(shown);

@@ -155,6 +155,22 @@ fn status_and_check_agree_about_a_narrowed_line_and_about_a_write_that_a_line_op
 }
 
 #[test]
+fn a_narrowed_claim_is_still_that_of_its_line_in_a_file_that_was_not_read_since() {
+    let home = repository();
+    let _daemon = home.daemon();
+    refuse(&home);
+    settle(&home, &["--narrow", "1", "--env", "ci"]);
+    let before = port_claim(&home);
+    home.run(["notes", "remove", "CLAUDE.md"]).ok();
+    home.run(["notes", "check", "CLAUDE.md"]).ok();
+    let run = read(&home, &[PORT, SECRETS]);
+    assert_eq!((number(&run, "refused"), number(&run, "known"), open_cards(&home)), (0, 2, 0), "{run}");
+    assert_eq!(port_claim(&home), before);
+    read(&home, &[SECRETS]);
+    assert_eq!(statements(&home), [SECRETS, OPPOSING], "the claim ends with its line");
+}
+
+#[test]
 fn a_changed_line_that_was_refused_still_replaces_its_earlier_claim_or_ends_it() {
     for is_removed in [false, true] {
         let home = repository();
