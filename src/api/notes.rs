@@ -265,6 +265,9 @@ pub struct NoteConflict {
     pub against: String,
     /// The claim.
     pub claim: Option<ClaimId>,
+    /// The scope of the claim, if it is not that of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
     /// The card with both, if there is one.
     pub card: Option<CardId>,
     /// The kind of contradiction; absent if the card does not say it, or if there is no card because the file states a

@@ -237,6 +237,9 @@ fn conflict_row(cx: &mut Context, conflict: &NoteConflict) {
         cx.ui.prose(4, None, &conflict.says);
     }
     cx.ui.prose(4, Some(Style::Dim), &conflict.against);
+    if let Some(scope) = &conflict.scope {
+        cx.ui.line(text!("    in {}", escape(&scope.to_string())));
+    }
     if let Some(card) = &conflict.card {
         cx.ui.line(text!("    card {}", card.short()));
     } else if let Some(claim) = &conflict.claim {

@@ -159,6 +159,8 @@ fn projects_that_contradict_each_other_have_one_card_and_those_that_agree_one_in
     assert!(page.stdout.contains("Never commit secrets") && page.stdout.contains("Most contested"), "{page:?}");
     let check = home.run(["notes", "check", "--json"]);
     assert_eq!(check.json()["conflicts"][0]["kind"], "direct", "{check:?}");
+    let check = home.run(["notes", "check", "a"]);
+    assert!(check.stdout.contains("Commits must not be signed.\n    in claude-code/b\n"), "{check:?}");
     for list in ["principles", "links", "prune", "calibrate"] {
         home.run(["notes", list]).ok();
     }

@@ -177,6 +177,10 @@ pub(super) fn compare_rules(
             });
         }
     }
+    for conflict in &mut found.conflicts {
+        let claim = conflict.claim.map(|claim| keeper.engine.claim(&claim.to_hex())).transpose()?;
+        conflict.scope = claim.map(|claim| claim.scope).filter(|scope| file.scope.as_ref() != Some(scope));
+    }
     Ok(found)
 }
 

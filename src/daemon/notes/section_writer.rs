@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     NotesKeeper, absolute, caller_in, compare, discover, file_reader, line_claims, lock, unread_lines::UnreadLines,
-    watch_list::WatchedRule,
+    watch_list::WatchedFile,
 };
 use crate::{
     api::{ApiError, ErrorCode, NoteConflict, NoteFormat, NotesRun, NotesWriteRequest, NotesWritten},
@@ -77,7 +77,7 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
     for note in proposed.notes.iter().filter(|note| note.line.is_conflict) {
         conflicts.push(match contrary.iter().find(|conflict| conflict.claim == Some(note.claim)) {
             Some(conflict) => conflict.clone(),
-            None => conflict(keeper, &path, &file.rules, note)?,
+            None => conflict(keeper, &path, &file, note)?,
         });
     }
     let written = changed && !request.dry_run;
@@ -201,25 +201,27 @@ fn select(scope: &Scope, format: NoteFormat, notes: &[NoteProposal], budget: usi
 fn conflict(
     keeper: &NotesKeeper,
     path: &Path,
-    rules: &[WatchedRule],
+    file: &WatchedFile,
     note: &NoteProposal,
 ) -> Result<NoteConflict, ApiError> {
     let of_note = |rule: &&WatchedRule| match note.says {
         Some(claim) => rule.claim == Some(claim),
         None => rule.card == note.card,
     };
-    let rule = rules.iter().find(of_note);
+    let rule = file.rules.iter().find(of_note);
     let (says, source) = match note.says {
         Some(claim) => keeper.engine.note_source(&claim)?,
         None => (rule.map(|rule| rule.statement.clone()).unwrap_or_default(), None),
     };
     let kind = note.card.map(|card| keeper.engine.conflict_kind(&card)).transpose()?.flatten();
+    let scope = keeper.engine.claim(&note.claim.to_hex())?.scope;
     Ok(NoteConflict {
         path: path.display().to_string(),
         line: rule.map(|rule| rule.line).or_else(|| source.and_then(|source| source.rsplit_once(':')?.1.parse().ok())),
         says,
         against: note.line.statement.clone(),
         claim: Some(note.claim),
+        scope: Some(scope).filter(|scope| file.scope.as_ref() != Some(scope)),
         card: note.card,
         kind,
     })

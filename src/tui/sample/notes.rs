@@ -118,6 +118,7 @@ pub(crate) fn written(path: &str) -> NotesWritten {
             says: "Deploy on Fridays".into(),
             against: "Never deploy on Fridays".into(),
             claim: Some(id(14)),
+            scope: None,
             card: Some(card_id(1)),
             kind: None,
         }],
