@@ -104,7 +104,8 @@ pub enum NoteFileState {
     InStep,
     /// The file has changed since it was read.
     ChangedHere,
-    /// A claim of the file is no longer active, or claims have changed since ergo wrote its section.
+    /// A claim of the file is no longer active, nothing opposes a refused line any more, or claims have changed since
+    /// ergo wrote its section.
     ChangedThere,
     /// The file contradicts a claim, and there is a card.
     Conflict,
@@ -147,11 +148,14 @@ pub struct NoteFileView {
     /// The number of its lines whose cards were settled against them, and that still contradict active claims.
     #[serde(default)]
     pub declined: usize,
+    /// The number of its refused lines that the next scan tries again, because nothing opposes them any more.
+    #[serde(default)]
+    pub retried: usize,
     /// When it was last read, in milliseconds since the Unix epoch.
     pub scanned_at: Option<u64>,
     /// When ergo's section was last written, in milliseconds since the Unix epoch.
     pub written_at: Option<u64>,
-    /// Why it cannot be read or written.
+    /// Why it or some of its lines cannot be read or stored.
     pub problem: Option<String>,
 }
 

@@ -209,7 +209,7 @@ async fn status(cx: &mut Context, runs: bool) -> Result<Exit, CliError> {
 
 fn file_row(cx: &mut Context, file: &NoteFileView, width: usize) {
     let style = match file.state {
-        NoteFileState::InStep => Style::Good,
+        NoteFileState::InStep if file.problem.is_none() => Style::Good,
         NoteFileState::Conflict | NoteFileState::Missing => Style::Bad,
         _ => Style::Warn,
     };
@@ -224,6 +224,10 @@ fn file_row(cx: &mut Context, file: &NoteFileView, width: usize) {
     }
     if file.declined > 0 {
         cx.ui.line(text!("    {} decided against", count(file.declined, "line was", "lines were")));
+    }
+    if file.retried > 0 {
+        let lines = count(file.retried, "refused line", "refused lines");
+        cx.ui.line(text!("    the next scan tries {} again", lines));
     }
 }
 
@@ -248,7 +252,9 @@ fn conflict_row(cx: &mut Context, conflict: &NoteConflict) {
 }
 
 async fn check(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError> {
-    if let Some(path) = path.as_deref().filter(|path| !path.exists()) {
+    if let Some(path) = &path
+        && !path.try_exists().map_err(|error| CliError::file("read", path, &error))?
+    {
         return Err(CliError::usage(format_args!("{} does not exist", path.display()))
             .hint("name a rule file or a folder, or leave PATH out to check all followed files"));
     }

@@ -151,7 +151,8 @@ mod tests {
 
     #[test]
     fn a_removed_section_leaves_the_other_text_as_it_was() {
-        for text in ["", "\u{feff}", "\n", "a\n", "a\n\n\n", "a\r\nb\r\n", "a", "a\n\nb", "a\r\nb", "a\r", "```\nopen"] {
+        for text in ["", "\u{feff}", "\n", "a\n", "a\n\n\n", "a\r\nb\r\n", "a", "a\n\nb", "a\r\nb", "a\r", "```\nopen"]
+        {
             assert_eq!(remove(text).unwrap(), text, "nothing to remove");
             if let Ok(with) = put(text, "- x") {
                 assert_eq!(remove(&with).unwrap(), text);

@@ -244,6 +244,10 @@ fn odd_paths_and_files_are_refused_with_a_reason() {
     let run = scan(&home);
     let problems: Vec<&str> = run["problems"].as_array().unwrap().iter().filter_map(|why| why.as_str()).collect();
     assert_eq!(problems.len(), 2, "the file that is no text, and that with half a section: {run}");
+    assert_eq!([state(&home, 0), state(&home, 1)], ["missing", "new"].map(str::to_owned));
+    std::os::unix::fs::symlink("loop", home.work().join("loop")).unwrap();
+    let unreadable = home.run(["notes", "add", "loop"]);
+    assert!(unreadable.code == Some(2) && unreadable.stderr.contains("loop cannot be read: "), "{unreadable:?}");
     assert_eq!(home.run(["notes", "write", "api/CLAUDE.md", "--format", "word"]).code, Some(2));
 }
 
@@ -363,6 +367,8 @@ fn a_rule_that_cannot_be_stored_stops_no_other_and_fails_the_check() {
     let run = scan(&home);
     assert_eq!((number(&run, "stored"), active(&home)), (1, 1), "{run}");
     assert!(run["problems"][0].as_str().unwrap().contains("AGENTS.md:1: "), "{run}");
+    scan(&home);
+    assert!(home.run(["notes", "status"]).ok().stdout.contains("line 1: statement has "));
     fs::write(home.work().join("CLAUDE.md"), b"\xff\xfe\x00").unwrap();
     let check = home.run(["notes", "check", "CLAUDE.md"]);
     assert!(check.code == Some(2) && check.stderr.contains("UTF-8"), "{check:?}");

@@ -42,7 +42,7 @@ pub(super) fn read_settlements(keeper: &NotesKeeper, rules: &mut [WatchedRule]) 
 }
 
 /// Returns what became of a rule that the guard refused and that has no claim; `None` for any other rule.
-fn refused(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<Option<RefusedRule>, ApiError> {
+pub(super) fn refused(keeper: &NotesKeeper, rule: &WatchedRule) -> Result<Option<RefusedRule>, ApiError> {
     let card = rule.card.filter(|_| rule.claim.is_none());
     card.map(|card| keeper.engine.refused_rule(&card)).transpose()
 }

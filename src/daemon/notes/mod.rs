@@ -18,6 +18,7 @@ mod watch_list;
 mod watcher;
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc::Sender},
 };
@@ -32,7 +33,7 @@ use crate::{
     },
     config::{Config, NotesSettings, Paths},
     domain::{CardId, ClaimId, Scope},
-    engine::{Engine, ReconcileBudget},
+    engine::{Engine, ReconcileBudget, RefusedRule},
     files::rule_files::{self, FoundRuleFiles},
     notes::sameness::SameThresholds,
 };
@@ -100,9 +101,17 @@ impl NotesKeeper {
                 answer.files.extend(removed.iter().map(|(path, file)| view(path, file)));
                 continue;
             }
-            if !path.exists() {
-                answer.problems.push(format!("{} does not exist", path.display()));
-                continue;
+            let unreadable = |error: io::Error| format!("{} cannot be read: {error}", path.display());
+            match path.try_exists() {
+                Ok(true) => {}
+                Ok(false) => {
+                    answer.problems.push(format!("{} does not exist", path.display()));
+                    continue;
+                }
+                Err(error) => {
+                    answer.problems.push(unreadable(error));
+                    continue;
+                }
             }
             let FoundRuleFiles { files: found, is_cut } = rule_files::search_under(&path);
             if is_cut {
@@ -113,6 +122,12 @@ impl NotesKeeper {
                 ));
             }
             if found.is_empty() {
+                if path.is_dir()
+                    && let Err(error) = std::fs::read_dir(&path)
+                {
+                    answer.problems.push(unreadable(error));
+                    continue;
+                }
                 answer.problems.push(format!(
                     "{} is not a rule file and contains none (CLAUDE.md, AGENTS.md, .cursorrules, \
                      .github/copilot-instructions.md, CONTRIBUTING.md, a folder of decision records)",
@@ -204,7 +219,11 @@ impl NotesKeeper {
             let (mut active, mut is_closed) = (0, false);
             for rule in &file.rules {
                 let Some(claim) = rule.claim else {
-                    view.declined += usize::from(line_claims::is_declined(self, rule)?);
+                    match line_claims::refused(self, rule)? {
+                        Some(RefusedRule::NotStored { opposed, .. }) if opposed.is_empty() => view.retried += 1,
+                        Some(RefusedRule::NotStored { declined: true, .. }) => view.declined += 1,
+                        _ => {}
+                    }
                     continue;
                 };
                 if active_claims.contains(&claim) {
@@ -222,10 +241,11 @@ impl NotesKeeper {
             let latest = of_file.and_then(|scopes| scopes.map(|scope| scope.latest).max());
             view.state = match file_reader::stat(path) {
                 Err(_) => NoteFileState::Missing,
+                Ok(_) if file.problem.is_some() && file_reader::text(path).is_err() => NoteFileState::Missing,
                 Ok(_) if file.scanned_at.is_none() => NoteFileState::New,
                 Ok(stat) if stat != file.stat => NoteFileState::ChangedHere,
                 Ok(_) if !view.cards.is_empty() => NoteFileState::Conflict,
-                Ok(_) if is_closed => NoteFileState::ChangedThere,
+                Ok(_) if is_closed || view.retried > 0 => NoteFileState::ChangedThere,
                 Ok(_) if view.declined > 0 => NoteFileState::LineDeclined,
                 Ok(_) if file.written_at.is_some_and(|at| latest.is_some_and(|latest| latest > at)) => {
                     NoteFileState::ChangedThere
@@ -323,9 +343,10 @@ fn view(path: &Path, file: &WatchedFile) -> NoteFileView {
         claims: file.rules.len(),
         cards: Vec::new(),
         declined: 0,
+        retried: 0,
         scanned_at: file.scanned_at,
         written_at: file.written_at,
-        problem: file.problem.clone(),
+        problem: file.problem(),
     }
 }
 

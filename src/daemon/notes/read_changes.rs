@@ -305,6 +305,7 @@ fn scan_file(
             was_stored: false,
             closed: !rule.in_force,
             card: None,
+            problem: None,
         };
         let is_changed = matches!(change, LineChange::Changed(_));
         let before = match change {
@@ -411,6 +412,7 @@ fn record_outcome(
     let outcome = match outcome {
         Err(error) if concerns_rule(&error) => {
             run.problems.push(format!("{}:{}: {}", path.display(), kept.line, error.message));
+            kept.problem = Some(error.message);
             return Ok(());
         }
         other => other?,

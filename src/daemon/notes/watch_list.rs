@@ -48,6 +48,9 @@ pub(super) struct WatchedRule {
     /// The card of the refused claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) card: Option<CardId>,
+    /// Why the rule itself cannot be stored, such as that it is too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) problem: Option<String>,
 }
 
 impl WatchedRule {
@@ -119,6 +122,13 @@ impl WatchedFile {
     pub(super) fn add_rule(&mut self, rule: WatchedRule) {
         self.gone.retain(|gone| !gone.says_same(rule.kind, &rule.statement));
         self.rules.push(rule);
+    }
+
+    /// Says why the file could not be read or stored, or else which of its rules could not be stored, and why.
+    pub(super) fn problem(&self) -> Option<String> {
+        let of_rule = |rule: &WatchedRule| Some(format!("line {}: {}", rule.line, rule.problem.as_deref()?));
+        let of_rules: Vec<String> = self.rules.iter().filter_map(of_rule).collect();
+        self.problem.clone().or_else(|| (!of_rules.is_empty()).then(|| of_rules.join("; ")))
     }
 
     /// Returns the claims of the rules.

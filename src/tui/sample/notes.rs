@@ -19,6 +19,7 @@ pub(crate) fn status() -> NotesStatus {
         claims,
         cards: if state == NoteFileState::Conflict { vec![card_id(1)] } else { vec![] },
         declined: 0,
+        retried: 0,
         scanned_at: (state != NoteFileState::New).then_some(NOW - 2 * HOUR),
         written_at: None,
         problem: (state == NoteFileState::Missing).then(|| "no such file".to_owned()),

@@ -182,6 +182,9 @@ pub(in crate::tui) fn next_step(file: &NoteFileView) -> &'static str {
             "The file agrees with the stored claims. {notes_write} shows what would be written into ergo's section."
         }
         NoteFileState::ChangedHere => "The file has changed since it was read. {notes_scan} reads it again.",
+        NoteFileState::ChangedThere if file.retried > 0 => {
+            "Nothing opposes a line that was refused any more. {notes_scan} tries it again."
+        }
         NoteFileState::ChangedThere => {
             "A claim of the file is no longer active, or ergo's section is outdated. {notes_write} shows the difference."
         }

@@ -134,6 +134,9 @@ fn a_declined_line_is_stored_once_the_claim_that_opposed_it_is_no_longer_active(
         assert_eq!((number(&scan(&home), "stored"), state(&home, 0)), (0, "line_declined".to_owned()));
         let opposing = claims(&home, "active").into_iter().find(|(_, statement)| statement == OPPOSING).unwrap().0;
         home.run([end[0], &opposing].iter().chain(&end[1..])).ok();
+        let status = home.run(["notes", "status"]).ok();
+        assert!(status.stdout.contains("the next scan tries 1 refused line again"), "{status:?}");
+        assert_eq!(state(&home, 0), "changed_there");
         let run = scan(&home);
         assert_eq!((number(&run, "stored"), number(&run, "changed_files"), open_cards(&home)), (1, 0, 0), "{run}");
         assert!(statements(&home).contains(&PORT.to_owned()), "{:?}", statements(&home));
