@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     domain::{
-        Confusion, StoryRule,
+        ClaimKind, Confusion, StoryRule,
         guard_report::{RuleId, Tier},
     },
     guard::{Guard, JudgeContext, align::are_distinct_instances},
@@ -182,7 +182,8 @@ impl ClaimComparison<'_> {
         }
         for first in 0..at {
             let theirs = self.reading(first);
-            let repeats = reading.chooses_same_as(theirs) || reading.overlap(theirs) >= REPEAT_OVERLAP;
+            let repeats = (reading.chooses_same_as(theirs) || reading.overlap(theirs) >= REPEAT_OVERLAP)
+                && (!self.is_rejection(at) || theirs.asserted.is_empty());
             for turn in first + 1..at {
                 if self.is_session(turn, at) || self.is_session(first, turn) {
                     continue;
@@ -219,6 +220,11 @@ impl ClaimComparison<'_> {
             }
         }
         (0..at).rev().find_map(|first| self.restated(first))
+    }
+
+    /// Returns whether a claim rejects an option.
+    fn is_rejection(&self, at: usize) -> bool {
+        self.lines[at].text.claim.claim().kind == ClaimKind::Rejection
     }
 
     /// Returns whether `turn` ended the use of something that both `first` and the claim use.

@@ -34,7 +34,7 @@ pub(super) struct ClaimReading {
     /// it chooses.
     pub(super) words: BTreeSet<u64>,
     /// The ids of the content words that it asserts: neither denied nor ended by the claim itself.
-    asserted: BTreeSet<u64>,
+    pub(super) asserted: BTreeSet<u64>,
     /// The ids of all content words with enough weight.
     pub(super) topic: BTreeSet<u64>,
     /// The topic without its numbers.

@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// The version of the rules that read stories. If it changes, every store reads its claims again.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The maximum number of earlier claims with which a claim is compared: those with most words in common.
 pub const COMPARED: usize = 24;

@@ -190,6 +190,29 @@ fn steps_of_a_session_are_not_compared_unless_one_superseded_another() {
 }
 
 #[test]
+fn a_record_that_is_rejected_does_not_repeat_the_one_that_it_had_replaced() {
+    let guard = Guard::default();
+    let records = [
+        (1, "2026-01-05", ClaimKind::Decision, "We will use Jenkins for builds."),
+        (2, "2026-02-05", ClaimKind::Decision, "We will use Buildkite for builds."),
+        (3, "2026-06-05", ClaimKind::Rejection, "Rejected: use Buildkite for builds."),
+    ];
+    let mut lines: Vec<StoryClaim> = records
+        .iter()
+        .map(|(n, at, kind, statement)| {
+            let norms = guard.normalise_claim(*kind, statement, &Qualifiers::default()).norms;
+            let (id, statement) = (Some(crate::domain::EventId([*n; 32])), (*statement).to_owned());
+            line(millis(at), "ada", NormedClaim { id, kind: *kind, statement, norms, ..NormedClaim::default() })
+        })
+        .collect();
+    for at in 0..2 {
+        let by = lines[at + 1].id().into_iter().collect();
+        lines[at].standing = ClaimStanding { in_force: false, replaced_by: by, ..ClaimStanding::default() };
+    }
+    assert_eq!(read(&guard, &lines), []);
+}
+
+#[test]
 fn a_story_is_read_the_same_each_time() {
     let story = [
         ("2026-01-05", "ada", "Search runs on Solr."),
