@@ -9,8 +9,9 @@ use std::{
 };
 
 use super::{
-    NotesKeeper, absolute, caller_in, compare, discover, file_reader, line_claims, lock, unread_lines::UnreadLines,
-    watch_list::WatchedFile,
+    NotesKeeper, absolute, caller_in, compare, discover, file_reader, line_claims, lock,
+    unread_lines::UnreadLines,
+    watch_list::{WatchedFile, WatchedRule},
 };
 use crate::{
     api::{ApiError, ErrorCode, NoteConflict, NoteFormat, NotesRun, NotesWriteRequest, NotesWritten},
