@@ -158,6 +158,11 @@ pub struct Grant {
 }
 
 impl Grant {
+    /// Returns whether it allows to write into a scope.
+    pub fn writes(&self, scope: &Scope) -> bool {
+        self.role >= Role::Writer && self.scopes.contains(scope)
+    }
+
     /// Returns whether it allows everything that `other` allows.
     pub fn covers(&self, other: &Self) -> bool {
         self.role >= other.role && self.scopes.covers(&other.scopes)

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
-    Departure, Dispute, Grant, Granted, Member, MemberState, Role, Roster, RosterChange, TeamScope,
+    ChainCut, Departure, Dispute, Grant, Granted, Member, MemberState, Role, Roster, RosterChange, TeamScope,
     causal_order::in_causal_order, is_roster_scope,
 };
 use crate::domain::{
@@ -319,18 +319,29 @@ impl Graph {
             match change {
                 RosterChange::Adopt { .. } => adoptions.push(node),
                 RosterChange::Accept { events } => roster.accepted.extend(events),
-                RosterChange::Revoke { device, cuts } | RosterChange::Grant { device, cuts, .. }
-                    if !node.departs() || self.holds(device, at, &set) =>
-                {
+                // What a device wrote before it was revoked stays, even if it was admitted again with a lesser grant.
+                RosterChange::Revoke { device, cuts } | RosterChange::Grant { device, cuts, .. } => {
                     roster.cut(*device, cuts);
                 }
-                RosterChange::Leave { cuts } if self.holds(&node.author, at, &set) => roster.cut(node.author, cuts),
+                RosterChange::Leave { cuts } => self.cut_leaver(&mut roster, node, cuts),
                 _ => {}
             }
         }
         adoptions.sort_by_key(|node| (node.clock, node.id));
         roster.adopt(&adoptions);
         Some(roster)
+    }
+
+    /// Applies the cuts of a leave. The device names them itself, so they count only where it could write. Otherwise a
+    /// reader could leave to have its refused events accepted.
+    fn cut_leaver(&self, roster: &mut Roster, leave: &Node, cuts: &[ChainCut]) {
+        let before = self.standing(&leave.author, &leave.past, &self.counting_admissions(&leave.past));
+        // If an event that reduced its grant does not count, the cuts of that event do not either.
+        let now = roster.members.get(&leave.author).map(|member| &member.grant);
+        let grants: Vec<&Grant> = before.iter().map(|standing| &standing.grant).chain(now).collect();
+        let own: Vec<ChainCut> =
+            cuts.iter().filter(|cut| grants.iter().any(|grant| grant.writes(&cut.scope))).cloned().collect();
+        roster.cut(leave.author, &own);
     }
 
     fn team_name(&self, counted: &[usize]) -> Option<String> {
@@ -376,7 +387,7 @@ impl Graph {
 }
 
 impl Roster {
-    fn cut(&mut self, device: DeviceId, cuts: &[super::ChainCut]) {
+    fn cut(&mut self, device: DeviceId, cuts: &[ChainCut]) {
         for cut in cuts {
             self.cuts.entry((cut.scope.clone(), device, cut.epoch)).or_default().insert((cut.seq, cut.id));
         }
@@ -439,7 +450,7 @@ impl Standing {
     }
 
     fn writes(&self, scope: &Scope) -> bool {
-        self.role() >= Some(Role::Writer) && self.grant.scopes.contains(scope)
+        self.is_active() && self.grant.writes(scope)
     }
 }
 

@@ -286,6 +286,46 @@ fn who_leaves_keeps_what_was_said_and_a_lesser_grant_does_too() {
 }
 
 #[test]
+fn what_was_written_before_a_departure_stays_if_the_device_returns_with_a_lesser_grant() {
+    for leaves in [false, true] {
+        let mut team = Team::new();
+        team.share(1, "api");
+        team.share(1, "web");
+        team.add(1, 2, writer());
+        let last = team.claim(2, "api", 4, 9);
+        let beyond = team.claim(2, "api", 5, 9);
+        if leaves {
+            team.act(2, RosterChange::Leave { cuts: vec![cut_at(&last)] });
+        } else {
+            team.act(1, revoke(2, vec![cut_at(&last)]));
+        }
+        let admits = |team: &Team, (id, header): &(EventId, Header)| team.roster().admits(id, header);
+        team.add(1, 2, grant(Role::Reader, &["api"]));
+        assert_eq!((admits(&team, &last), admits(&team, &beyond)), (Ok(()), Err(Refusal::Reader)));
+        team.add(1, 2, grant(Role::Writer, &["web"]));
+        assert_eq!((admits(&team, &last), admits(&team, &beyond)), (Ok(()), Err(Refusal::NoGrant)));
+        // It is revoked again by an admin who has none of its events.
+        team.act(1, revoke(2, vec![]));
+        assert_eq!((admits(&team, &last), admits(&team, &beyond)), (Ok(()), Err(Refusal::AfterCut)));
+    }
+}
+
+#[test]
+fn a_reader_who_leaves_has_nothing_accepted_by_it() {
+    let mut team = Team::new();
+    team.share(1, "api");
+    team.share(1, "web");
+    team.add(1, 2, grant(Role::Reader, &["api"]));
+    team.add(1, 3, grant(Role::Writer, &["web"]));
+    let claims = [team.claim(2, "api", 4, 9), team.claim(3, "api", 4, 9), team.claim(3, "web", 4, 9)];
+    team.act(2, RosterChange::Leave { cuts: vec![cut_at(&claims[0])] });
+    team.act(3, RosterChange::Leave { cuts: vec![cut_at(&claims[1]), cut_at(&claims[2])] });
+    let roster = team.roster();
+    let admitted = claims.each_ref().map(|(id, header)| roster.admits(id, header));
+    assert_eq!(admitted, [Err(Refusal::AfterCut), Err(Refusal::AfterCut), Ok(())]);
+}
+
+#[test]
 fn who_left_unseen_is_admitted_again_unless_a_revocation_holds() {
     let mut team = Team::new();
     team.share(1, "api");

@@ -28,6 +28,24 @@ fn left() -> (Fixture, Fixture, EventId) {
     (a, b, team)
 }
 
+#[test]
+fn what_it_wrote_stays_if_it_returns_as_a_reader() {
+    let (mut a, mut b, team) = left();
+    let shared = a.shared(team, "api");
+    a.admit(team, &b, Role::Reader);
+    b.join(team, &a);
+    for f in [&a, &b] {
+        assert_eq!(f.shared(team, "api"), shared);
+        assert_eq!(f.store.reader().quarantined_count(&team).unwrap(), 0);
+        assert_eq!(f.store.check().unwrap().problems, Vec::<String>::new());
+    }
+    // The same if an admin revokes it in between.
+    let cuts = a.store.reader().cuts_of(&team, &b.device()).unwrap();
+    a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts });
+    a.admit(team, &b, Role::Reader);
+    assert_eq!(a.shared(team, "api"), shared);
+}
+
 fn rejoin(a: &mut Fixture, b: &mut Fixture, team: EventId) {
     a.admit(team, b, Role::Writer);
     b.join(team, a);

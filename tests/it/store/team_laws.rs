@@ -26,7 +26,7 @@ struct Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec((0..3usize, 0..14u8, 0..3usize).prop_map(|(by, what, on)| Step { by, what, on }), 5..40)
+    prop::collection::vec((0..3usize, 0..15u8, 0..3usize).prop_map(|(by, what, on)| Step { by, what, on }), 5..40)
 }
 
 /// Three devices that act, meet now and then, and fall out; two that will be told everything.
@@ -80,9 +80,10 @@ impl World {
                 actor.change(Some(team), RosterChange::Grant { device: on, grant: grant(Role::Admin), cuts: vec![] }),
             ),
             8 => drop(actor.change(Some(team), RosterChange::Revoke { device: on, cuts })),
-            9 => {
+            9 | 14 => {
                 let (person, name) = ("again".into(), "again".into());
-                actor.change(Some(team), RosterChange::Add { device: on, person, name, grant: grant(Role::Writer) });
+                let role = if step.what == 9 { Role::Writer } else { Role::Reader };
+                actor.change(Some(team), RosterChange::Add { device: on, person, name, grant: grant(role) });
             }
             10 => {
                 let held = actor.store.reader().quarantined(&team, 2, 0).unwrap();
