@@ -439,7 +439,9 @@ fn two_laptops_without_a_network_pair_by_files() {
     let first = approved["grant_words"][0].as_str().unwrap();
     assert!(shown.code == Some(2) && shown.stdout.contains(first), "nothing is joined unseen: {shown:?}");
     assert_eq!(bob.status()["teams"].as_array().unwrap().len(), 0);
-    let joined = bob.json(&["sync", "join", grant, "--yes"]);
+    let renamed = bob.run(&["sync", "join", grant, "--yes", "--device", "bobs"]);
+    assert!(renamed.code == Some(2) && renamed.stderr.contains("ergo sync rename bobs"), "{renamed:?}");
+    let joined = bob.json(&["sync", "join", grant, "--yes", "--device", "bob-laptop"]);
     assert_eq!((joined["state"].as_str(), joined["role"].as_str()), (Some("joined"), Some("reader")));
     assert_eq!(joined["words"], approved["grant_words"], "both screens show the same");
     assert_eq!(bob.status()["teams"][0]["name"], "platform");

@@ -137,7 +137,8 @@ request! {
         /// The absolute path of a grant file, created by `POST /sync/approve`, instead of a ticket.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub grant: Option<String>,
-        /// How the others will see this device [default: the machine's name].
+        /// How the others will see this device [default: the machine's name]. With a grant file, only the name in the
+        /// request file is possible.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub device_name: Option<String>,
         /// Scopes of the team that get another name on this device.

@@ -27,7 +27,7 @@ pub(super) struct Args {
     /// The ticket, ergo1…; a grant file of `ergo sync approve`; or - to read a ticket from stdin.
     #[arg(value_name = "TICKET|FILE")]
     with: String,
-    /// The name of this device in the team [default: the host name].
+    /// With a ticket: the name of this device in the team [default: the host name].
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
     /// Use another name for a scope of the team on this device; may be given several times.

@@ -12,7 +12,7 @@ use crate::{
     domain::{
         DeviceId, EventId, Roster,
         roster::MAX_NAME,
-        text::{escape, name_problem},
+        text::{escape, name_problem, quote},
     },
     engine::Engine,
     files,
@@ -139,6 +139,16 @@ impl Teams {
                 "`ergo sync request` here makes a request file; an admin makes the grant from it with `ergo sync approve`",
             ));
         };
+        let given = request.device_name.as_deref().map(str::trim).filter(|name| !name.is_empty());
+        if let (Some(name), Some(member)) = (given, roster.member(&self.me()))
+            && member.name != name
+        {
+            return Err(ApiError::field(
+                "device_name",
+                format!("the grant file admits this device as “{}”, the name in its request", escape(&member.name)),
+            )
+            .hint(format!("join without another name, then rename this device: `ergo sync rename {}`", quote(name))));
+        }
         let approver = roster.member(&from);
         let mut view = JoinView {
             id: hex::encode(random::<8>()?),
