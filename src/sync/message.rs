@@ -145,7 +145,7 @@ pub struct Offer {
     #[n(1)]
     #[cbor(default)]
     pub reply: bool,
-    /// The number of the receiver's events in quarantine at the sender; absent for none.
+    /// The number of events in quarantine at the sender that the receiver wrote; absent for none.
     #[n(2)]
     pub waiting: Option<u64>,
 }

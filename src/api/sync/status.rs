@@ -135,6 +135,13 @@ impl TeamStatus {
     pub fn untaken(&self) -> usize {
         self.kept.iter().filter(|kept| !kept.before).map(|kept| kept.events).sum()
     }
+
+    /// Returns the number of events of this device in the quarantine of a peer; of several peers, the largest number,
+    /// since each may have the same events there.
+    pub fn not_taken(&self) -> usize {
+        let active = self.peers.iter().filter(|peer| !peer.you && peer.state == PeerState::Active);
+        active.map(|peer| peer.not_taken).max().unwrap_or_default()
+    }
 }
 
 /// Changes by this device in a scope of a team that no other device accepts.
@@ -272,6 +279,11 @@ pub struct PeerView {
 }
 
 impl PeerView {
+    /// Returns whether both have the same events and neither rejected events of the other.
+    pub fn is_in_sync(&self) -> bool {
+        self.digests_equal && self.quarantined == 0 && self.not_taken == 0
+    }
+
     /// Describes how a connected peer is reached: `LAN 1.8 ms`.
     pub fn path_words(&self) -> String {
         let word = match self.path {

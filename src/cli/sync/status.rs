@@ -112,7 +112,7 @@ pub(super) fn verdict(team: &TeamStatus, mode: SyncMode) -> (Style, String) {
             format!("Not in sync: the history of a device forks in {where_}: its store was copied, or its key stolen."),
         );
     }
-    let not_taken: usize = active.iter().map(|peer| peer.not_taken).sum();
+    let not_taken = team.not_taken();
     if not_taken > 0 {
         let (what, are) = (count(not_taken, "event", "events"), if not_taken == 1 { "is" } else { "are" });
         return (Style::Bad, format!("Not in sync: {what} of this device {are} in a peer's quarantine."));
@@ -161,14 +161,14 @@ fn details(peer: &PeerView, now: u64) -> Vec<String> {
         let to_receive = count(usize::try_from(peer.we_lack).unwrap_or(usize::MAX), "event", "events");
         parts.push(format!("{to_receive} to receive, {} to send", peer.they_lack));
     }
-    if peer.digests_equal {
+    if peer.is_in_sync() {
         parts.push("in sync".to_owned());
     }
     if peer.quarantined > 0 {
-        parts.push(format!("{} of its events not accepted here", peer.quarantined));
+        parts.push(format!("{} that it sent not accepted here", count(peer.quarantined, "event", "events")));
     }
     if peer.not_taken > 0 {
-        parts.push(format!("{} of this device's events not accepted there", peer.not_taken));
+        parts.push(format!("{} of this device not accepted there", count(peer.not_taken, "event", "events")));
     }
     parts
 }
@@ -270,6 +270,21 @@ pub(super) mod tests {
         assert!(verdict(&team, SyncMode::Off).1.ends_with("because sync is off."));
         team.peers.clear();
         assert!(verdict(&team, SyncMode::Lan).1.contains("only device"));
+    }
+
+    #[test]
+    fn a_peer_is_in_sync_only_if_neither_side_rejected_events() {
+        let parts = |quarantined, not_taken| {
+            let peer = PeerView { quarantined, not_taken, ..peer("bob-laptop") };
+            details(&peer, NOW).split_off(3)
+        };
+        assert_eq!(parts(0, 0), ["0 to send", "in sync"]);
+        assert_eq!(parts(1, 0), ["0 to send", "1 event that it sent not accepted here"]);
+        assert_eq!(parts(0, 7), ["0 to send", "7 events of this device not accepted there"]);
+        // Two peers reject the same seven events.
+        let rejects = || PeerView { not_taken: 7, ..peer("bob-laptop") };
+        let team = team(vec![rejects(), rejects()]);
+        assert_eq!(verdict(&team, SyncMode::Lan).1, "Not in sync: 7 events of this device are in a peer's quarantine.");
     }
 
     #[test]

@@ -58,6 +58,7 @@ impl SyncReader<'_> {
         bodies(team: &EventId, scope: &Scope, events: &[EventId]) -> Vec<(EventId, Option<SealedBody>)>;
         missing_bodies(team: &EventId, scope: &Scope, after: Option<&EventId>, limit: usize) -> Vec<EventId>;
         quarantined(team: &EventId, limit: usize, after: usize) -> Vec<QuarantinedRow>;
+        quarantined_count_of(team: &EventId, author: &DeviceId) -> usize;
         quarantined_count_in(team: &EventId, scope: &Scope) -> usize;
         quarantine_is_due(team: &EventId, now: u64) -> bool;
         unsent(team: &EventId, peers: &[PeerRow], roster: &Roster) -> BTreeMap<DeviceId, u64>;

@@ -266,6 +266,15 @@ impl Reader {
         Ok(read.query_row(params![team.n, scope.org_id, scope.project], |row| row.get(0))?)
     }
 
+    /// Counts the undiscarded events in quarantine that a device wrote, whoever delivered them.
+    pub fn quarantined_count_of(&self, team: &EventId, author: &DeviceId) -> Result<usize> {
+        let Some(team) = Team::known(&self.db, *team)? else { return Ok(0) };
+        let mut read = self
+            .db
+            .prepare_cached("SELECT count(*) FROM quarantined WHERE team = ?1 AND author = ?2 AND discarded = 0")?;
+        Ok(read.query_row(params![team.n, author.0], |row| row.get(0))?)
+    }
+
     /// Counts the undiscarded events in quarantine of a team.
     pub fn quarantined_count(&self, team: &EventId) -> Result<usize> {
         let mut read = self.db.prepare_cached(

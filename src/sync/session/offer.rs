@@ -43,8 +43,8 @@ pub(super) fn for_peer(reader: &SyncReader<'_>, roster: &Roster, peer: &DeviceId
         let documents = reader.documents(&team, Some(&row.scope))?.iter().filter_map(stored_document).collect();
         scopes.push(ScopeOffer { chains: reader.vector(&team, &row.scope)?, scope: row.scope, documents });
     }
-    let waiting = reader.quarantined_by(&team)?.get(&Some(*peer)).map(|count| *count as u64);
-    Ok((Offer { scopes, reply: false, waiting }, undocumented))
+    let waiting = reader.quarantined_count_of(&team, peer)? as u64;
+    Ok((Offer { scopes, reply: false, waiting: Some(waiting).filter(|count| *count > 0) }, undocumented))
 }
 
 /// Returns a stored document as it is offered to peers.

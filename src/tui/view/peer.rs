@@ -164,8 +164,10 @@ pub(super) fn device(paint: &Paint<'_>, peer: &PeerView, width: usize) -> Vec<Li
     fields.field("last synced", &synced);
     fields.field("to receive", &peer.we_lack.to_string());
     fields.field("to send", &peer.they_lack.to_string());
-    let (synced, style) = if peer.digests_equal {
+    let (synced, style) = if peer.is_in_sync() {
         (format!("{} yes", theme.glyphs.done), theme.ok)
+    } else if peer.digests_equal {
+        ("no, events were not accepted".to_owned(), theme.warn)
     } else {
         ("no, or not compared since the last change".to_owned(), theme.text)
     };

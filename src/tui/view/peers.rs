@@ -135,7 +135,7 @@ pub(super) fn team_state(team: &TeamStatus, mode: Option<SyncMode>) -> (String, 
     if mode == Some(SyncMode::Off) {
         return ("sync is off".to_owned(), false);
     }
-    let not_taken: usize = active().map(|peer| peer.not_taken).sum();
+    let not_taken = team.not_taken();
     if not_taken > 0 {
         return (format!("{not_taken} not accepted by a peer"), false);
     }
@@ -168,13 +168,13 @@ fn device_state(paint: &Paint<'_>, peer: &PeerView) -> (String, bool) {
         seen.unwrap_or_else(|| "never seen".to_owned())
     };
     let missing = match (peer.we_lack, peer.they_lack) {
-        (0, 0) if peer.digests_equal => format!("  {}", paint.theme.glyphs.done),
+        (0, 0) if peer.is_in_sync() => format!("  {}", paint.theme.glyphs.done),
         (0, 0) => String::new(),
         (ours, 0) => format!("  {ours} to receive"),
         (0, theirs) => format!("  {theirs} to send"),
         (ours, theirs) => format!("  {ours} to receive, {theirs} to send"),
     };
-    (format!("{path}{missing}"), peer.connected && peer.digests_equal)
+    (format!("{path}{missing}"), peer.connected && peer.is_in_sync())
 }
 
 fn detail(paint: &mut Paint<'_>, area: Rect) {

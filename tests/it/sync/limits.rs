@@ -44,6 +44,8 @@ async fn a_peer_with_too_much_in_quarantine_is_paused_until_reviewed() {
         assert!(matches!(at_b.end().await, SessionEnd::RejectedByPeer(RejectCode::Paused, _)));
     }
     assert_eq!(a.engine.with_reader(|r| r.quarantined_by(&team)).unwrap().get(&Some(b.device())), Some(&4));
+    let written_by = |node: &Node| a.engine.with_reader(|r| r.quarantined_count_of(&team, &node.device())).unwrap();
+    assert_eq!((written_by(&b), written_by(&c)), (0, 4), "b is not told that events of its own wait");
     assert!(
         !b.engine.with_reader(|r| r.roster(&team)).unwrap().unwrap().is_member(&c.device()),
         "b heard of c all the same"
