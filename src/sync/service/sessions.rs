@@ -159,13 +159,15 @@ impl Scheduler {
             // The peer ended the session in order. It dials when it is back, and is dialled occasionally.
             None => peer.due = Some(Instant::now() + decisions::backoff(CLOSED_BACKOFF, tasks::chance())),
         }
-        self.save_peer(key);
-        self.observer.peer(key.0, key.1);
         if let SessionEnd::Rejected(code, _) | SessionEnd::RejectedByPeer(code, _) = &ended
             && matches!(code, RejectCode::NotPaired | RejectCode::TeamMismatch)
         {
+            // If one of the two left the team, this removes the peer. Its rejection is not stored: it would be shown
+            // again if that device came back.
             self.refresh().await;
         }
+        self.save_peer(key);
+        self.observer.peer(key.0, key.1);
     }
 
     pub(super) async fn peer_event(&mut self, PeerEvent { team, from, roster, undocumented, bodies }: PeerEvent) {

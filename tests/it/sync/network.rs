@@ -292,6 +292,29 @@ async fn a_revoked_device_learns_by_whom_and_is_disconnected() {
 }
 
 #[tokio::test]
+async fn a_device_that_left_stores_no_rejection_for_its_return() {
+    let (a, b) = (Node::new(190), Node::new(191));
+    let team = a.create_team(&["api"]);
+    a.admit(team, &b, Role::Writer, None);
+    let (a, b) = (Daemon::start(a), Daemon::start(b));
+    a.listening().await;
+    b.listening().await;
+    b.knows(&a).await;
+    b.synced_with(&a).await;
+    b.node.change(Some(team), RosterChange::Leave { cuts: vec![] });
+    b.service.refresh().await;
+    for daemon in [&a, &b] {
+        daemon.until("the peer is gone", |status| status.peers.is_empty()).await;
+        // What is to be stored is stored then.
+        daemon.service.stop().await;
+    }
+    for (of, other) in [(&a, &b), (&b, &a)] {
+        let row = of.node.engine.with_reader(|r| r.peer(&team, &other.node.device())).unwrap().unwrap();
+        assert!(!row.addresses.is_empty() && row.last_error.is_none(), "{row:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_device_revoked_while_away_is_rejected_at_the_handshake() {
     let (a, b) = (Node::new(41), Node::new(42));
     let team = a.create_team(&["api"]);
