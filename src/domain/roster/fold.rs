@@ -323,7 +323,7 @@ impl Graph {
                 RosterChange::Revoke { device, cuts } | RosterChange::Grant { device, cuts, .. } => {
                     roster.cut(*device, cuts);
                 }
-                RosterChange::Leave { cuts } => self.cut_leaver(&mut roster, node, cuts),
+                RosterChange::Leave { cuts } => self.cut_leaver(&mut roster, at, cuts),
                 _ => {}
             }
         }
@@ -332,9 +332,16 @@ impl Graph {
         Some(roster)
     }
 
-    /// Applies the cuts of a leave. The device names them itself, so they count only where it could write. Otherwise a
-    /// reader could leave to have its refused events accepted.
-    fn cut_leaver(&self, roster: &mut Roster, leave: &Node, cuts: &[ChainCut]) {
+    /// Applies the cuts of a leave. The device names them itself, so they count only where it could write, and not if it
+    /// was revoked at the same time. Otherwise it could leave to have refused events accepted.
+    fn cut_leaver(&self, roster: &mut Roster, at: usize, cuts: &[ChainCut]) {
+        let leave = &self.nodes[at];
+        let revoked_unseen = self.about(&leave.author).any(|(other, node)| {
+            matches!(node.change, Some(RosterChange::Revoke { .. })) && !node.past.has(at) && !leave.past.has(other)
+        });
+        if revoked_unseen {
+            return;
+        }
         let before = self.standing(&leave.author, &leave.past, &self.counting_admissions(&leave.past));
         // If an event that reduced its grant does not count, the cuts of that event do not either.
         let now = roster.members.get(&leave.author).map(|member| &member.grant);

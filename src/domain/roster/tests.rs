@@ -294,11 +294,9 @@ fn what_was_written_before_a_departure_stays_if_the_device_returns_with_a_lesser
         team.add(1, 2, writer());
         let last = team.claim(2, "api", 4, 9);
         let beyond = team.claim(2, "api", 5, 9);
-        if leaves {
-            team.act(2, RosterChange::Leave { cuts: vec![cut_at(&last)] });
-        } else {
-            team.act(1, revoke(2, vec![cut_at(&last)]));
-        }
+        let cuts = vec![cut_at(&last)];
+        let (by, departure) = if leaves { (2, RosterChange::Leave { cuts }) } else { (1, revoke(2, cuts)) };
+        team.act(by, departure);
         let admits = |team: &Team, (id, header): &(EventId, Header)| team.roster().admits(id, header);
         team.add(1, 2, grant(Role::Reader, &["api"]));
         assert_eq!((admits(&team, &last), admits(&team, &beyond)), (Ok(()), Err(Refusal::Reader)));
@@ -311,18 +309,27 @@ fn what_was_written_before_a_departure_stays_if_the_device_returns_with_a_lesser
 }
 
 #[test]
-fn a_reader_who_leaves_has_nothing_accepted_by_it() {
+fn a_device_that_leaves_has_nothing_accepted_where_it_could_not_write() {
     let mut team = Team::new();
     team.share(1, "api");
     team.share(1, "web");
-    team.add(1, 2, grant(Role::Reader, &["api"]));
-    team.add(1, 3, grant(Role::Writer, &["web"]));
-    let claims = [team.claim(2, "api", 4, 9), team.claim(3, "api", 4, 9), team.claim(3, "web", 4, 9)];
-    team.act(2, RosterChange::Leave { cuts: vec![cut_at(&claims[0])] });
-    team.act(3, RosterChange::Leave { cuts: vec![cut_at(&claims[1]), cut_at(&claims[2])] });
-    let roster = team.roster();
-    let admitted = claims.each_ref().map(|(id, header)| roster.admits(id, header));
-    assert_eq!(admitted, [Err(Refusal::AfterCut), Err(Refusal::AfterCut), Ok(())]);
+    team.add(1, 2, grant(Role::Writer, &["web"]));
+    let claims = ["api", "web"].map(|project| team.claim(2, project, 4, 9));
+    team.act(2, RosterChange::Leave { cuts: claims.each_ref().map(cut_at).to_vec() });
+    let admitted = claims.map(|(id, header)| team.roster().admits(&id, &header));
+    assert_eq!(admitted, [Err(Refusal::AfterCut), Ok(())]);
+}
+
+#[test]
+fn a_revoked_device_does_not_move_the_cut_by_leaving() {
+    let mut team = Team::new();
+    team.share(1, "api");
+    let seen = [team.add(1, 2, writer())];
+    let (last, late) = (team.claim(2, "api", 4, 9), team.claim(2, "api", 5, 9));
+    team.act(1, revoke(2, vec![cut_at(&last)]));
+    team.act_after(2, RosterChange::Leave { cuts: vec![cut_at(&late)] }, &seen);
+    let admitted = [last, late].map(|(id, header)| team.roster().admits(&id, &header));
+    assert_eq!(admitted, [Ok(()), Err(Refusal::AfterCut)]);
 }
 
 #[test]
