@@ -167,7 +167,7 @@ fn team(stored: &Stored, network: &NetworkStatus, open: &HashMap<Scope, usize>, 
         forks: stored.notes.forks,
         problems: stored.notes.says.clone(),
         open_cards: scopes.iter().map(|scope| scope.open_cards).sum(),
-        in_sync: whole && anyone && connected.all(|peer| peer.digests_equal && peer.not_taken == 0),
+        in_sync: whole && anyone && connected.all(PeerView::is_in_sync),
         scopes,
         peers,
         ..TeamStatus::new(stored.team.id, roster.name())
