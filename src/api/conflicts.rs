@@ -217,10 +217,14 @@ impl CardSettlement {
 
     /// Says by whom the card was settled, and how: “was settled by ada (the new claim was discarded)”.
     pub fn words(&self) -> String {
+        self.words_for(self.outcome())
+    }
+
+    fn words_for(&self, outcome: &str) -> String {
         if !self.is_by_somebody() {
-            return format!("no longer applies ({})", self.outcome());
+            return format!("no longer applies ({outcome})");
         }
-        format!("was settled by {} ({})", text::writer(&self.who, self.agent.as_deref()), self.outcome())
+        format!("was settled by {} ({outcome})", text::writer(&self.who, self.agent.as_deref()))
     }
 
     /// Describes how the card was settled.
@@ -273,8 +277,16 @@ const QUOTE_LENGTH: usize = 60;
 impl CardView {
     /// Says that the card is settled, by whom and how, so that an act on it does nothing; `None` if it is not settled.
     pub fn settled_message(&self) -> Option<String> {
+        let words = self.settled.as_ref()?.words_for(self.outcome()?);
+        Some(format!("card {} {words}; nothing was done", self.summary.id.short()))
+    }
+
+    /// Describes how the card was settled; `None` if it is not settled.
+    pub fn outcome(&self) -> Option<&str> {
         let settled = self.settled.as_ref()?;
-        Some(format!("card {} {}; nothing was done", self.summary.id.short(), settled.words()))
+        // A proposal to retract a claim is no contradiction that could be dismissed.
+        let kept = self.summary.kind == CardKind::Proposed && settled.act == CardAct::Dismiss.as_str();
+        Some(if kept { "the claim was kept" } else { settled.outcome() })
     }
 
     /// Returns whether `now`, one of the claims in place of `side`, is its text as it was stored when the card was settled.

@@ -88,7 +88,7 @@ impl Ui {
         }
         if let Some(settled) = &card.settled {
             let why = settled.reason.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
-            let how = settled.outcome();
+            let how = card.outcome().unwrap_or_default();
             if settled.is_by_somebody() {
                 let who = author(&settled.who, settled.agent.as_deref());
                 self.field("settled", &format!("by {who}, {}: {how}{why}", ago(settled.at, now)));

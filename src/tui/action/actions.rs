@@ -428,6 +428,10 @@ macro_rules! for_each_action {
             "Back to the screen.";
             if always => |state, _, _| palette::close(state);
 
+        // Log
+        LogClose: None in Log by ["esc", "q", "backspace", "ctrl-c"], "Close" "close";
+            "Back to the screen."; if always => |state, _, _| palette::close(state);
+
         // Confirm
         Yes: None in Confirm by ["y"], "Yes" "yes";
             "Do it.";

@@ -1,8 +1,8 @@
 //! The key scopes of each mode of the app. If several scopes of a chain have a key, the first one wins.
 
 use super::KeyScope::{
-    self, Agents, Answer, Card, Claim, Claims, Confirm, Form, Global, Inbox, Judging, Marks, Matches, Models, Move,
-    Notes, Page, Peers, Pending, Pick, Timeline, Tour, Verdict, Why,
+    self, Agents, Answer, Card, Claim, Claims, Confirm, Form, Global, Inbox, Judging, Log, Marks, Matches, Models,
+    Move, Notes, Page, Peers, Pending, Pick, Timeline, Tour, Verdict, Why,
 };
 
 /// A card is under the cursor of the Inbox.
@@ -28,12 +28,13 @@ pub(in crate::tui) const FORM: &[KeyScope] = &[Form];
 pub(in crate::tui) const FORM_VERDICT: &[KeyScope] = &[Verdict, Form];
 pub(in crate::tui) const JUDGING: &[KeyScope] = &[Verdict, Judging];
 pub(in crate::tui) const PICK: &[KeyScope] = &[Pick];
+pub(in crate::tui) const LOG: &[KeyScope] = &[Log, Move];
 pub(in crate::tui) const CONFIRM: &[KeyScope] = &[Confirm];
 pub(in crate::tui) const TOUR: &[KeyScope] = &[Tour];
 pub(in crate::tui) const PAGE: &[KeyScope] = &[Page, Move];
 
 /// All chains. Within a chain, no key may have two meanings.
-pub const CHAINS: [&[KeyScope]; 19] = [
+pub const CHAINS: [&[KeyScope]; 20] = [
     CARDS,
     CARD_STORY,
     CLAIMS,
@@ -50,6 +51,7 @@ pub const CHAINS: [&[KeyScope]; 19] = [
     FORM_VERDICT,
     JUDGING,
     PICK,
+    LOG,
     CONFIRM,
     TOUR,
     PAGE,

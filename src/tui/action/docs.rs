@@ -26,7 +26,8 @@ pub fn keys_markdown() -> String {
         "# Keys of `ergo tui`\n\n\
          This page is generated from the app's own table of actions (`src/tui/action/actions.rs`). In the app, `?` shows the same,\n\
          searchable, and why a command is unavailable.\n\n\
-         An action marked ↩ changes claims and is undone with `u`; one marked ‼ is not undone by `u`, and asks first.\n\n\
+         An action marked ↩ changes claims and is undone with `u`; one marked ‼ is not undone by `u`,\n\
+         and a question or a form comes first.\n\n\
          To use other keys, create `keys.toml` beside `config.toml`. It has a section per table below; set the name in the last column\n\
          to a key or a list of keys. An error in it is reported with its line when the app starts.\n\n\
          ```toml\n[card]\nkeep_new = \"f5\"\ndismiss = [\"d\", \"ctrl-d\"]\n```\n",

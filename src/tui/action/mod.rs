@@ -75,8 +75,10 @@ pub enum KeyScope {
     Global,
     /// In a form.
     Form,
-    /// In the palette, the search line and the log.
+    /// In the palette and the search line.
     Pick,
+    /// In the log of the session.
+    Log,
     /// In a confirmation.
     Confirm,
     Inbox,
@@ -106,7 +108,7 @@ pub enum KeyScope {
 
 impl KeyScope {
     /// All key scopes, in the order of the documentation.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Inbox,
         Self::Card,
         Self::Answer,
@@ -128,6 +130,7 @@ impl KeyScope {
         Self::Judging,
         Self::Form,
         Self::Pick,
+        Self::Log,
         Self::Confirm,
         Self::Tour,
     ];
@@ -145,6 +148,7 @@ impl KeyScope {
             Self::Global => "global",
             Self::Form => "form",
             Self::Pick => "pick",
+            Self::Log => "log",
             Self::Confirm => "confirm",
             Self::Inbox => "inbox",
             Self::Pending => "pending",
@@ -169,6 +173,7 @@ impl KeyScope {
                 | Self::Judging
                 | Self::Form
                 | Self::Pick
+                | Self::Log
                 | Self::Confirm
                 | Self::Tour
                 | Self::Page
@@ -201,6 +206,7 @@ impl KeyScope {
             Self::Global => "Everywhere",
             Self::Form => "In a form",
             Self::Pick => "In the palette and the search line",
+            Self::Log => "In the session log",
             Self::Confirm => "In a confirmation",
         }
     }

@@ -87,6 +87,7 @@ fn screen_of(scope: KeyScope) -> Option<Screen> {
         | KeyScope::Global
         | KeyScope::Form
         | KeyScope::Pick
+        | KeyScope::Log
         | KeyScope::Confirm
         | KeyScope::Tour
         | KeyScope::Page
@@ -270,7 +271,7 @@ fn openable(state: &AppState) -> Availability {
         Screen::Notes => !state.notes.is_empty(),
         Screen::Models => false,
     };
-    let some = some && !matches!(state.overlay, Some(Overlay::Page(_)));
+    let some = some && !matches!(state.overlay, Some(Overlay::Page(_) | Overlay::Log { .. }));
     if some { Ok(()) } else { Err("there is nothing to open".to_owned()) }
 }
 

@@ -56,7 +56,7 @@ use super::{
 };
 use crate::{
     api::{Caller, CardKind, CardSummary, ClaimView, InboxItem, InboxKind, PendingJoin, ScopeView},
-    domain::{ClaimId, OpId, Scope},
+    domain::{CardId, ClaimId, OpId, Scope},
 };
 
 /// Settings that do not change while the app runs.
@@ -107,6 +107,15 @@ pub enum Acting {
     Form(form::FormSubject),
     /// Undoing an act, or redoing it by undoing its undo.
     Undo(OpId, Scope),
+    /// Withdrawing a held write by undoing the act that held it.
+    Withdraw {
+        /// The act that held the write.
+        op: OpId,
+        scope: Scope,
+        /// The card with the question about the write.
+        card: CardId,
+        statement: String,
+    },
     /// Comparing the active claims of a scope, with the `op_id` by which that can be undone.
     Audit(Option<OpId>, Scope),
     /// An act that was confirmed in a dialog, or an act without a form.
@@ -172,6 +181,8 @@ pub struct AppState {
     pub undo_stack: Vec<SessionAct>,
     /// Undos of this session that can be redone, the latest last.
     pub redo_stack: Vec<SessionAct>,
+    /// Whether rule files were read after the last act, undo or redo of this session. That is not undone as one act.
+    pub read_files_last: bool,
     /// The act that was sent and has no answer yet.
     pub acting: Option<Acting>,
     /// Data to read again as soon as no request for the same data is under way.
@@ -230,6 +241,7 @@ impl AppState {
             log: VecDeque::new(),
             undo_stack: Vec::new(),
             redo_stack: Vec::new(),
+            read_files_last: false,
             acting: None,
             requests: Requests::default(),
             own_ops: VecDeque::new(),
@@ -246,7 +258,8 @@ impl AppState {
         match &self.overlay {
             Some(Overlay::Form(form)) if form.asks_verdict() => chains::FORM_VERDICT,
             Some(Overlay::Form(_)) => chains::FORM,
-            Some(Overlay::Palette(_) | Overlay::Prompt(_) | Overlay::Log { .. }) => chains::PICK,
+            Some(Overlay::Palette(_) | Overlay::Prompt(_)) => chains::PICK,
+            Some(Overlay::Log { .. }) => chains::LOG,
             Some(Overlay::Judging(_)) => chains::JUDGING,
             Some(Overlay::Confirm(_)) => chains::CONFIRM,
             Some(Overlay::Tour { .. }) => chains::TOUR,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::{AppState, inbox::ItemId};
 use crate::{
     api::ClaimView,
-    domain::{OpId, Scope, drift},
+    domain::{CardId, OpId, Scope, drift},
 };
 
 /// The maximum number of own acts whose changes are recognised on the event stream.
@@ -86,6 +86,13 @@ impl AppState {
         self.undo_stack.retain(|known| known.op != act.op);
         self.undo_stack.push(act);
         self.redo_stack.clear();
+        self.read_files_last = false;
+    }
+
+    /// Returns whether an act of this session opened a card.
+    pub fn opened(&self, card: CardId) -> bool {
+        let mut acts = self.undo_stack.iter().chain(&self.redo_stack);
+        acts.any(|act| act.opens && act.about.contains(&ItemId::Card(card)))
     }
 
     /// Returns the claim under the cursor, or the two shown sides of the card under the cursor, the new one first.

@@ -24,6 +24,7 @@ pub(super) fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) 
     let was_elsewhere = before.is_some_and(|card| card.elsewhere);
     let was_settled = before.is_some_and(|card| card.view.summary.status == CardStatus::Settled);
     let settled = settled_by(&view).map(|text| (view.settled.as_ref().and_then(|by| by.op_id), format!("{text}.")));
+    let undone = view.settled.as_ref().is_some_and(|settled| settled.act == "undone");
     if summary.status == CardStatus::Settled {
         state.inbox.mark_settled(&ItemId::Card(id));
     } else if was_settled {
@@ -43,7 +44,8 @@ pub(super) fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) 
             }
         } else if form::note_settlement(state, id, Some(&text)) {
             state.add_log_line(Tone::Warn, text);
-        } else {
+        } else if !(undone && state.opened(id)) {
+            // The undo of what this session did has its own message.
             out.push(state.toast(Tone::Warn, text));
         }
     }
@@ -58,7 +60,7 @@ fn settled_by(view: &CardView) -> Option<String> {
     let settled = view.settled.as_ref()?;
     let by = writer(&settled.who, settled.agent.as_deref());
     let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
-    Some(format!("Already settled by {by}: {}{reason}", settled.outcome()))
+    Some(format!("Already settled by {by}: {}{reason}", view.outcome().unwrap_or_default()))
 }
 
 /// Handles the refusal of an act because its target has changed. Its form stays open and says so.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{form, form_request::Problem, form_setup, global, judging, live, reads, undo};
+use super::{cursor, form, form_request::Problem, form_setup, global, judging, live, reads, undo};
 use crate::{
     api::{Caller, CardKind, CardSummary, Consider, DoubtBand, InboxItem, JudgeRequest, Questions, QuestionsQuery},
-    domain::PairVerdict,
+    domain::{CardId, OpId, PairVerdict, Scope},
     tui::{
         key::KeyPress,
         msg::{Effect, ReadRequest, Slot, WriteRequest},
@@ -146,10 +146,30 @@ pub(super) fn give(state: &mut AppState, verdict: PairVerdict, out: &mut Vec<Eff
 pub(super) fn withdraw(state: &mut AppState, out: &mut Vec<Effect>) {
     let Some(Overlay::Form(form)) = &state.overlay else { return };
     let (Some(op), false, true) = (form.withdraws, form.sending, form.painted) else { return };
-    let scope = form.scope.clone();
+    let FormSubject::Held { id: card } = form.about else { return };
+    let (scope, statement) = (form.scope.clone(), form.held_statement.clone());
     form::cancel(state);
     let write = undo::request(state, op, &scope);
-    global::send(state, write, Acting::Undo(op, scope), out);
+    global::send(state, write, Acting::Withdraw { op, scope, card, statement }, out);
+}
+
+/// Handles the withdrawal of a held write by the act `op`. It is an act of its own: what was done after the write was
+/// held is undone after it.
+pub(super) fn withdrawn(
+    state: &mut AppState,
+    op: OpId,
+    scope: Scope,
+    card: CardId,
+    statement: &str,
+    out: &mut Vec<Effect>,
+) {
+    let about = vec![ItemId::Card(card)];
+    cursor::release(state, about.clone());
+    let summary = format!("Withdrew “{}”", text::fit(statement, 60));
+    let place = state.scope_suffix(&scope);
+    out.push(state.toast_with(Tone::Done, format!("{summary}{place}."), "{undo} to undo"));
+    state.record_act(SessionAct { op, scope, summary, about, opens: true, settled: 0 });
+    live::refresh_all(state);
 }
 
 /// Returns the request of the form.

@@ -135,7 +135,7 @@ pub(super) fn begin_act(state: &mut AppState, write: &WriteRequest, acting: &Act
         _ if state.screen != Screen::Inbox => Vec::new(),
         WriteRequest::Resolve { .. } | WriteRequest::Judge(_) => match acting {
             Acting::Form(about) => about.card().map(ItemId::Card).into_iter().collect(),
-            Acting::Undo(..) | Acting::Audit(..) | Acting::Confirmed => Vec::new(),
+            Acting::Undo(..) | Acting::Withdraw { .. } | Acting::Audit(..) | Acting::Confirmed => Vec::new(),
         },
         WriteRequest::Retract(request)
         | WriteRequest::Reinstate(request)

@@ -75,6 +75,7 @@ pub(super) fn open(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Ef
 pub(super) fn pane(state: &AppState) -> Pane {
     match &state.overlay {
         Some(Overlay::Page(_)) => return Pane::Page,
+        Some(Overlay::Log { .. }) => return Pane::Picks,
         Some(Overlay::Judging(_)) => return Pane::Pair,
         _ => {}
     }
@@ -178,14 +179,19 @@ pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
             }
         }
         Pane::Pair => super::judging::scroll(state, motion),
-        Pane::Picks => {}
+        Pane::Picks => {
+            if let Some(Overlay::Log { up }) = &mut state.overlay {
+                let top = overflow.saturating_sub(*up);
+                *up = overflow - motion.apply(top, overflow);
+            }
+        }
     }
 }
 
-/// Moves the focus by a number of panes. With `round`, the first pane follows the last one. A text page is a single
-/// pane.
+/// Moves the focus by a number of panes. With `round`, the first pane follows the last one. A text page and the log
+/// are a single pane.
 pub(super) fn move_focus(state: &mut AppState, by: isize, round: bool) {
-    if matches!(state.overlay, Some(Overlay::Page(_))) {
+    if matches!(state.overlay, Some(Overlay::Page(_) | Overlay::Log { .. })) {
         return;
     }
     match state.screen {

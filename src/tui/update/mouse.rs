@@ -122,7 +122,8 @@ fn is_current(state: &AppState, pane: Pane, row: usize) -> bool {
 
 fn wheel(state: &mut AppState, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
     let (Hit::Pane(pane) | Hit::Row(pane, _)) = hit else { return };
-    if pane == Pane::Picks {
+    let log = matches!(state.overlay, Some(Overlay::Log { .. }));
+    if pane == Pane::Picks && !log {
         let asked = matches!(state.overlay, Some(Overlay::Confirm(_)));
         let id = match (asked, rows > 0) {
             (true, true) => Action::PreviewDown,
@@ -131,7 +132,7 @@ fn wheel(state: &mut AppState, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
             (false, false) => Action::PickUp,
         };
         perform(state, id, None, out);
-    } else if state.overlay.is_none() || matches!(pane, Pane::Page | Pane::Pair) {
+    } else if log || state.overlay.is_none() || matches!(pane, Pane::Page | Pane::Pair) {
         let rows =
             if matches!(pane, Pane::Chain | Pane::Scopes | Pane::Inbox | Pane::Agents | Pane::Notes | Pane::Story) {
                 rows.signum()

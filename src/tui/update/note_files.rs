@@ -84,6 +84,7 @@ pub(super) fn scanned(state: &mut AppState, run: &NotesRun, out: &mut Vec<Effect
     state.acting = None;
     state.requests.notes = true;
     state.requests.inbox = true;
+    state.read_files_last |= run.stored + run.superseded + run.retracted + run.reinstated > 0;
     out.push(state.toast(Tone::Done, format!("{}.", run.sentence())));
     if let Some(rest) = run.rest() {
         out.push(state.toast(Tone::Info, format!("{rest}.")));

@@ -1,4 +1,4 @@
-//! The palette, and the keys that it shares with the search line and the log.
+//! The palette, and the keys that it shares with the search line. The log is closed here as well.
 
 use super::{perform as perform_action, prompt};
 use crate::tui::{
@@ -24,18 +24,22 @@ pub(super) fn open(state: &mut AppState) {
     state.overlay = Some(Overlay::Palette(Palette::new()));
 }
 
-/// Moves in the palette or the log, or to the next match on a page.
+/// Moves in the palette, or to the next match on a page.
 pub(super) fn step(state: &mut AppState, rows: isize) {
     let last = match &state.overlay {
         Some(Overlay::Palette(palette)) => palette.acts(state).len().saturating_sub(1),
-        _ => state.hits.overflow(Pane::Picks),
+        _ => 0,
     };
     match &mut state.overlay {
         Some(Overlay::Palette(palette)) => palette.row = palette.row.saturating_add_signed(rows).min(last),
-        Some(Overlay::Log { up }) => *up = (*up).min(last).saturating_add_signed(-rows).min(last),
         Some(Overlay::Page(page)) => page.step(rows > 0),
         Some(
-            Overlay::Prompt(_) | Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Judging(_) | Overlay::Tour { .. },
+            Overlay::Prompt(_)
+            | Overlay::Log { .. }
+            | Overlay::Form(_)
+            | Overlay::Confirm(_)
+            | Overlay::Judging(_)
+            | Overlay::Tour { .. },
         )
         | None => {}
     }
@@ -63,7 +67,7 @@ pub(super) fn clear(state: &mut AppState) {
     }
 }
 
-/// Runs the action under the cursor, submits the input line, ends the typing of a search, or closes the log.
+/// Runs the action under the cursor, submits the input line, or ends the typing of a search.
 pub(super) fn pick(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     match &mut state.overlay {
         Some(Overlay::Palette(palette)) => {
@@ -76,8 +80,10 @@ pub(super) fn pick(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Ef
         }
         Some(Overlay::Prompt(_)) => prompt::submit(state, out),
         Some(Overlay::Page(page)) => page.end_typing(),
-        Some(Overlay::Log { .. }) => state.overlay = None,
-        Some(Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Judging(_) | Overlay::Tour { .. }) | None => {}
+        Some(
+            Overlay::Log { .. } | Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Judging(_) | Overlay::Tour { .. },
+        )
+        | None => {}
     }
 }
 

@@ -73,6 +73,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
             state.conflicts.error = None;
             if state.conflicts.list.is_empty() && state.conflicts.wanted.is_none() {
                 state.conflicts.card = None;
+                state.requests.asked_card = None;
             }
             conflicts::open_wanted(state);
         }
@@ -438,7 +439,7 @@ fn act_failed(state: &mut AppState, failure: &RequestFailure, out: &mut Vec<Effe
     {
         undo::done_without_answer(state, act, out);
     }
-    if let (Some(Acting::Undo(op, _)), FailureKind::Stale) = (&acting, failure.kind) {
+    if let (Some(Acting::Undo(op, _) | Acting::Withdraw { op, .. }), FailureKind::Stale) = (&acting, failure.kind) {
         undo::stale(state, *op);
     }
     form::failed(state, acting.as_ref(), failure);

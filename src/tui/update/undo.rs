@@ -1,7 +1,7 @@
-//! Undo and redo of this session's acts, newest first. Older acts, and acts in another scope than the shown one, are
-//! undone only after a confirmation.
+//! Undo and redo of this session's acts, newest first. Older acts, acts in another scope than the shown one, and acts
+//! before the last reading of rule files are undone only after a confirmation.
 
-use super::{cursor, global, judging, live, reads, replies::sentence};
+use super::{cursor, global, held_write, judging, live, reads, replies::sentence};
 use crate::{
     api::{Caller, LogPage, ResolveManyRequest, UndoOutcome, UndoRequest},
     domain::{OpId, Scope},
@@ -29,7 +29,7 @@ pub(super) fn redo(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Ef
     }
 }
 
-/// Undoes an act at once if its scope is shown; otherwise opens a confirmation.
+/// Undoes an act at once if its scope is shown and no rule files were read after it; otherwise opens a confirmation.
 fn undo_or_ask(
     state: &mut AppState,
     act: &SessionAct,
@@ -38,11 +38,17 @@ fn undo_or_ask(
     out: &mut Vec<Effect>,
 ) {
     let write = request(state, act.op, &act.scope);
-    if state.shows(&act.scope) {
+    let summary = sentence(&act.summary);
+    let (question, effect) = if state.read_files_last {
+        let how = state.keys.say("{show_timeline} lists them, to undo each.");
+        let effect = format!("{summary} That was in {}. The claims that came from files stay; {how}", act.scope);
+        (format!("{verb} a change from before the files were read?"), effect)
+    } else if !state.shows(&act.scope) {
+        let effect = format!("{summary} That was in {}, which is not shown.", act.scope);
+        (format!("{verb} a change in {}?", act.scope), effect)
+    } else {
         return global::send(state, write, Acting::Undo(act.op, act.scope.clone()), out);
-    }
-    let effect = format!("{} That was in {}, which is not shown.", sentence(&act.summary), act.scope);
-    let question = format!("{verb} a change in {}?", act.scope);
+    };
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, verb, write, key)));
 }
 
@@ -124,20 +130,37 @@ pub(super) fn found(state: &mut AppState, page: LogPage, out: &mut Vec<Effect>) 
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, "Undo", write, None)));
 }
 
-/// Handles the answer to an undo, which can itself be undone.
+/// Handles the answer to an undo, which can itself be undone. A withdrawal is one too: see [`held_write::withdrawn`].
 pub(super) fn done(state: &mut AppState, outcome: UndoOutcome, out: &mut Vec<Effect>) {
-    let scope = match state.acting.take() {
-        Some(Acting::Undo(_, scope)) => scope,
-        _ => state.shown_scope(),
-    };
     // The question about a write that was withdrawn needs no answer.
     state.drafts.retain(|_, draft| draft.withdraws != Some(outcome.undone));
-    let from = if outcome.redo { &mut state.redo_stack } else { &mut state.undo_stack };
-    let before = from.iter().position(|act| act.op == outcome.undone).map(|at| from.remove(at));
+    state.read_files_last = false;
+    let scope = match state.acting.take() {
+        Some(Acting::Undo(_, scope)) => scope,
+        Some(Acting::Withdraw { scope, card, statement, .. }) => {
+            return held_write::withdrawn(state, outcome.op_id, scope, card, &statement, out);
+        }
+        _ => state.shown_scope(),
+    };
+    let take =
+        |acts: &mut Vec<SessionAct>| acts.iter().position(|act| act.op == outcome.undone).map(|at| acts.remove(at));
+    // The daemon calls it a redo to undo a withdrawal, which undid the act that held the write.
+    let (before, redo) = match (take(&mut state.undo_stack), take(&mut state.redo_stack)) {
+        (Some(act), _) => (Some(act), false),
+        (None, Some(act)) => (Some(act), true),
+        (None, None) => (None, outcome.redo),
+    };
+    let (summary, text) = match &before {
+        Some(act) if redo != outcome.redo => {
+            let verb = if redo { "Redid" } else { "Undid" };
+            (act.summary.clone(), format!("{verb}: {}", lower_first(&act.summary)))
+        }
+        _ => (outcome.summary.clone(), outcome.summary.clone()),
+    };
     let act = SessionAct {
         op: outcome.op_id,
         scope,
-        summary: outcome.summary.clone(),
+        summary,
         about: before.as_ref().map(|act| act.about.clone()).unwrap_or_default(),
         opens: before.as_ref().is_some_and(|act| act.opens),
         settled: before.as_ref().map_or(0, |act| act.settled),
@@ -151,15 +174,18 @@ pub(super) fn done(state: &mut AppState, outcome: UndoOutcome, out: &mut Vec<Eff
     let count = &mut state.inbox.settled;
     *count = if outcome.redo { *count + act.settled } else { count.saturating_sub(act.settled) };
     let place = state.scope_suffix(&act.scope);
-    let summary = outcome.summary.trim_end_matches('.');
-    let (to, back) = if outcome.redo {
-        (&mut state.undo_stack, "{undo} to undo")
-    } else {
-        (&mut state.redo_stack, "{redo} to redo")
-    };
+    let text = text.trim_end_matches('.');
+    let (to, back) =
+        if redo { (&mut state.undo_stack, "{undo} to undo") } else { (&mut state.redo_stack, "{redo} to redo") };
     to.push(act);
-    out.push(state.toast_with(Tone::Done, format!("{summary}{place}."), back));
+    out.push(state.toast_with(Tone::Done, format!("{text}{place}."), back));
     live::refresh_all(state);
+}
+
+/// Returns the text with its first letter in lower case.
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 /// Handles the undo of an act of this session, or of an undo, by another program. What the act settled in the Inbox

@@ -104,10 +104,15 @@ fn heading(card: &Card) -> String {
         CardKind::Held => "The new claim waits for its writer's verdict".to_owned(),
         CardKind::Contested => "Two writers changed this claim concurrently".to_owned(),
         CardKind::Story => "It is unclear which claim is in force".to_owned(),
-        CardKind::Refused if card.view.summary.accept == Some(CardAct::Supersede) => {
-            let by = card.a().and_then(|side| side.claim.agent.clone());
-            let old = if card.view.sides.len() > 2 { "these claims" } else { "this claim" };
-            format!("{} proposes to replace {old}", by.unwrap_or_else(|| "An agent".to_owned()))
+        CardKind::Refused if card.view.summary.accept.is_some() => {
+            let by = card.a().and_then(|side| side.claim.agent.clone()).unwrap_or_else(|| "An agent".to_owned());
+            let several = card.view.sides.len() > 2;
+            match (card.view.summary.accept, several) {
+                (Some(CardAct::Supersede), true) => format!("{by} proposes to replace these claims"),
+                (Some(CardAct::Supersede), false) => format!("{by} proposes to replace this claim"),
+                (_, true) => format!("{by} proposes an exception to these claims"),
+                (_, false) => format!("{by} proposes an exception to this claim"),
+            }
         }
         _ if card.is_replaced() => "The claim that contradicted the new claim was replaced".to_owned(),
         _ if judged == Some((RuleId::Judged, Relation::Contradiction)) => {
@@ -135,7 +140,7 @@ fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let what = match summary.kind {
         CardKind::Refused => match summary.accept {
             Some(CardAct::Supersede) => "a person decided what it is to replace, so a person must decide".to_owned(),
-            Some(_) => "an agent proposes it as an exception".to_owned(),
+            Some(_) => "agents may only propose an exception, so a person must decide".to_owned(),
             None => "the new claim was refused".to_owned(),
         },
         CardKind::Held if card.view.settled.is_some() => "the new claim was not active until then".to_owned(),
@@ -178,7 +183,8 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
             let ago = times::ago(settled.at, paint.state.now);
             let meanwhile = if card.elsewhere { " meanwhile" } else { "" };
             let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
-            let settled = || format!("Settled{meanwhile} by {by} {ago}: {}{reason}", settled.outcome());
+            let how = view.outcome().unwrap_or_default();
+            let settled = || format!("Settled{meanwhile} by {by} {ago}: {how}{reason}");
             format!("{} {}", theme.glyphs.done, Card::moot(view).unwrap_or_else(settled))
         }
         (None, CardStatus::Settled) => format!("{} Settled: they no longer contradict", theme.glyphs.done),

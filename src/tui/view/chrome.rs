@@ -227,9 +227,8 @@ pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
         room -= width(spec);
         shown.push(*spec);
     }
-    // While the user types, letters are text: the keys of the screen are not shown. A form shows its own keys, and so
-    // does the log, in which nothing can be chosen.
-    if !matches!(state.overlay, Some(Overlay::Prompt(_) | Overlay::Form(_) | Overlay::Log { .. })) {
+    // While the user types, letters are text: the keys of the screen are not shown. A form shows its own keys.
+    if !matches!(state.overlay, Some(Overlay::Prompt(_) | Overlay::Form(_))) {
         let mut x = area.x + 1;
         for spec in shown.into_iter().chain(ends) {
             let spans = [

@@ -33,7 +33,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, up: usize) {
     let height = usize::from(place.height.saturating_sub(2));
     let overflow = lines.len().saturating_sub(height);
     let skip = overflow.saturating_sub(up);
-    let close = state.keys.say("{close} closes");
+    let close = state.keys.say("{log_close} closes");
     let note = match skip {
         0 => close,
         above => format!("{} {above} above {} {close}", theme.glyphs.more[0], theme.glyphs.dot),

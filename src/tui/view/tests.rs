@@ -110,6 +110,41 @@ fn a_replacement_that_an_agent_proposes_is_called_a_proposal() {
 }
 
 #[test]
+fn an_exception_that_an_agent_proposes_is_called_a_proposal() {
+    let mut view = card(1);
+    view.summary.accept = Some(crate::api::CardAct::Exception);
+    view.evidence[0].rule = crate::domain::guard_report::RuleId::Judged;
+    view.evidence[0].relation = crate::domain::guard_report::Relation::Contradiction;
+    let mut state = screen((120, 40), Screen::Cards);
+    state.conflicts.card = Some(Card::new(view));
+    let shown = text(&frame(&mut state, &Theme::mono(true)));
+    assert!(shown.contains("claude-code proposes an exception to this claim"), "{shown}");
+    assert!(!shown.contains("A judge says"), "{shown}");
+}
+
+#[test]
+fn a_claim_that_an_agent_may_not_retract_is_kept() {
+    let mut view = proposal(1);
+    view.summary.status = CardStatus::Settled;
+    view.settled = Some(CardSettlement {
+        act: "dismiss".into(),
+        who: "max".into(),
+        agent: None,
+        at: NOW - 60_000,
+        reason: None,
+        op_id: Some(OpId([3; 16])),
+        stored_as: None,
+        merged: false,
+    });
+    let message = view.settled_message().unwrap();
+    assert!(message.contains("was settled by max (the claim was kept)"), "{message}");
+    let mut state = screen((120, 40), Screen::Cards);
+    state.conflicts.card = Some(Card::new(view));
+    let shown = text(&frame(&mut state, &Theme::mono(true)));
+    assert!(shown.contains(": the claim was kept") && !shown.contains("no contradiction"), "{shown}");
+}
+
+#[test]
 fn a_card_that_is_settled_while_its_form_is_open() {
     let mut state = screen((80, 24), Screen::Cards);
     press(&mut state, "d n o");

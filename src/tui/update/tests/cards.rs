@@ -250,3 +250,25 @@ fn a_card_that_cannot_be_read_says_nothing_about_the_list() {
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Conflicts(page))));
     assert!(state.conflicts.card_error.is_some(), "the list does not clear it either");
 }
+
+#[test]
+fn a_card_is_read_again_after_a_list_without_cards() {
+    let mut state = cards();
+    assert_eq!(state.requests.asked_card, Some(card_id(1).to_hex()));
+    state.conflicts.filter = crate::tui::state::conflicts::CardListFilter::Settled;
+    let mut out = Vec::new();
+    for items in [vec![], vec![summary(1, CardStatus::Settled)]] {
+        state.conflicts.list.restart();
+        let asked = step(&mut state, Msg::Woken).into_iter().find_map(|effect| match effect {
+            Effect::Read(ticket, ReadRequest::Conflicts(_)) => Some(ticket),
+            _ => None,
+        });
+        let ticket = asked.unwrap();
+        let page = crate::api::ConflictsPage { total: items.len(), items, next: None };
+        out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Conflicts(page))));
+    }
+    assert!(state.conflicts.card.is_none());
+    let asked =
+        |effect: &Effect| matches!(effect, Effect::Read(_, ReadRequest::Card(id)) if *id == card_id(1).to_hex());
+    assert!(out.iter().any(asked), "{out:?}");
+}

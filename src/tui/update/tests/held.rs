@@ -218,3 +218,76 @@ fn answers_are_kept_until_the_claim_is_withdrawn() {
         assert_eq!(kept, fails);
     }
 }
+
+#[test]
+fn undo_after_a_withdrawal_asks_the_question_again_before_it_undoes_anything_older() {
+    let undone = |state: &mut AppState, ticket, undone: u8, op: u8, redo: bool| {
+        let summary =
+            if redo { "Redid: held “x” until it was judged" } else { "Undid: held “x” until it was judged" };
+        let outcome = UndoOutcome {
+            undone: OpId([undone; 16]),
+            op_id: OpId([op; 16]),
+            summary: summary.into(),
+            redo,
+            claims: vec![],
+        };
+        step(state, Msg::Reply(ticket, Ok(RequestAnswer::Undone(Box::new(outcome)))));
+        toasts(state)
+    };
+    let target = |out: &[Effect]| match written(out) {
+        Some((ticket, WriteRequest::Undo(request))) => (ticket, request.target_op),
+        other => panic!("no undo: {other:?}"),
+    };
+    let mut state = asked();
+    let held = state.undo_stack.last().cloned().unwrap();
+    let other = crate::tui::state::SessionAct { op: OpId([20; 16]), about: vec![], opens: false, ..held };
+    state.record_act(other);
+    let (ticket, op) = target(&press(&mut state, "k x"));
+    assert_eq!(op, Some(OpId([7; 16])));
+    let shown = undone(&mut state, ticket, 7, 8, false);
+    assert!(shown.contains("Withdrew “The weekly report") && shown.contains("u to undo"), "{shown}");
+    let (ticket, op) = target(&press(&mut state, "u"));
+    assert_eq!(op, Some(OpId([8; 16])), "the withdrawal");
+    let shown = undone(&mut state, ticket, 8, 9, true);
+    assert!(shown.contains("Undid: withdrew “The weekly report") && shown.contains("U to redo"), "{shown}");
+    let (ticket, op) = target(&press(&mut state, "U"));
+    assert_eq!(op, Some(OpId([9; 16])));
+    let shown = undone(&mut state, ticket, 9, 10, false);
+    assert!(shown.contains("Redid: withdrew “The weekly report"), "{shown}");
+    let (ticket, op) = target(&press(&mut state, "u"));
+    assert_eq!(op, Some(OpId([10; 16])));
+    undone(&mut state, ticket, 10, 11, true);
+    assert_eq!(target(&press(&mut state, "u")).1, Some(OpId([20; 16])), "then what was done before the withdrawal");
+}
+
+#[test]
+fn the_card_of_a_withdrawn_write_closes_without_a_second_message() {
+    for own in [true, false] {
+        let mut state = cards();
+        if own {
+            state.record_act(crate::tui::state::SessionAct {
+                op: OpId([7; 16]),
+                scope: scope("api"),
+                summary: "Held “x”".into(),
+                about: vec![crate::tui::state::inbox::ItemId::Card(card_id(1))],
+                opens: true,
+                settled: 0,
+            });
+        }
+        let mut view = card(1);
+        view.summary.status = CardStatus::Settled;
+        view.settled = Some(CardSettlement {
+            act: "undone".into(),
+            who: "zoe".into(),
+            agent: None,
+            at: 1,
+            reason: None,
+            op_id: None,
+            stored_as: None,
+            merged: false,
+        });
+        let ticket = state.ticket(Slot::Card);
+        step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Card(Box::new(view)))));
+        assert_eq!(toasts(&state).contains("No longer applies"), !own, "{}", toasts(&state));
+    }
+}

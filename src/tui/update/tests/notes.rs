@@ -90,6 +90,36 @@ fn files_are_read_and_the_result_is_reported() {
 }
 
 #[test]
+fn undo_after_files_were_read_asks_about_the_act_before() {
+    for stored in [0, 3] {
+        let mut state = notes();
+        state.record_act(crate::tui::state::SessionAct {
+            op: OpId([1; 16]),
+            scope: scope("api"),
+            summary: "Stored “x”".into(),
+            about: vec![],
+            opens: false,
+            settled: 0,
+        });
+        let ticket = written(&press(&mut state, "c")).unwrap().0;
+        let run = NotesRun { files: 1, stored, ..NotesRun::default() };
+        step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::NotesRun(Box::new(run)))));
+        let out = press(&mut state, "u");
+        if stored == 0 {
+            assert!(matches!(written(&out), Some((_, WriteRequest::Undo(_)))), "nothing was stored: {out:?}");
+            continue;
+        }
+        assert!(written(&out).is_none(), "{out:?}");
+        let Some(Overlay::Confirm(confirm)) = &state.overlay else { panic!("no question") };
+        assert_eq!(confirm.question, "Undo a change from before the files were read?");
+        assert!(confirm.effect.contains("Stored “x”. That was in acme/api."), "{}", confirm.effect);
+        assert!(confirm.effect.contains("5 lists them"), "{}", confirm.effect);
+        let Some((_, WriteRequest::Undo(request))) = written(&press(&mut state, "y")) else { panic!() };
+        assert_eq!(request.target_op, Some(OpId([1; 16])));
+    }
+}
+
+#[test]
 fn a_conflict_leads_to_its_card_and_a_principle_to_its_history() {
     let mut state = notes();
     press(&mut state, "j j enter enter");

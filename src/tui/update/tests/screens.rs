@@ -223,3 +223,19 @@ fn a_change_does_not_cancel_the_pending_reading_of_the_models() {
     step(&mut state, Msg::Live(Live::Change(Box::default())));
     assert!(state.requests.diagnose);
 }
+
+#[test]
+fn the_log_is_closed_by_the_key_that_closes_a_page() {
+    for key in ["q", "esc", "backspace"] {
+        let mut state = at(Screen::Claims);
+        press(&mut state, "@");
+        assert!(matches!(state.overlay, Some(Overlay::Log { .. })));
+        let out = press(&mut state, &format!("enter tab {key}"));
+        assert!(state.overlay.is_none() && !out.contains(&Effect::Quit), "{key}: {out:?}");
+        assert_eq!(
+            state.claims.focus,
+            crate::tui::state::claims::ClaimsFocus::default(),
+            "the screen below got no key"
+        );
+    }
+}
