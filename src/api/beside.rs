@@ -63,6 +63,7 @@ impl Beside {
         };
         let holds = self.holds.as_deref().map(|holds| format!(" for {holds}")).unwrap_or_default();
         let why = self.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        (label, format!("{lead}“{}” ({}){holds}{why}", self.statement, self.claim.short()))
+        let statement = if self.statement.is_empty() { "(redacted)" } else { &self.statement };
+        (label, format!("{lead}“{statement}” ({}){holds}{why}", self.claim.short()))
     }
 }

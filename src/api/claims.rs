@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{
     beside::{Beside, BesideRelation},
-    conflicts::CardSummary,
+    conflicts::{CardAct, CardSummary},
 };
 use crate::domain::{
     ClaimId, ClaimKind, DeviceId, EventId, Flags, Level, Norm, OpId, Qualifiers, Scope, Status, TextWriter,
@@ -360,6 +360,9 @@ pub struct EventView {
     /// What the change did to the claims of the card that it settled; only in lists of changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
+    /// The act that accepts the proposal, if it is a refused write that an agent proposed; only in lists of changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept: Option<CardAct>,
     /// Whether its effect was undone.
     pub undone: bool,
     /// Whether it undid an undo, so that the original change has effect again; only in lists of changes.
@@ -369,11 +372,12 @@ pub struct EventView {
 
 impl EventView {
     /// Returns a verb in the past tense for what it did: “redid” for the undo of an undo, “settled” for a change that
-    /// settled a card.
+    /// settled a card, “proposed” for an agent's proposal.
     pub fn verb(&self) -> &'static str {
         match (self.redo, &self.outcome) {
             (true, _) => "redid",
             (false, Some(_)) => "settled",
+            (false, None) if self.accept.is_some() => "proposed",
             (false, None) => super::event_verb(&self.kind),
         }
     }

@@ -315,6 +315,9 @@ impl CardView {
         match self.sides.get(index) {
             None => Err("this card has no existing claim".to_owned()),
             Some(_) if act == CardAct::Supersede && self.none_is_active() => Ok(()),
+            Some(side) if side.new_claim && side.claim.statement.is_empty() => {
+                Err("the text of the new claim was redacted".to_owned())
+            }
             Some(side) if !side.takes_acts() => Err(match side.now.first() {
                 None => format!("{name} is no longer active"),
                 Some(now) => {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::EventView;
+use super::{CardAct, EventView};
 use crate::domain::{CardId, ClaimId, OpId, Scope};
 
 /// A change in the daemon. Sent as the JSON `data` of a server-sent event named `change`. The first event after
@@ -44,7 +44,17 @@ impl EventView {
         if let Some(outcome) = &self.outcome {
             return Some(outcome.clone());
         }
-        let text = self.statement.as_deref().or(self.about.as_deref())?;
+        let text = match self.kind.as_str() {
+            // Its targets are the claims that it contradicts.
+            "local.refused" | "local.held" => self.statement.as_deref().unwrap_or("(redacted)"),
+            _ => self.statement.as_deref().or(self.about.as_deref())?,
+        };
+        if let Some((act, old)) = self.accept.zip(self.about.as_deref()) {
+            return Some(match act {
+                CardAct::Exception => format!("“{text}” as an exception to “{old}”"),
+                _ => format!("to replace “{old}” with “{text}”"),
+            });
+        }
         Some(match (self.kind.as_str(), &self.statement) {
             ("supersede", Some(_)) => format!("new: {text}"),
             ("undo" | "local.undo", None) => format!("the change that {text}"),

@@ -53,6 +53,10 @@ impl From<StoreError> for ApiError {
                     path.display()
                 ))
             }
+            StoreError::ReadOnly(path) => Self::new(ErrorCode::Unavailable, error.to_string()).hint(format!(
+                "make {0}, {0}-wal, {0}-shm and their folder writable, then run `ergo daemon stop && ergo daemon start`",
+                path.display()
+            )),
             _ if error.is_damage() => {
                 tracing::error!(%error, "the store is damaged");
                 Self::new(ErrorCode::Damaged, error.to_string()).hint(

@@ -102,7 +102,8 @@ pub(super) fn named(prefix: &str) -> String {
     prefix.chars().take(if whole { SHORT } else { prefix.len() }).collect()
 }
 
-fn ambiguous(field: &str, prefix: &str, what: &str, candidates: impl Iterator<Item = String>) -> ApiError {
+/// Returns the error for a prefix of several ids.
+pub(super) fn ambiguous(field: &str, prefix: &str, what: &str, candidates: impl Iterator<Item = String>) -> ApiError {
     let candidates: Vec<String> = candidates.collect();
     let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{prefix} matches more than one {what}"))
         .hint("give more digits of the id");

@@ -11,15 +11,15 @@ use crate::{
 pub use crate::store::{StoreProgress, StoreStep};
 
 impl Engine {
-    /// Returns the error of every write, if the store's file is no longer the open one, was truncated or is known to be
-    /// damaged.
+    /// Returns the error of every write, if the store's file is no longer the open one, is read-only, was truncated or is
+    /// known to be damaged.
     pub fn check_writable(&self) -> Result<(), ApiError> {
         self.check_writable_with(&self.readers.lend())
     }
 
     /// [`Engine::check_writable`] with a reader that the caller has.
     pub(super) fn check_writable_with(&self, reader: &Reader) -> Result<(), ApiError> {
-        reader.in_place()?;
+        reader.writable()?;
         self.damage().cloned().map_or(Ok(()), Err)
     }
 

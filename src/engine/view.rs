@@ -72,6 +72,7 @@ pub(super) fn event(row: EventRow) -> EventView {
         statement: body.statement.map(|text| shorten(&text)),
         about: None,
         outcome: None,
+        accept: None,
         undone: !row.effective,
         redo: false,
     }

@@ -143,6 +143,9 @@ pub enum StoreError {
     /// Another file has taken the store's path while the store was open.
     #[error("the store {} was replaced by another file while it was in use, so nothing can be stored", .0.display())]
     Replaced(PathBuf),
+    /// The file could not be opened for writing.
+    #[error("the store {} is read-only, so nothing can be stored", .0.display())]
+    ReadOnly(PathBuf),
     /// The file was truncated while the store was open.
     #[error("the store is damaged: {} was truncated from {seen} to {size} bytes while it was in use", path.display())]
     Cut {
@@ -193,7 +196,7 @@ impl StoreError {
                     | ReadOnly
                     | SystemIoFailure
             ),
-            Self::Io { .. } | Self::Removed(_) | Self::Replaced(_) => true,
+            Self::Io { .. } | Self::Removed(_) | Self::Replaced(_) | Self::ReadOnly(_) => true,
             _ => false,
         }
     }

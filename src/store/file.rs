@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use rusqlite::{Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::{Reader, Result, StoreError, open};
 use crate::{files, steps};
@@ -23,16 +23,19 @@ pub(super) struct OpenFile {
     path: PathBuf,
     device: u64,
     inode: u64,
+    /// SQLite could not open the file or its log for writing.
+    read_only: bool,
     /// The largest known size in bytes. Only [`Store::shrink`](super::Store::shrink) makes the file smaller.
     seen: AtomicU64,
 }
 
 impl OpenFile {
-    /// Remembers the identity of the file at a path, which must have been opened just before.
-    pub(super) fn at(path: &Path) -> Result<Self> {
+    /// Remembers the identity of the file at a path, which the writer's connection must have opened just before.
+    pub(super) fn at(path: &Path, writer: &Connection) -> Result<Self> {
         let found = metadata_of(path)?;
         let seen = AtomicU64::new(found.len());
-        Ok(Self { path: path.to_owned(), device: found.dev(), inode: found.ino(), seen })
+        let read_only = writer.is_readonly("main")?;
+        Ok(Self { path: path.to_owned(), device: found.dev(), inode: found.ino(), read_only, seen })
     }
 
     /// Checks that the file at the path is the open one and has not shrunk.
@@ -52,6 +55,15 @@ impl OpenFile {
         }
         self.seen.fetch_max(found.len(), Ordering::AcqRel);
         Ok(())
+    }
+
+    /// Checks in addition that the file was opened for writing.
+    ///
+    /// # Errors
+    /// [`StoreError::ReadOnly`], or those of [`OpenFile::check`].
+    fn check_writable(&self) -> Result<()> {
+        self.check()?;
+        if self.read_only { Err(StoreError::ReadOnly(self.path.clone())) } else { Ok(()) }
     }
 }
 
@@ -111,6 +123,14 @@ impl Reader {
     pub fn in_place(&self) -> Result<()> {
         self.file.as_ref().map_or(Ok(()), |file| file.check())
     }
+
+    /// Checks that the store can be written: like [`Reader::in_place`], and that the file was opened for writing.
+    ///
+    /// # Errors
+    /// [`StoreError::ReadOnly`], or those of [`Reader::in_place`].
+    pub fn writable(&self) -> Result<()> {
+        self.file.as_ref().map_or(Ok(()), |file| file.check_writable())
+    }
 }
 
 /// Moves away a write-ahead log that belongs to another file than the one at `path`.
@@ -143,5 +163,25 @@ pub(super) fn move_log(path: &Path, to: &Path) -> io::Result<()> {
     match moved {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::OpenFlags;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_opened_read_only_is_not_writable() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ergo.db");
+        let writer = Connection::open(&path).unwrap();
+        writer.execute_batch("CREATE TABLE t (n INTEGER)").unwrap();
+        OpenFile::at(&path, &writer).unwrap().check_writable().unwrap();
+        let reader = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+        let file = OpenFile::at(&path, &reader).unwrap();
+        file.check().unwrap();
+        assert!(matches!(file.check_writable(), Err(StoreError::ReadOnly(_))));
     }
 }

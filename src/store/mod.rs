@@ -123,7 +123,7 @@ impl Store {
     /// Opens a store like [`Store::open`], with options.
     pub fn open_with(path: &Path, key: SigningKey, check: Arc<dyn PairCheck>, options: StoreOptions) -> Result<Self> {
         let mut db = open::writer(path, options)?;
-        let file = Some(Arc::new(file::OpenFile::at(path)?));
+        let file = Some(Arc::new(file::OpenFile::at(path, &db)?));
         let epoch = open::epoch(&db, path)?;
         if open::setting::<String>(&db, "derived")? != Some(rebuild::version(&*check)) {
             let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;

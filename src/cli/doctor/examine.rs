@@ -86,6 +86,9 @@ fn examine_file(file: &Path, me: Option<&DeviceId>, rebuild: bool, ui: &mut Ui) 
             return out;
         }
     };
+    if let Err(error @ StoreError::ReadOnly(_)) = store.reader().writable() {
+        out.push(problem("store", error.to_string(), way_on(&error, file, false)));
+    }
     let checked = store.reader().check_shown(&mut progress).and_then(|mut report| {
         check_stories(store.reader(), &Guard::default(), Context::now(), &mut report)?;
         Ok(report)
@@ -177,7 +180,8 @@ fn way_on(error: &StoreError, file: &Path, may_rebuild: bool) -> Option<String> 
         error if error.is_damage() && may_rebuild => Some(REBUILD.to_owned()),
         error if error.is_full() => Some("free some space on that disk, then repeat the command".to_owned()),
         error if error.is_unavailable() => Some(format!(
-            "check that you may read and write {} and its folder, and that the disk is not mounted read-only",
+            "check that you may read and write {0}, {0}-wal, {0}-shm and their folder, and that the disk is not mounted \
+             read-only",
             file.display()
         )),
         _ => Some(RESTORE.to_owned()),

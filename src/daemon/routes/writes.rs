@@ -47,7 +47,7 @@ writes! {
         403 "Agents may only propose here" ApiError;
     /// Brings a superseded or retracted claim back.
     "/reinstate" reinstate(ActRequest), 403 "A person closed the claim, and agents may only propose here" ApiError;
-    /// Redacts a claim: removes its text for good and keeps the record. Cannot be undone.
+    /// Redacts a claim, or the reason of a change: removes the text for good and keeps the record. Cannot be undone.
     "/redact" redact(ActRequest);
     /// Records that a claim which needed review still holds.
     "/reviewed" reviewed(ActRequest), 403 "Only a person marks notices as seen" ApiError;

@@ -33,7 +33,7 @@ pub(super) use judge_pairs::judge_pairs;
 pub(super) use new_claim::NewClaim;
 pub(super) use notice::NoticeData;
 pub(super) use promote::after_write;
-pub(super) use propose::{accepting_act, proposed_reason};
+pub(super) use propose::{accepting_act, act_accepting_refusal, proposed_reason};
 pub(super) use redact::redact;
 pub(super) use refuse::{WITHDRAW, WriteIntent, report_data_with, unstored_data, withdraw, write_intent};
 pub(super) use refused_write::opposing_claims;

@@ -9,8 +9,8 @@ use super::{
 use crate::{
     api::{ApiError, Caller, CardAct, ErrorCode, Proposed, WriteOutcome},
     domain::{
-        CardId, EventKind,
-        derive::{CardKind, local},
+        CardId, EventKind, GuardReport,
+        derive::{self, CardKind, local},
     },
     engine::{
         AgentPolicy, Engine,
@@ -19,7 +19,7 @@ use crate::{
         guard_result::GuardResult,
         wording,
     },
-    store::{CardRow, ClaimRow, EventDraft, Reader, Ref},
+    store::{CardRow, ClaimRow, EventDraft, EventRow, Reader, Ref},
 };
 
 impl Engine {
@@ -95,7 +95,8 @@ impl ActContext<'_> {
         judged.propose_by_verdict(&claim.replaces, self.view(&theirs.id)?, &by, because);
         let outcome = self.refuse(write_scope, claim, judged, false)?;
         let (old, new) = (statements(&claim.replaces), &claim.draft.statement);
-        self.kept_proposal(outcome, (new, &old), theirs, CardAct::Supersede, false)
+        let known = self.wrote_nothing()?;
+        self.kept_proposal(outcome, (new, &old), theirs, CardAct::Supersede, known)
     }
 
     /// Keeps a write that an agent wants to store as an exception on a card, until a person decides. The card has the
@@ -124,12 +125,19 @@ impl ActContext<'_> {
         }
         let outcome = self.refuse(write_scope, claim, judged, false)?;
         let texts = (claim.draft.statement.as_str(), &[rule.statement.as_str()][..]);
-        self.kept_proposal(outcome, texts, &rule, CardAct::Exception, false)
+        let known = self.wrote_nothing()?;
+        self.kept_proposal(outcome, texts, &rule, CardAct::Exception, known)
+    }
+
+    /// Returns whether this act has stored no event, because the same proposal waits on a card already.
+    fn wrote_nothing(&self) -> Result<bool, ApiError> {
+        Ok(self.reader().op(&self.op)?.is_empty())
     }
 
     /// Returns the answer to a proposed write that [`ActContext::refuse`] kept on a card: `accept` is the act by which
     /// a person stores it. If a person discarded the same write before, the answer is the refusal, which says so. `new`
-    /// is the statement of the write, and `old` are those that it is to replace, or the rule of the exception.
+    /// is the statement of the write, and `old` are those that it is to replace, or the rule of the exception. `known`:
+    /// the proposal existed before this call.
     pub(super) fn kept_proposal(
         &self,
         outcome: WriteOutcome,
@@ -147,12 +155,13 @@ impl ActContext<'_> {
         }
         let stay = if old.len() > 1 { "old claims stay" } else { "old claim stays" };
         let (old, new, card) = (wording::quote_all(old), wording::quote(new), card_id.short());
+        let verb = if known { "Already proposed" } else { "Proposed" };
         let summary = if accept == CardAct::Exception {
             format!(
-                "Proposed: store {new} as an exception to {old}. It is not stored until a person accepts it on card {card}"
+                "{verb}: store {new} as an exception to {old}. It is not stored until a person accepts it on card {card}"
             )
         } else {
-            format!("Proposed: replace {old} by {new}. The {stay} active until a person settles card {card}")
+            format!("{verb}: replace {old} by {new}. The {stay} active until a person settles card {card}")
         };
         Ok(WriteOutcome::Proposed(Proposed {
             op_id: self.op,
@@ -200,13 +209,39 @@ pub(super) fn plan_retract(
 
 /// Returns the act that accepts the proposal on a card, if an agent made one. `intent` is that of the write on the card.
 pub(in crate::engine) fn accepting_act(card: &CardRow, intent: &WriteIntent) -> Option<CardAct> {
-    let replaces = || card.report.findings.iter().any(|finding| finding.evidence.proposes_replacement());
     match card.kind {
         CardKind::Proposed => Some(CardAct::Retract),
-        CardKind::Refused if !intent.supersedes.is_empty() && replaces() => Some(CardAct::Supersede),
-        CardKind::Refused if intent.exception.is_some() => Some(CardAct::Exception),
+        CardKind::Refused => act_accepting_write(intent, &card.report),
         _ => None,
     }
+}
+
+/// Returns the act that accepts a refused write, if an agent proposed it.
+fn act_accepting_write(intent: &WriteIntent, report: &GuardReport) -> Option<CardAct> {
+    let replaces = || report.findings.iter().any(|finding| finding.evidence.proposes_replacement());
+    match intent {
+        _ if !intent.supersedes.is_empty() && replaces() => Some(CardAct::Supersede),
+        _ if intent.exception.is_some() => Some(CardAct::Exception),
+        _ => None,
+    }
+}
+
+/// Returns the act that accepts the write which an event of the log refused, if an agent proposed that write.
+pub(in crate::engine) fn act_accepting_refusal(
+    reader: &Reader,
+    refusal: &EventRow,
+) -> Result<Option<CardAct>, ApiError> {
+    if refusal.agent.is_none() || !derive::is_local_kind(&refusal.kind, local::REFUSED) {
+        return Ok(None);
+    }
+    let is_its_evidence = |event: &EventRow| {
+        derive::is_local_kind(&event.kind, local::EVIDENCE) && event.targets.first() == Some(&refusal.id)
+    };
+    let evidence = reader.op(&refusal.op)?.into_iter().find(is_its_evidence);
+    let Some(data) = evidence.and_then(|event| event.body?.data) else { return Ok(None) };
+    let Some(intent) = refuse::intent_in(&data) else { return Ok(None) };
+    let report: GuardReport = serde_json::from_str(&data).unwrap_or_default();
+    Ok(act_accepting_write(&intent, &report))
 }
 
 /// Returns the agent's reason on the card of a proposal.

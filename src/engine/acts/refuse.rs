@@ -243,11 +243,14 @@ fn settled_with(
 
 /// Returns the intent of the refused write on a card. The latest one counts.
 pub(in crate::engine) fn write_intent(reader: &Reader, card: &CardId) -> Result<WriteIntent, ApiError> {
-    let mut proposals = reader.events_of_card(card)?.into_iter().rev().filter_map(|event| {
-        let data: RefusedData = serde_json::from_str(&event.body?.data?).ok()?;
-        data.proposal
-    });
+    let events = reader.events_of_card(card)?;
+    let mut proposals = events.into_iter().rev().filter_map(|event| intent_in(&event.body?.data?));
     Ok(proposals.next().unwrap_or_default())
+}
+
+/// Reads the intent in the data of a refused write.
+pub(super) fn intent_in(data: &str) -> Option<WriteIntent> {
+    serde_json::from_str::<RefusedData>(data).ok()?.proposal
 }
 
 /// The part of a refused write's stored data that is read here; the rest is its report.

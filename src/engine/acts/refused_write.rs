@@ -126,7 +126,7 @@ impl ActContext<'_> {
         let statement = text.statement.unwrap_or_else(|| row.statement.clone());
         if statement.is_empty() {
             return Err(ApiError::field("statement", format!("the text of {} was redacted", row.id.short()))
-                .hint("give a new `statement` in its place, or discard the card"));
+                .hint("give a new statement in its place, or discard the card"));
         }
         let qualifiers = text.qualifiers.or(&row.qualifiers);
         let same = statement == row.statement && qualifiers == row.qualifiers && !row.norms.is_empty();
@@ -172,6 +172,13 @@ pub(super) struct Rewording {
     /// Why the claim replaces others.
     pub(super) change_reason: Option<String>,
     pub(super) qualifiers: Qualifiers,
+}
+
+impl Rewording {
+    /// Returns whether it gives conditions, and `row` has all of them already.
+    pub(super) fn repeats_conditions(&self, row: &ClaimRow) -> bool {
+        !self.qualifiers.is_empty() && self.qualifiers.clone().or(&row.qualifiers) == row.qualifiers
+    }
 }
 
 /// Checks that narrowing changes the statement or the qualifiers of `row`.

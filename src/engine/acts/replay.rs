@@ -133,7 +133,8 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
             format!("{verb} {}", wording::quote(&own.unwrap_or_default()))
         }
         (EventKind::Local(kind), Some(own)) if kind == local::REFUSED => {
-            format!("refused {}", wording::quote(&own))
+            let proposed = super::propose::act_accepting_refusal(reader, event)?.is_some();
+            format!("{} {}", if proposed { "proposed" } else { "refused" }, wording::quote(&own))
         }
         (EventKind::Local(kind), Some(own)) if kind == local::HELD => {
             format!("held {} until it was judged", wording::quote(&own))

@@ -73,8 +73,10 @@ fn undo_act(
             .hint("do the opposite: admit a device that was revoked, or revoke one that was admitted"));
     }
     if context.may_only_propose() && events.iter().any(|event| event.agent.is_none()) {
-        return Err(needs_person(format!("a person made the change {target}, and agents may not undo it here"))
-            .hint(format!("ask {} to run `ergo undo {target}`", first.who)));
+        // The id in the log, from which `ergo undo` finds the act.
+        let id = first.id.short();
+        return Err(needs_person(format!("a person made the change {id}, and agents may not undo it here"))
+            .hint(format!("ask {} to run `ergo undo {id}`", first.who)));
     }
     let effective: Vec<&EventRow> = events.iter().filter(|event| event.effective).collect();
     if effective.is_empty() {

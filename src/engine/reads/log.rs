@@ -3,7 +3,7 @@
 use super::{limit, list_cursor::ListMark};
 use crate::{
     api::{ApiError, LogPage, LogQuery},
-    domain::id::is_prefix,
+    domain::{derive::is_unstored, id::is_prefix},
     engine::{Engine, acts, validate, view},
     store::LogFilter,
 };
@@ -24,10 +24,14 @@ pub(in crate::engine) fn log(engine: &Engine, query: &LogQuery) -> Result<LogPag
         let page = reader.log(&filter, limit, cursor)?;
         let mut items = Vec::with_capacity(page.items.len());
         for row in page.items {
-            let first = row.targets.first().copied().filter(|_| query.acts);
+            let accept = if query.acts { acts::act_accepting_refusal(reader, &row)? } else { None };
+            // What was refused is the write itself, even if it was redacted, and not a claim that it contradicts.
+            let is_about_target = query.acts && (accept.is_some() || !is_unstored(&row.kind));
+            let first = row.targets.first().copied().filter(|_| is_about_target);
             let undone = if query.acts { acts::describe_undone(reader, &row)? } else { None };
             let settlement = if query.acts { acts::describe_settlement(reader, &row)? } else { None };
             let mut event = view::event(row);
+            event.accept = accept;
             if let Some((outcome, reason)) = settlement {
                 // The event itself may be a stored claim, which has its own reason.
                 (event.outcome, event.reason) = (Some(outcome), reason.or(event.reason));

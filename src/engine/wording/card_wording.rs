@@ -295,6 +295,11 @@ fn disabled(facts: &CardContext<'_>, act: CardAct) -> Option<&'static str> {
     if matches!(act, CardAct::Yes | CardAct::No) {
         return (facts.kind != CardKind::Story).then_some("this card asks no question");
     }
+    if facts.new_claim.is_some_and(|claim| claim.statement.is_empty())
+        && !matches!(act, CardAct::Supersede | CardAct::Discard | CardAct::Snooze)
+    {
+        return Some("the text of the new claim was redacted: give a new statement, or discard the new claim");
+    }
     match act {
         CardAct::Retract | CardAct::Narrow | CardAct::Exception if facts.none_is_active() => {
             Some("none of the claims is active: keep one first, or dismiss the card")

@@ -304,7 +304,8 @@ impl Reader {
             found.retain(|event| {
                 !derive::is_undo(&event.kind)
                     && !derive::is_notice(&event.kind)
-                    && !matches!(event.kind, EventKind::Judgement(_) | EventKind::Observe | EventKind::Redact)
+                    && !derive::is_redact(&event.kind)
+                    && !matches!(event.kind, EventKind::Judgement(_) | EventKind::Observe)
                     && ![
                         local::REFUSED,
                         local::HELD,

@@ -28,6 +28,7 @@ pub(crate) fn event(n: u8, kind: &str, statement: Option<&str>) -> EventView {
         statement: statement.map(str::to_owned),
         about: Some("Deploy every Friday".into()),
         outcome: None,
+        accept: None,
         undone: n == 5,
         redo: false,
     }

@@ -211,7 +211,7 @@ fn act_in_full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'
     let dot = theme.glyphs.dot;
     let by = writer(&event.who, event.agent.as_deref());
     let did = match event.kind.as_str() {
-        "local.refused" => format!("A write by {by} was refused"),
+        "local.refused" if event.accept.is_none() => format!("A write by {by} was refused"),
         _ => format!("{by} {}", event.verb()),
     };
     let mut out = text::wrap(&did, width, theme.title);

@@ -1,6 +1,6 @@
 //! Conditions of claims that are superseded or merged: the new text keeps those that all of them share.
 
-use ergo::api::Warning;
+use ergo::{api::Warning, domain::Status};
 
 use super::*;
 
@@ -135,4 +135,18 @@ fn two_stored_claims_are_merged_with_the_conditions_that_they_share() {
         done(fixture.resolve(card, ResolveRequest { statement, ..order(CardAct::Supersede, "both had a point") }));
     assert_eq!(fixture.claim(done.claim_id.unwrap()).qualifiers, in_env("prod"));
     assert_eq!(kept(&done.warnings), Some("it keeps the conditions of the claims that it replaces: env prod"));
+}
+
+#[test]
+fn who_states_the_condition_of_the_refused_write_on_its_card_declares_that_both_hold() {
+    let fixture = Fixture::new();
+    let write = |statement| RememberRequest { qualifiers: in_env("staging"), ..request(statement, "r") };
+    let blue = stored(fixture.engine.remember(write("Deployments must use a blue canary")).unwrap()).claim_id;
+    let card = refused(fixture.engine.remember(write("Deployments must use a red canary")).unwrap()).card_id.unwrap();
+    let target = Some(fixture.card(card).sides[0].claim.id.to_hex());
+    let narrow = ResolveRequest { target, qualifiers: in_env("staging"), ..order(CardAct::Narrow, "only there") };
+    let red = done(fixture.resolve(card, narrow)).claim_id.unwrap();
+    assert_eq!(fixture.claim(red).qualifiers, in_env("staging"));
+    assert_eq!([blue, red].map(|id| fixture.claim(id).status), [Status::Active; 2]);
+    assert_eq!(fixture.open_cards(), 0);
 }

@@ -26,6 +26,7 @@ mod proposals;
 mod reads;
 mod recall;
 mod recall_filter;
+mod redacted_reasons;
 mod redacted_words;
 mod reembed;
 mod refine;

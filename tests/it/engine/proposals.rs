@@ -95,9 +95,13 @@ fn the_agent_may_withdraw_its_proposal_and_decide_nothing() {
     assert_eq!((settled.outcome(), settled.reason.as_deref()), ("the proposal was withdrawn", None));
     // An agent cannot undo a person's act.
     let persons = fixture.engine.log(&ergo::api::LogQuery::default()).unwrap().items;
-    let remembered = persons.iter().find(|event| event.kind == "assert").unwrap().op_id;
-    let undo = UndoRequest { caller: agent(), target_op: Some(remembered), ..UndoRequest::default() };
-    assert_eq!(fixture.engine.undo(undo).unwrap_err().code, ErrorCode::NeedsPerson);
+    let remembered = persons.iter().find(|event| event.kind == "assert").unwrap();
+    let undo = UndoRequest { caller: agent(), target_op: Some(remembered.op_id), ..UndoRequest::default() };
+    let error = fixture.engine.undo(undo).unwrap_err();
+    assert_eq!(error.code, ErrorCode::NeedsPerson);
+    let id = remembered.id.short();
+    assert!(error.message.contains(&format!("the change {id}, ")), "not as the log shows it: {error}");
+    assert!(error.hint.unwrap().ends_with(&format!("`ergo undo {id}`")));
 }
 
 #[test]
@@ -257,6 +261,26 @@ fn what_an_agent_would_put_in_place_of_a_persons_decision_waits_on_a_card() {
     let new = fixture.card(answer.card_id).sides[0].claim.id.to_hex();
     done(fixture.resolve(answer.card_id, ResolveRequest { winner: Some(new), ..order(CardAct::Supersede, "agreed") }));
     assert_eq!((fixture.claim(claim).status, fixture.open_cards()), (Status::Superseded, 0));
+}
+
+#[test]
+fn the_log_says_what_was_proposed_and_a_repeated_proposal_is_known() {
+    let fixture = Fixture::with(AgentPolicy::Propose);
+    let claim = fixture.remember("We ship on Fridays", "habit");
+    let replace = || {
+        let claim_request = RememberRequest { caller: agent(), ..request("We ship on Mondays", "Fridays were bad") };
+        let targets = vec![claim.to_hex()];
+        let request = SupersedeRequest { targets, claim: claim_request, ..SupersedeRequest::default() };
+        proposed(fixture.engine.supersede(request).unwrap())
+    };
+    let (first, again) = (replace(), replace());
+    assert_eq!((first.known, again.known, first.card_id), (false, true, again.card_id));
+    assert!(first.summary.starts_with("Proposed: replace"), "{}", first.summary);
+    assert!(again.summary.starts_with("Already proposed: replace"), "{}", again.summary);
+    let query = ergo::api::LogQuery { acts: true, limit: Some(1), ..Default::default() };
+    let event = &fixture.engine.log(&query).unwrap().items[0];
+    assert_eq!(event.verb(), "proposed");
+    assert_eq!(event.subject().as_deref(), Some("to replace “We ship on Fridays” with “We ship on Mondays”"));
 }
 
 #[test]

@@ -192,7 +192,10 @@ fn narrow(
     refused_write: &RefusedWrite,
 ) -> Result<Plan, ApiError> {
     let target = named_side(card, resolution, refused_write)?;
-    must_narrow(&target, &resolution.text)?;
+    // Who states a condition that the new claim already has declares that both hold.
+    if target.id != refused_write.row.id || !resolution.text.repeats_conditions(&target) {
+        must_narrow(&target, &resolution.text)?;
+    }
     // Even if the new claim is narrowed, it is stored beside what opposes it.
     must_be_allowed_to_replace(context, card, &refused_write.opposed)?;
     let sentence = resolution.narrowed(&target);
