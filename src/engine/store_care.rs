@@ -11,8 +11,8 @@ use crate::{
 pub use crate::store::{StoreProgress, StoreStep};
 
 impl Engine {
-    /// Returns the error of every write, if the store's file is no longer the open one, is read-only, was truncated or is
-    /// known to be damaged.
+    /// Returns the error of every write, if the store's file is no longer the open one, is read-only, was truncated or
+    /// is known to be damaged.
     pub fn check_writable(&self) -> Result<(), ApiError> {
         self.check_writable_with(&self.readers.lend())
     }

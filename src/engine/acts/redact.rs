@@ -176,8 +176,8 @@ fn find(context: &ActContext<'_>, target: &str) -> Result<Found, ApiError> {
     Ok(Found { event: event.id, claim: None, revs: Vec::new(), scope: event.scope, reasons })
 }
 
-/// Returns the event of the change with this id, and further events with its reason. The id is that of the event, as the
-/// log shows it, or of the change.
+/// Returns the event of the change with this id, and further events with its reason. The id is that of the event, as
+/// the log shows it, or of the change.
 fn change(reader: &Reader, target: &str) -> Result<(EventRow, Vec<EventRow>), ApiError> {
     let whole = match target.parse::<EventId>() {
         Ok(id) => reader.event(&id)?,
@@ -231,7 +231,7 @@ fn has_own_reason(event: &EventRow) -> bool {
     !has_text && event.body.as_ref().is_some_and(|body| body.reason.is_some() && body.reason_of.is_none())
 }
 
-/// Whether the effect of an event follows from its body and not from its header alone: it would be lost with the reason.
+/// Whether the effect of an event follows from its body, not from its header alone: it would be lost with the reason.
 fn has_effect_by_body(event: &EventRow) -> bool {
     let note = local_note(event.body.as_ref());
     let names_card = note.card.is_some_and(|card| card != CardId::of_members(&event.targets).to_hex());
