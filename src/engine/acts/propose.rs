@@ -219,11 +219,10 @@ pub(in crate::engine) fn accepting_act(card: &CardRow, intent: &WriteIntent) -> 
 /// Returns the act that accepts a refused write, if an agent proposed it.
 fn act_accepting_write(intent: &WriteIntent, report: &GuardReport) -> Option<CardAct> {
     let replaces = || report.findings.iter().any(|finding| finding.evidence.proposes_replacement());
-    match intent {
-        _ if !intent.supersedes.is_empty() && replaces() => Some(CardAct::Supersede),
-        _ if intent.exception.is_some() => Some(CardAct::Exception),
-        _ => None,
+    if !intent.supersedes.is_empty() && replaces() {
+        return Some(CardAct::Supersede);
     }
+    intent.exception.is_some().then_some(CardAct::Exception)
 }
 
 /// Returns the act that accepts the write which an event of the log refused, if an agent proposed that write.
