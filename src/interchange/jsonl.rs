@@ -232,6 +232,7 @@ mod tests {
             statement: None,
             about: None,
             outcome: None,
+            accept: None,
             undone: false,
             redo: false,
         }

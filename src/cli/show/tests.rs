@@ -314,6 +314,7 @@ fn undone_change(statement: &str) -> EventView {
         statement: Some(statement.into()),
         about: None,
         outcome: None,
+        accept: None,
         undone: true,
         redo: false,
     }
