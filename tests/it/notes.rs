@@ -368,7 +368,7 @@ fn a_rule_that_cannot_be_stored_stops_no_other_and_fails_the_check() {
     assert_eq!((number(&run, "stored"), active(&home)), (1, 1), "{run}");
     assert!(run["problems"][0].as_str().unwrap().contains("AGENTS.md:1: "), "{run}");
     scan(&home);
-    assert!(home.run(["notes", "status"]).ok().stdout.contains("line 1: statement has "));
+    assert!(home.run(["notes", "status"]).ok().stdout.contains("line 1: `statement` has "));
     fs::write(home.work().join("CLAUDE.md"), b"\xff\xfe\x00").unwrap();
     let check = home.run(["notes", "check", "CLAUDE.md"]);
     assert!(check.code == Some(2) && check.stderr.contains("UTF-8"), "{check:?}");

@@ -44,8 +44,7 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>, now: u64) -
     if act == CardAct::Snooze {
         fields.push(snooze_field());
     } else {
-        // A merged claim would keep a copy of a side's reason even after a redaction of the side.
-        let prefill = card.option(act).filter(|_| !merged).and_then(|option| option.prefill.as_deref());
+        let prefill = card.option(act).and_then(|option| option.prefill.as_deref());
         // The reason of the side that stays is also why the other side gives way; the reason of another side would say
         // the opposite.
         let stays = winner.and_then(|index| card.view.sides.get(index));

@@ -268,7 +268,6 @@ fn a_text_that_was_not_edited_is_sent_byte_for_byte() {
         let screen = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &theme));
         assert!(!screen.contains(['\u{2067}', '\t']) && !screen.contains("👨\u{200d}"), "{screen}");
         assert!(screen.contains("क\u{94d}\u{200d}ष"), "{screen}");
-        press(&mut state, "tab w");
         assert_eq!(statement_sent(&mut state), expected);
     }
 }
