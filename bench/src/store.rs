@@ -180,7 +180,7 @@ fn measure(path: &Path, claims: usize, fill_s: f64, samples: usize) -> Result<St
     let durable = open(path, true)?;
     let write_fsync_ms = stored_writes(&durable)?;
     drop(durable);
-    // What one level is compared with: a store that differs only in the claims of the organisation's level.
+    // What two levels are compared with: the same store without the claims of the organisation's level.
     let write_one_level_ms = stored_writes(&open(path, false)?)?;
     let mut store = Store::open_with(path, key(), Arc::new(StructuralPairCheck), StoreOptions { durable: false })?;
     fill_in(&mut store, &scope.organisation(), 10 * claims..10 * claims + claims / 10, &model(), &|n| {

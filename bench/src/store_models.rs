@@ -303,7 +303,7 @@ fn measure(
         })
         .collect();
     drop(engine);
-    // What one level is compared with: a store that differs only in the claims of the organisation's level.
+    // What two levels are compared with: the same store without the claims of the organisation's level.
     let one_level = warm_writes(&open(path, models)?, &mut next, samples)?;
     fill_organisation(path, 10 * claims..10 * claims + claims / 10, real)?;
     let leveled = warm_writes(&open(path, models)?, &mut next, samples)?;

@@ -11,10 +11,6 @@ mod settled_lines;
 const RULES: &str =
     "# Rules\n\n- Tests must not use a fixed port, because two may run at once.\n- Never commit secrets.\n";
 
-fn home() -> TestHome {
-    TestHome::new()
-}
-
 fn write(home: &TestHome, path: &str, text: &str) -> String {
     let path = home.work().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -36,7 +32,7 @@ fn state(home: &TestHome, at: usize) -> String {
 
 #[test]
 fn files_rise_into_claims_and_flow_back_a_hundred_times_without_a_change() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let path = write(&home, "api/CLAUDE.md", RULES);
     let added = home.run(["notes", "add", ".", "--json"]).ok().json();
@@ -85,7 +81,7 @@ fn files_rise_into_claims_and_flow_back_a_hundred_times_without_a_change() {
 
 #[test]
 fn a_changed_line_supersedes_and_a_removed_one_retracts() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let path = write(
         &home,
@@ -109,7 +105,7 @@ fn a_changed_line_supersedes_and_a_removed_one_retracts() {
 
 #[test]
 fn a_file_that_contradicts_the_memory_has_a_card_a_conflict_line_and_fails_the_check() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     home.run([
         "remember",
@@ -146,7 +142,7 @@ fn a_file_that_contradicts_the_memory_has_a_card_a_conflict_line_and_fails_the_c
 
 #[test]
 fn projects_that_contradict_each_other_have_one_card_and_those_that_agree_one_insight() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     write(&home, "a/CLAUDE.md", "- Commits must be signed.\n- Never commit secrets.\n");
     write(&home, "b/CLAUDE.md", "- Commits must not be signed.\n- Never commit secrets.\n");
@@ -198,7 +194,7 @@ fn what_is_added_while_files_are_watched_is_read_at_once() {
 
 #[test]
 fn a_nested_file_is_of_the_project_above_it_outside_of_git() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     write(&home, "src/api/CLAUDE.md", RULES);
     write(&home, "src/api/packages/web/CLAUDE.md", "- Be kind in reviews.\n");
@@ -228,7 +224,7 @@ fn a_save_is_in_the_store_without_a_command() {
 
 #[test]
 fn odd_paths_and_files_are_refused_with_a_reason() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let nothing = home.run(["notes", "add", "."]);
     assert_eq!(nothing.code, Some(2), "{nothing:?}");
@@ -253,7 +249,7 @@ fn odd_paths_and_files_are_refused_with_a_reason() {
 
 #[test]
 fn half_a_section_changes_no_claim() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let path = write(&home, "api/CLAUDE.md", RULES);
     home.run(["notes", "add", &path]).ok();
@@ -280,7 +276,7 @@ fn active(home: &TestHome) -> u64 {
 
 #[test]
 fn a_file_that_was_imported_before_it_is_followed_owns_its_claims() {
-    let home = home();
+    let home = TestHome::new();
     git(&home.work(), &["init", "-q"]);
     let _daemon = home.daemon();
     let path = write(&home, "AGENTS.md", "- Requests time out after 20 seconds.\n- Use tabs for indentation.\n");
@@ -299,7 +295,7 @@ fn a_file_that_was_imported_before_it_is_followed_owns_its_claims() {
 
 #[test]
 fn a_file_whose_history_was_imported_owns_its_claims_and_needs_no_section_of_them() {
-    let home = home();
+    let home = TestHome::new();
     git(&home.work(), &["init", "-q"]);
     let path = write(&home, "CLAUDE.md", "- Requests time out after 20 seconds.\n- Never commit secrets.\n");
     git(&home.work(), &["add", "CLAUDE.md"]);
@@ -318,7 +314,7 @@ fn a_file_whose_history_was_imported_owns_its_claims_and_needs_no_section_of_the
 
 #[test]
 fn a_section_says_what_limits_a_claim_and_leaves_out_expired_ones() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     for (statement, limit, value) in [
         ("The API uses GraphQL.", "--env", "staging"),
@@ -338,7 +334,7 @@ fn a_section_says_what_limits_a_claim_and_leaves_out_expired_ones() {
 
 #[test]
 fn a_section_is_removed_again_and_the_rest_of_the_file_stays() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let path = write(&home, "api/CLAUDE.md", RULES);
     home.run(["notes", "add", &path]).ok();
@@ -357,7 +353,7 @@ fn a_section_is_removed_again_and_the_rest_of_the_file_stays() {
 
 #[test]
 fn a_rule_that_cannot_be_stored_stops_no_other_and_fails_the_check() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let long = "very ".repeat(2_000);
     let path = write(&home, "AGENTS.md", &format!("- Never use a {long}long name.\n- Never commit secrets.\n"));
@@ -376,7 +372,7 @@ fn a_rule_that_cannot_be_stored_stops_no_other_and_fails_the_check() {
 
 #[test]
 fn a_new_claim_of_the_organisation_makes_a_section_outdated() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     let path = write(&home, "api/CLAUDE.md", RULES);
     home.run(["notes", "add", &path]).ok();
@@ -411,7 +407,7 @@ fn claims(home: &TestHome, status: &str) -> Vec<(String, String)> {
 #[case::after_a_scan("notes add .; notes scan")]
 #[case::after_both("notes add .; notes scan; import adr docs/adr")]
 fn a_superseded_record_becomes_history_by_scans_and_imports_alike(#[case] before: &str) {
-    let home = home();
+    let home = TestHome::new();
     git(&home.work(), &["init", "-q"]);
     let _daemon = home.daemon();
     record(&home, 1, "Accepted", "MySQL");
@@ -450,7 +446,7 @@ fn a_superseded_record_becomes_history_by_scans_and_imports_alike(#[case] before
 #[test]
 fn a_record_whose_successor_was_stored_before_it_becomes_history() {
     for by_scan in [true, false] {
-        let home = home();
+        let home = TestHome::new();
         git(&home.work(), &["init", "-q"]);
         let _daemon = home.daemon();
         record(&home, 1, "Superseded by [2](0002.md)", "MySQL");
@@ -469,7 +465,7 @@ fn a_record_whose_successor_was_stored_before_it_becomes_history() {
 
 #[test]
 fn a_record_that_is_in_force_again_is_stored_again() {
-    let home = home();
+    let home = TestHome::new();
     git(&home.work(), &["init", "-q"]);
     let _daemon = home.daemon();
     home.run(["notes", "add", &write(&home, "docs/adr/0001.md", "# 1. None\n")]).ok();
@@ -482,7 +478,7 @@ fn a_record_that_is_in_force_again_is_stored_again() {
 
 #[test]
 fn a_file_whose_claim_was_closed_is_not_up_to_date() {
-    let home = home();
+    let home = TestHome::new();
     git(&home.work(), &["init", "-q"]);
     let _daemon = home.daemon();
     let path = write(&home, "CLAUDE.md", RULES);

@@ -2,10 +2,6 @@
 
 use crate::support::TestHome;
 
-fn home() -> TestHome {
-    TestHome::new()
-}
-
 /// The device-independent parts (statement, reason and state) of each claim of the organisation, the oldest first.
 fn rules(home: &TestHome) -> Vec<String> {
     let listed = home.run(["claims", "--scope", "acme/*", "--status", "all", "--json"]).ok().json();
@@ -23,7 +19,7 @@ fn remember(home: &TestHome, scope: &str, statement: &str) -> crate::support::Ou
 
 #[test]
 fn the_organisations_rules_come_back_from_json_lines_with_their_history_and_hold_there() {
-    let (ada, bob) = (home(), home());
+    let (ada, bob) = (TestHome::new(), TestHome::new());
     let (_ada, _bob) = (ada.daemon(), bob.daemon());
     for project in ["acme/a", "acme/b", "acme/c"] {
         remember(&ada, project, "Releases must be signed.").ok();
@@ -47,7 +43,7 @@ fn the_organisations_rules_come_back_from_json_lines_with_their_history_and_hold
     // Exported again, the file differs only in ids and times.
     let back = bob.work().join("back.jsonl").display().to_string();
     bob.run(["export", "jsonl", &back, "--scope", "acme/*"]).ok();
-    let cy = home();
+    let cy = TestHome::new();
     let _cy = cy.daemon();
     cy.run(["import", "jsonl", &back, "--scope", "acme/*", "--yes"]).ok();
     assert_eq!(rules(&cy), expected);
@@ -55,7 +51,7 @@ fn the_organisations_rules_come_back_from_json_lines_with_their_history_and_hold
 
 #[test]
 fn the_organisations_decisions_come_back_from_decision_records() {
-    let (ada, bob) = (home(), home());
+    let (ada, bob) = (TestHome::new(), TestHome::new());
     let (_ada, _bob) = (ada.daemon(), bob.daemon());
     let decide = ["remember", "We use Postgres in all services.", "--kind", "decision", "--reason", "one to run"];
     ada.run(decide.into_iter().chain(["--scope", "acme/*"])).ok();

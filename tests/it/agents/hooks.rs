@@ -6,7 +6,7 @@ use ergo::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Output, TestHome, block_on, caller};
+use crate::support::{Output, TestHome, WITHOUT_MODELS, block_on, caller};
 
 /// Runs a hook with `input` on stdin.
 fn hook(home: &TestHome, moment: &str, input: &str) -> Output {
@@ -142,7 +142,7 @@ fn whatever_goes_wrong_a_hook_is_silent_and_succeeds() {
     }
     std::fs::write(home.paths().config, "this is = [ no configuration").unwrap();
     silent(&home, "session-start", "{}");
-    std::fs::write(home.paths().config, "[daemon]\ntcp = false\n").unwrap();
+    std::fs::write(home.paths().config, WITHOUT_MODELS).unwrap();
     std::fs::remove_dir_all(home.path().join("injected")).unwrap();
     std::fs::write(home.path().join("injected"), "in the way of the folder").unwrap();
     silent(&home, "session-start", r#"{"session_id": "s"}"#);

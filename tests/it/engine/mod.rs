@@ -95,6 +95,16 @@ impl Fixture {
         Self::around(dir, engine, Arc::default(), clock)
     }
 
+    /// Closes the store. Returns whether one of its files contains a text, in upper or lower case.
+    pub(crate) fn holds(self, text: &str) -> bool {
+        let Self { dir, engine, .. } = self;
+        drop(engine);
+        std::fs::read_dir(dir.path()).unwrap().any(|file| {
+            let bytes = std::fs::read(file.unwrap().path()).unwrap();
+            bytes.windows(text.len()).any(|window| window.eq_ignore_ascii_case(text.as_bytes()))
+        })
+    }
+
     /// Closes the store and opens it again.
     pub(crate) fn reopen(self) -> Self {
         self.reopen_with(Guard::default())

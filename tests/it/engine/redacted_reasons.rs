@@ -18,16 +18,6 @@ fn redact(fixture: &Fixture, target: String) -> Result<WriteOutcome, ergo::api::
     fixture.engine.redact(ActRequest { caller: caller(), target, reason, ..ActRequest::default() })
 }
 
-/// Whether the word is in a file of the store.
-fn has_word(fixture: Fixture) -> bool {
-    let Fixture { dir, engine, .. } = fixture;
-    drop(engine);
-    std::fs::read_dir(dir.path()).unwrap().any(|file| {
-        let bytes = std::fs::read(file.unwrap().path()).unwrap();
-        bytes.windows(WORD.len()).any(|window| window == WORD.as_bytes())
-    })
-}
-
 fn refused_fixture() -> (Fixture, ClaimId, CardId) {
     let fixture = Fixture::new();
     let blue = fixture.remember(BLUE, "blue is known to be safe");
@@ -57,7 +47,7 @@ fn the_reason_of_each_way_to_settle_a_refused_write_can_be_removed() {
         done(redact(&fixture, shown.id.short()).unwrap());
         assert_eq!(fixture.card(card).summary.status, ergo::api::CardStatus::Settled);
         assert_eq!(fixture.claim(blue).statement, BLUE, "{request:?}");
-        assert!(!has_word(fixture), "{request:?}");
+        assert!(!fixture.holds(WORD), "{request:?}");
     }
 }
 
@@ -75,7 +65,7 @@ fn by_the_id_of_the_change_its_reason_is_removed_and_its_claims_stay() {
     assert!(again.message.contains("has no reason of its own"), "{again}");
     fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(op), ..UndoRequest::default() }).unwrap();
     assert_eq!(fixture.open_cards(), 1, "the change can still be undone");
-    assert!(!has_word(fixture));
+    assert!(!fixture.holds(WORD));
 }
 
 #[test]
@@ -88,7 +78,7 @@ fn the_reasons_of_a_retraction_and_of_a_redaction_can_be_removed() {
         done(outcome.unwrap());
         done(redact(&fixture, log(&fixture)[0].id.short()).unwrap());
         assert_eq!(fixture.claim(claim).flags.redacted, redacts);
-        assert!(!has_word(fixture));
+        assert!(!fixture.holds(WORD));
     }
 }
 
@@ -106,7 +96,7 @@ fn a_reason_without_which_a_card_would_open_again_stays_until_the_change_is_undo
     fixture.undo();
     done(redact(&fixture, id).unwrap());
     assert_eq!(fixture.open_cards(), 1);
-    assert!(!has_word(fixture));
+    assert!(!fixture.holds(WORD));
 }
 
 #[test]

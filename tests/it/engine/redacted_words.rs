@@ -1,4 +1,4 @@
-//! The words of a claim are in no other event: once the claim is redacted, they are gone, however its card was settled.
+//! The words of a claim are in no other event: once the claim is redacted, they are gone, however a command settled its card.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn text(plain: &str, is_secret: bool) -> String {
     if is_secret { format!("{plain} ({WORD})") } else { plain.to_owned() }
 }
 
-/// The request with the reason that clients send if the person gives none.
+/// The request with the reason that the command line sends if the person gives none.
 fn by_default(view: &CardView, request: ResolveRequest) -> ResolveRequest {
     let reason = match &request.winner {
         Some(winner) => {
@@ -43,16 +43,6 @@ fn ways(view: &CardView) -> Vec<ResolveRequest> {
     ways.into_iter().map(|way| by_default(view, way)).collect()
 }
 
-/// Whether the word is in a file of the store.
-fn has_word(fixture: Fixture) -> bool {
-    let Fixture { dir, engine, .. } = fixture;
-    drop(engine);
-    std::fs::read_dir(dir.path()).unwrap().any(|file| {
-        let bytes = std::fs::read(file.unwrap().path()).unwrap();
-        bytes.windows(WORD.len()).any(|window| window.eq_ignore_ascii_case(WORD.as_bytes()))
-    })
-}
-
 #[test]
 fn no_way_to_settle_a_refused_write_leaves_the_words_of_a_redacted_side() {
     for is_new in [false, true] {
@@ -73,7 +63,7 @@ fn no_way_to_settle_a_refused_write_leaves_the_words_of_a_redacted_side() {
                 (true, _) => view.sides[0].claim.id,
             };
             done(fixture.engine.redact(on(secret, "a secret was pasted")).unwrap());
-            assert!(!has_word(fixture), "{is_new} {request:?}");
+            assert!(!fixture.holds(WORD), "{is_new} {request:?}");
         }
     }
 }
@@ -94,7 +84,7 @@ fn no_way_to_settle_a_contradiction_leaves_the_words_of_a_redacted_side() {
             done(fixture.resolve(card, request.clone()));
             let secret = if is_newer { red } else { blue };
             done(fixture.engine.redact(on(secret, "a secret was pasted")).unwrap());
-            assert!(!has_word(fixture), "{is_newer} {request:?}");
+            assert!(!fixture.holds(WORD), "{is_newer} {request:?}");
         }
     }
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::support::{
-    TEST_TIMEOUT, TestHome, block_on, fact, in_place_of, until,
+    TEST_TIMEOUT, TestHome, WITHOUT_MODELS, block_on, fact, in_place_of, until,
     wire::{self, request},
 };
 
@@ -38,7 +38,7 @@ fn limited(program: Command) -> Command {
 
 #[test]
 fn silent_connections_to_cogitos_listener_leave_the_socket_alone() {
-    let home = TestHome::with_config("[daemon]\ntcp = false\n[compat.cogito]\nlisten = \"127.0.0.1:0\"\n");
+    let home = TestHome::with_settings("[compat.cogito]\nlisten = \"127.0.0.1:0\"\n");
     let mut daemon = home.daemon_by(limited);
     let address = cogito(&home);
     // A full queue refuses the last ones, which is as good.
@@ -65,9 +65,8 @@ fn cogitos_listener_asks_for_the_token_that_the_settings_name() {
     let home = TestHome::new();
     let file = home.path().join("cogito-token");
     fs::write(&file, "its-token\n").unwrap();
-    let settings = |file: &str| {
-        format!("[daemon]\ntcp = false\n[compat.cogito]\nlisten = \"127.0.0.1:0\"\ntoken_file = \"{file}\"\n")
-    };
+    let settings =
+        |file: &str| format!("{WITHOUT_MODELS}[compat.cogito]\nlisten = \"127.0.0.1:0\"\ntoken_file = \"{file}\"\n");
     fs::write(home.paths().config, settings(file.to_str().unwrap())).unwrap();
     let daemon = home.daemon();
     let address = cogito(&home).to_string();
@@ -96,7 +95,7 @@ fn cogitos_listener_asks_for_the_token_that_the_settings_name() {
 
 #[test]
 fn the_doctor_says_who_may_write_through_cogitos_listener() {
-    let home = TestHome::with_config("[daemon]\ntcp = false\n[compat.cogito]\nlisten = \"127.0.0.1:0\"\n");
+    let home = TestHome::with_settings("[compat.cogito]\nlisten = \"127.0.0.1:0\"\n");
     let stdout = home.run(["doctor"]).ok().stdout;
     assert!(stdout.contains("every local user can read and write") && stdout.contains("token_file"), "{stdout}");
 }

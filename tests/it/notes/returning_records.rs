@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{claims, home, number, record, scan, state};
+use super::{claims, number, record, scan, state};
 use crate::support::{TestHome, git};
 
 const MYSQL: &str = "We will use MySQL as the database for orders.";
@@ -31,7 +31,7 @@ fn a_record_is_in_force_again_once_the_one_that_replaced_it_is_rejected(
     #[values(false, true)] by_scan: bool,
     #[values("Rejected", "Rejected\n\nSupersedes [1](0001.md)")] rejected: &str,
 ) {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     replace(&home, by_scan);
     record(&home, 1, "Accepted", "MySQL");
@@ -45,7 +45,7 @@ fn a_record_is_in_force_again_once_the_one_that_replaced_it_is_rejected(
 
 #[test]
 fn a_record_that_was_deprecated_and_is_accepted_again_is_imported_again() {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     for (status, count) in [("Accepted", 1), ("Deprecated", 0), ("Accepted", 1), ("Deprecated", 0)] {
         record(&home, 1, status, "MySQL");
@@ -56,7 +56,7 @@ fn a_record_that_was_deprecated_and_is_accepted_again_is_imported_again() {
 
 #[rstest::rstest]
 fn records_that_are_moved_to_another_folder_keep_their_claims(#[values(false, true)] by_scan: bool) {
-    let home = home();
+    let home = TestHome::new();
     let _daemon = home.daemon();
     replace(&home, by_scan);
     let before = (claims(&home, "active"), claims(&home, "superseded"));

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::{claims, home, number, scan, state};
+use super::{claims, number, scan, state};
 use crate::support::{TestHome, git};
 
 /// The line that the guard refuses, and the claim that opposes it.
@@ -19,7 +19,7 @@ const MERGED: &str = "Tests use the port that the environment names.";
 
 /// A home whose folder is a repository.
 pub(super) fn repository() -> TestHome {
-    let home = home();
+    let home = TestHome::new();
     git(&home.work(), &["init", "-q"]);
     home
 }
