@@ -24,7 +24,10 @@ end() {
   rm -rf "$work"
 }
 
-skip() { echo "skipped: $1"; }
+skip() {
+  echo "skipped: $1"
+  [ -z "${ERGO_TEST_SKIPS:-}" ] || echo "$1" >>"$ERGO_TEST_SKIPS"
+}
 
 python() {
   command -v python3 >/dev/null || { skip "the Python client: python3 is not installed"; return; }
