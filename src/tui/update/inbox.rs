@@ -1,5 +1,7 @@
 //! The Inbox: opening the item under the cursor, and decisions on join requests and quarantined events.
 
+use std::collections::HashSet;
+
 use super::why;
 use crate::{
     api::{InboxItem, InboxKind, QuarantineRequest},
@@ -148,7 +150,10 @@ pub(super) fn begin_act(state: &mut AppState, write: &WriteRequest, acting: &Act
         WriteRequest::Quarantine { request, .. } => {
             let answered =
                 |row: &ItemId| matches!(row, ItemId::Quarantined(id) if request.events.contains(&id.to_hex()));
-            state.inbox.listed().0.chain(state.inbox.item()).map(id_of).filter(answered).collect()
+            // The item under the cursor is usually among the listed ones.
+            let rows: HashSet<ItemId> =
+                state.inbox.listed().0.chain(state.inbox.item()).map(id_of).filter(answered).collect();
+            rows.into_iter().collect()
         }
         // The answer to an act on many cards says which of them it settled. The other acts settle no row.
         WriteRequest::ResolveMany(_)

@@ -4,6 +4,7 @@
 use super::*;
 use crate::{
     api::{Inbox, InboxItem, InboxKind},
+    domain::EventId,
     tui::{
         sample::screens::{after_import, inbox, inbox_card, three_cards},
         state::{
@@ -67,6 +68,13 @@ fn a_confirmed_act_settles_its_subject_and_not_what_is_under_the_cursor_by_then(
     state.inbox.step(1);
     assert!(written(&press(&mut state, "y")).is_some());
     assert_eq!(state.inbox.acting, [join]);
+
+    let mut state = opened();
+    let quarantined = ItemId::Quarantined(EventId([0x53; 32]));
+    go_to(&mut state, &quarantined);
+    press(&mut state, "i");
+    assert!(written(&press(&mut state, "y")).is_some());
+    assert_eq!(state.inbox.acting, [quarantined], "once, although the cursor is on it");
 }
 
 #[test]
