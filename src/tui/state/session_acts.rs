@@ -21,7 +21,7 @@ pub struct SessionAct {
     pub summary: String,
     /// The items of the Inbox on which it acted.
     pub about: Vec<ItemId>,
-    /// Whether it opened these items rather than settled them.
+    /// Whether it, or the act that it undoes, opened these items; otherwise it settled them.
     pub opens: bool,
     /// The number of items of the Inbox that it settled.
     pub settled: usize,
@@ -89,7 +89,15 @@ impl AppState {
         self.read_files_last = false;
     }
 
-    /// Returns whether an act of this session opened a card.
+    /// Removes the act with this `op_id` from the acts that can be undone or redone. Returns it, and whether it was an
+    /// undo.
+    pub fn take_act(&mut self, op: OpId) -> Option<(SessionAct, bool)> {
+        let take = |acts: &mut Vec<SessionAct>| Some(acts.remove(acts.iter().position(|act| act.op == op)?));
+        let act = take(&mut self.undo_stack).map(|act| (act, false));
+        act.or_else(|| take(&mut self.redo_stack).map(|act| (act, true)))
+    }
+
+    /// Returns whether an act of this session opened a card, or undid what opened it.
     pub fn opened(&self, card: CardId) -> bool {
         let mut acts = self.undo_stack.iter().chain(&self.redo_stack);
         acts.any(|act| act.opens && act.about.contains(&ItemId::Card(card)))

@@ -142,14 +142,8 @@ pub(super) fn done(state: &mut AppState, outcome: UndoOutcome, out: &mut Vec<Eff
         }
         _ => state.shown_scope(),
     };
-    let take =
-        |acts: &mut Vec<SessionAct>| acts.iter().position(|act| act.op == outcome.undone).map(|at| acts.remove(at));
     // The daemon calls it a redo to undo a withdrawal, which undid the act that held the write.
-    let (before, redo) = match (take(&mut state.undo_stack), take(&mut state.redo_stack)) {
-        (Some(act), _) => (Some(act), false),
-        (None, Some(act)) => (Some(act), true),
-        (None, None) => (None, outcome.redo),
-    };
+    let (before, redo) = state.take_act(outcome.undone).map_or((None, outcome.redo), |(act, redo)| (Some(act), redo));
     let (summary, text) = match &before {
         Some(act) if redo != outcome.redo => {
             let verb = if redo { "Redid" } else { "Undid" };
@@ -191,21 +185,14 @@ fn lower_first(text: &str) -> String {
 /// Handles the undo of an act of this session, or of an undo, by another program. What the act settled in the Inbox
 /// waits again. The message replaces the one that offers the undo: the key would undo an older act.
 pub(super) fn undone_elsewhere(state: &mut AppState, op: OpId, by: &str, summary: &str, out: &mut Vec<Effect>) {
-    let of_op = |acts: &[SessionAct]| acts.iter().find(|act| act.op == op).map(|act| act.settled);
-    if let Some(settled) = of_op(&state.undo_stack) {
-        state.inbox.settled = state.inbox.settled.saturating_sub(settled);
-    } else if let Some(settled) = of_op(&state.redo_stack) {
-        state.inbox.settled += settled;
-    } else {
-        return;
-    }
-    stale(state, op);
+    let Some((act, undo)) = state.take_act(op) else { return };
+    let count = &mut state.inbox.settled;
+    *count = if undo { *count + act.settled } else { count.saturating_sub(act.settled) };
     judging::undone(state, op);
     out.push(state.toast(Tone::Info, format!("{} (by {by}, elsewhere).", summary.trim_end_matches('.'))));
 }
 
 /// Removes an act that cannot be undone any more, so that the one before it is next.
 pub(super) fn stale(state: &mut AppState, op: OpId) {
-    state.undo_stack.retain(|act| act.op != op);
-    state.redo_stack.retain(|act| act.op != op);
+    state.take_act(op);
 }
