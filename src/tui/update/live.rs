@@ -118,18 +118,16 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
         state.requests.story = true;
         state.requests.notes = true;
     }
+    if own {
+        return;
+    }
     let by = writer(&change.who, change.agent.as_deref());
-    let notification = match change.act.as_str() {
-        "refused" => format!("A claim by {by} was refused: a new card is in the Inbox."),
-        "proposed" => {
-            let what = change.summary.strip_prefix("Proposed ").unwrap_or("to change a claim");
-            format!("{by} proposes {what}: a new card is in the Inbox.")
-        }
+    let what = match change.act.as_str() {
+        "refused" => format!("A claim by {by} was refused"),
+        "proposed" => format!("{} (by {by})", change.summary.trim_end_matches('.')),
         _ => return,
     };
-    if !own {
-        out.push(state.toast(Tone::Warn, notification));
-    }
+    out.push(state.toast(Tone::Warn, format!("{what}: a new card is in the Inbox.")));
 }
 
 /// Requests the lists of cards again, and the card that is shown.

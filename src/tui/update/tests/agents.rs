@@ -50,6 +50,26 @@ fn what_each_agent_did_was_refused_and_was_given_is_listed() {
 }
 
 #[test]
+fn a_message_says_what_another_writer_proposed_or_was_refused() {
+    for (act, what) in [
+        ("refused", "A claim by max via claude-code was refused"),
+        ("proposed", "Proposed to retract “Deploy every Friday” (by max via claude-code)"),
+    ] {
+        let mut state = at(Screen::Claims);
+        let change = Change {
+            event: "change".into(),
+            act: act.into(),
+            who: "max".into(),
+            agent: Some("claude-code".into()),
+            summary: "Proposed to retract “Deploy every Friday”.".into(),
+            ..Change::default()
+        };
+        step(&mut state, Msg::Live(Live::Change(Box::new(change))));
+        assert_eq!(toasts(&state), format!("{what}: a new card is in the Inbox."));
+    }
+}
+
+#[test]
 fn a_refused_write_opens_its_card_and_another_act_its_claim() {
     let mut state = at(Screen::Agents);
     press(&mut state, "enter");
