@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use http::Method;
-
 use super::{
     Client, LONG_DEADLINE, Request,
     typed::{ClientResult, encode, post_request},
@@ -45,14 +43,12 @@ impl Client {
 
     /// `GET /notes/insights`.
     pub async fn notes_insights(&self, query: &InsightsQuery) -> ClientResult<Insights> {
-        let query = encode(query)?;
-        self.value(Request { query, deadline: LONG_DEADLINE, ..Request::new(Method::GET, "/notes/insights") }).await
+        self.get_within(LONG_DEADLINE, "/notes/insights", query).await
     }
 
     /// `GET /notes/clusters`.
     pub async fn notes_clusters(&self, query: &NoteClustersQuery) -> ClientResult<NoteClusters> {
-        let query = encode(query)?;
-        self.value(Request { query, deadline: LONG_DEADLINE, ..Request::new(Method::GET, "/notes/clusters") }).await
+        self.get_within(LONG_DEADLINE, "/notes/clusters", query).await
     }
 
     /// `GET /notes/links`.
@@ -67,7 +63,6 @@ impl Client {
 
     /// `GET /insights`.
     pub async fn insight_figures(&self, query: &InsightFiguresQuery) -> ClientResult<InsightFigures> {
-        let query = encode(query)?;
-        self.value(Request { query, deadline: LONG_DEADLINE, ..Request::new(Method::GET, "/insights") }).await
+        self.get_within(LONG_DEADLINE, "/insights", query).await
     }
 }

@@ -333,7 +333,7 @@ impl Client {
         self.value(Request { query: query.to_owned(), ..Request::new(Method::GET, path) }).await
     }
 
-    async fn get_within<T: DeserializeOwned>(
+    pub(super) async fn get_within<T: DeserializeOwned>(
         &self,
         deadline: Duration,
         path: &str,

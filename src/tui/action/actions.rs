@@ -165,10 +165,10 @@ macro_rules! for_each_action {
             if join_selected => |state, key, _| peers::ask(state, key, false);
         NewTeam: Final in Peers by ["n"], "Create a team" "new team", also ["make", "share"];
             "Create a team with this device as its first admin, and share a project with it.";
-            if can_write => |state, key, _| teams::make(state, key);
+            if idle => |state, key, _| teams::make(state, key);
         JoinTeam: Final in Peers by ["J"], "Join a team" "join", also ["ticket", "invitation"];
             "Join a team with a ticket from one of its admins; both screens then show the same words.";
-            if can_write => |state, key, _| teams::join(state, key);
+            if idle => |state, key, _| teams::join(state, key);
 
         // Why
         Ask: None in Why by ["a"], "Ask why" "ask";

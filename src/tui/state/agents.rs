@@ -63,7 +63,7 @@ pub struct AgentsState {
     pub focus: Focus,
     /// The row under the cursor in the list of injected claims.
     pub injected_row: usize,
-    /// The error message, if reading failed.
+    /// The error message, if reading the agents failed.
     pub error: Option<String>,
     /// The agents, computed from `view` and `injected` when one of them arrives.
     entries: Vec<AgentEntry>,

@@ -80,7 +80,7 @@ pub struct ConflictsState {
     pub focus: Focus,
     /// The card that was read last.
     pub card: Option<Card>,
-    /// The error message, if reading failed.
+    /// The error message, if reading the list failed.
     pub error: Option<String>,
     /// The error message, if reading the card failed.
     pub card_error: Option<String>,

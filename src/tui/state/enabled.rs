@@ -403,7 +403,7 @@ fn page_loaded(state: &AppState) -> Availability {
 fn page_writable(state: &AppState) -> Availability {
     page_loaded(state)?;
     match &state.overlay {
-        Some(Overlay::Page(page)) if page.changes_files() => can_write_files(state),
+        Some(Overlay::Page(page)) if page.changes_files() => own_files_changeable(state),
         Some(Overlay::Page(page)) => match page.about {
             PageSubject::Setup { remove: false } => Err("everything is set up already".to_owned()),
             PageSubject::Setup { remove: true } => Err("there is nothing to remove".to_owned()),
@@ -414,12 +414,12 @@ fn page_writable(state: &AppState) -> Availability {
     }
 }
 
-/// The person's own files may be written, and no act waits for its answer.
-fn can_write_files(state: &AppState) -> Availability {
+/// This is not the demonstration, which leaves the person's own files alone, and no act waits for its answer.
+fn own_files_changeable(state: &AppState) -> Availability {
     if state.settings.demonstration {
         return Err("not in the demonstration, since it would change your own files".to_owned());
     }
-    can_write(state)
+    idle(state)
 }
 
 /// The app is not read-only, and no act waits for its answer.

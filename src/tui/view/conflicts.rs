@@ -176,17 +176,22 @@ fn show_card(paint: &mut Paint<'_>, area: Rect) {
     let screen = &paint.state.conflicts;
     let focused = screen.focus == Focus::Detail;
     let Some(open) = &screen.card else {
-        let inner = paint.pane(area, "Card", "", focused);
-        paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
-        return match screen.card_error.clone() {
-            Some(error) => {
-                empty::centred_message(paint, inner, &error, &[paint.state.keys.say("{reload} tries again.")]);
-            }
-            None => empty::centred_message(paint, inner, "Loading the card…", &[]),
-        };
+        return unread_card(paint, area, "Card", focused);
     };
     let summary = &open.view.summary;
     let path = paint.theme.glyphs.path;
     let title = format!("{} {path} card {}", summary.scope, summary.id.short());
     card::draw(paint, area, open, &title, focused);
+}
+
+/// Draws the pane of a card that was not read: it is still loading, or reading it failed.
+pub(super) fn unread_card(paint: &mut Paint<'_>, area: Rect, title: &str, focused: bool) {
+    let inner = paint.pane(area, title, "", focused);
+    paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
+    match paint.state.conflicts.card_error.clone() {
+        Some(error) => {
+            empty::centred_message(paint, inner, &error, &[paint.state.keys.say("{reload} tries again.")]);
+        }
+        None => empty::centred_message(paint, inner, "Loading the card…", &[]),
+    }
 }

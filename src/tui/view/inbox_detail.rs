@@ -5,6 +5,7 @@ use ratatui::{layout::Rect, text::Line};
 use super::{
     card, claim_pair,
     claims::grouped,
+    conflicts::unread_card,
     empty,
     inbox::{item_text, pair_of},
     inbox_item,
@@ -28,17 +29,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         Some(InboxRow::Item(_, InboxItem::Card(summary))) => {
             let title = format!("{} {path} card {}", summary.scope, summary.id.short());
             let open = paint.state.conflicts.card.as_ref().filter(|card| card.view.summary.id == summary.id);
-            let Some(open) = open else {
-                let error = paint.state.conflicts.card_error.clone();
-                let inner = paint.pane(area, &title, "", focused);
-                paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
-                return match error {
-                    Some(error) => {
-                        empty::centred_message(paint, inner, &error, &[paint.state.keys.say("{reload} tries again.")]);
-                    }
-                    None => empty::centred_message(paint, inner, "Loading the card…", &[]),
-                };
-            };
+            let Some(open) = open else { return unread_card(paint, area, &title, focused) };
             card::draw(paint, area, open, &title, focused);
         }
         Some(row @ InboxRow::Import(kind, import)) => {

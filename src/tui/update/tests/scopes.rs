@@ -156,7 +156,6 @@ fn acts_of_the_scope_before_are_not_opened() {
     let mut state = app(SIZE, Opening { screen: Some(Screen::Timeline), ..Opening::default() });
     assert!(state.timeline.list.current().is_some());
     super::super::claims::rescope(&mut state);
-    state.now += 500;
     step(&mut state, Msg::Key(KeyPress::parse("enter").unwrap()));
     assert_eq!(state.timeline.focus, crate::tui::state::Focus::List);
 }

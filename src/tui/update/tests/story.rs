@@ -120,7 +120,6 @@ fn a_late_answer_is_not_shown_as_the_story_of_another_scope() {
         })
     };
     let mut state = on_the_story();
-    state.now += 500;
     let (late, project) = story(&step(&mut state, Msg::Key(KeyPress::char('f')))).unwrap();
     assert_eq!(project, "api");
     state.scope = Some(scope("web"));
