@@ -370,14 +370,12 @@ impl InboxState {
 
     /// Returns the heading of a group.
     pub fn title(&self, kind: InboxKind) -> &'static str {
-        let group = self.view.iter().flat_map(|view| &view.groups).find(|group| group.group == kind);
-        group.map_or_else(|| kind.title(), InboxGroup::title)
+        self.group(kind).map_or_else(|| kind.title(), InboxGroup::title)
     }
 
     /// Returns whether every item of a group is listed.
     fn lists_whole(&self, kind: InboxKind) -> bool {
-        let group = self.view.iter().flat_map(|view| &view.groups).find(|group| group.group == kind);
-        group.map(|group| self.part(group)).is_none_or(|part| part.before == 0 && part.rest == 0)
+        self.group(kind).map(|group| self.part(group)).is_none_or(|part| part.before == 0 && part.rest == 0)
     }
 
     /// Returns the row of an item, or of the closed import that contains it.

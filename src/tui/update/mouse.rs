@@ -132,7 +132,7 @@ fn wheel(state: &mut AppState, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
             (false, false) => Action::PickUp,
         };
         perform(state, id, None, out);
-    } else if log || state.overlay.is_none() || matches!(pane, Pane::Page | Pane::Pair) {
+    } else if state.overlay.is_none() || matches!(pane, Pane::Page | Pane::Pair | Pane::Picks) {
         let rows =
             if matches!(pane, Pane::Chain | Pane::Scopes | Pane::Inbox | Pane::Agents | Pane::Notes | Pane::Story) {
                 rows.signum()

@@ -16,7 +16,7 @@ use crate::{
     tui::{
         action::{self, Action, ActionSpec, KeyScope},
         hits::Hit,
-        state::{AppState, Daemon, Overlay, Screen, story::StoryState, why::Subject},
+        state::{AppState, Daemon, Overlay, Screen, is_narrow, story::StoryState, why::Subject},
         text,
     },
 };
@@ -210,7 +210,7 @@ pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
         all.sort_by_key(|spec| spec.id != Action::Judge);
     }
     // A narrow screen shows one part at a time, and opening leads to the next part.
-    let open = state.is_narrow() && state.overlay.is_none();
+    let open = is_narrow(paint.size) && state.overlay.is_none();
     let last = |spec: &&&ActionSpec| {
         matches!(spec.id, Action::Search | Action::Palette | Action::Quit) || (open && spec.id == Action::Open)
     };

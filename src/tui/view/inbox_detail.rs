@@ -34,16 +34,16 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         }
         Some(row @ InboxRow::Import(kind, import)) => {
             let lines = import_lines(paint, &row, width);
-            let title = format!("{}: {} from an import", kind.title(), grouped(import.count));
+            let title = format!("{}: {} from an import", inbox.title(kind), grouped(import.count));
             paint.document(area, Pane::Item, &title, &lines, inbox.scroll, focused);
         }
         Some(InboxRow::Item(kind, item)) => {
-            let title = kind.title();
+            let title = inbox.title(kind);
             let lines = inbox_item::lines(paint, kind, item, width);
             paint.document(area, Pane::Item, title, &lines, inbox.scroll, focused);
         }
         Some(row @ (InboxRow::Before(kind, count) | InboxRow::More(kind, count))) => {
-            let inner = paint.pane(area, kind.title(), "", focused);
+            let inner = paint.pane(area, inbox.title(kind), "", focused);
             paint.hits.add(inner, Hit::Pane(Pane::Item));
             let keys = &paint.state.keys;
             let (word, how) = match row {

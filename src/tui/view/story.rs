@@ -207,7 +207,7 @@ fn mark_in_full(paint: &Paint<'_>, story: &StoryState, mark: &StoryMark, width: 
         out.extend(labelled(&format!("{letter}  "), text::wrap(statement, body, style), 3, theme.accent));
         let dot = theme.glyphs.dot;
         let day = times::day(happened(claim), &state.settings.zone);
-        let by = writer(&claim.who, claim.agent.as_deref());
+        let by = claim.writer();
         let meta = format!("{day} {dot} {by} {dot} {} {dot} {}", claim::status(claim), claim.id.short());
         out.extend(labelled("   ", text::wrap(&meta, body, theme.dim), 3, theme.dim));
         if let Some(reason) = &claim.reason {

@@ -13,8 +13,7 @@ use crate::{
     tui::{
         action::Action,
         state::{conflicts::Card, story::turns},
-        text::{self, writer},
-        times,
+        text, times,
     },
 };
 
@@ -71,7 +70,7 @@ pub(super) fn lines(
         let body = width.saturating_sub(3);
         out.extend(labelled(&format!("{letter}  "), text::wrap(statement, body, style), 3, theme.accent));
         let day = times::day(happened(claim), &state.settings.zone);
-        let by = writer(&claim.who, claim.agent.as_deref());
+        let by = claim.writer();
         let meta = format!("{day} {dot} {by} {dot} {} {dot} {}", claim::status(claim), claim.id.short());
         out.extend(labelled("   ", text::wrap(&meta, body, theme.dim), 3, theme.dim));
         if let Some(reason) = &claim.reason {

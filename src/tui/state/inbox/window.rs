@@ -58,7 +58,8 @@ impl InboxState {
         GroupPart { before: 0, items: &group.items, rest: rest.max(usize::from(group.next.is_some())) }
     }
 
-    fn group(&self, kind: InboxKind) -> Option<&InboxGroup> {
+    /// Returns the first rows of a group; `None` if nothing of its kind waits.
+    pub(super) fn group(&self, kind: InboxKind) -> Option<&InboxGroup> {
         self.view.as_ref()?.groups.iter().find(|group| group.group == kind)
     }
 

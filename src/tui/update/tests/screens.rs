@@ -225,6 +225,17 @@ fn a_change_does_not_cancel_the_pending_reading_of_the_models() {
 }
 
 #[test]
+fn the_wheel_beside_the_log_does_not_move_the_screen_below() {
+    let mut state = at(Screen::Cards);
+    press(&mut state, "@");
+    let before = state.conflicts.list.cursor();
+    for column in 0..SIZE.0 {
+        step(&mut state, Msg::Mouse { kind: crossterm::event::MouseEventKind::ScrollDown, column, row: 10 });
+    }
+    assert_eq!(state.conflicts.list.cursor(), before);
+}
+
+#[test]
 fn the_log_is_closed_by_the_key_that_closes_a_page() {
     for key in ["q", "esc", "backspace"] {
         let mut state = at(Screen::Claims);

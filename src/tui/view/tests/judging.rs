@@ -1,9 +1,12 @@
 //! The question about a held write, the pairs to judge, and the story.
 
 use super::*;
-use crate::tui::{
-    msg::{RequestAnswer, RequestId, Slot},
-    sample::{scope, screens},
+use crate::{
+    domain::TextWriter,
+    tui::{
+        msg::{RequestAnswer, RequestId, Slot},
+        sample::{scope, screens},
+    },
 };
 
 /// The form of the question, as if its write had just been answered.
@@ -53,6 +56,19 @@ fn the_story_of_a_scope_with_its_turns() {
     let ticket = state.ticket(Slot::Story);
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Story(Box::default()))));
     shot("story_empty_80x24", &mut state);
+}
+
+#[test]
+fn the_story_names_who_wrote_a_text_and_who_accepted_it() {
+    let mut state = judging_screen((120, 40));
+    let mut story = screens::story();
+    for claim in &mut story.claims {
+        claim.provenance.text_writer = Some(TextWriter { who: "max".into(), agent: None });
+    }
+    let ticket = state.ticket(Slot::Story);
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Story(Box::new(story)))));
+    let shown = text(&frame(&mut state, &Theme::mono(true)));
+    assert!(shown.contains("max, accepted by"), "{shown}");
 }
 
 #[test]

@@ -291,3 +291,13 @@ fn no_form_and_no_message_names_a_usual_key_once_every_act_has_another() {
     finder.at("preview", &mut state);
     assert_eq!(finder.found, BTreeSet::new());
 }
+
+#[test]
+fn the_keys_are_laid_out_for_the_drawn_size() {
+    let area = Rect::new(0, 0, 60, 16);
+    let mut buffer = Buffer::empty(area);
+    // The terminal has become smaller, and the app was not told yet.
+    draw(&screen((120, 40), Screen::Inbox), &Theme::mono(true), area, &mut buffer);
+    let expected = text(&frame(&mut screen((60, 16), Screen::Inbox), &Theme::mono(true)));
+    assert_eq!(text(&buffer).lines().last(), expected.lines().last());
+}

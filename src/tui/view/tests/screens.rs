@@ -143,6 +143,23 @@ fn the_tour_fits_every_screen() {
 }
 
 #[test]
+fn the_detail_of_an_import_has_the_title_of_its_group() {
+    let mut view = crate::tui::sample::screens::after_import();
+    for item in view.groups.iter_mut().flat_map(|group| &mut group.items) {
+        if let crate::api::InboxItem::Card(card) = item {
+            card.accept = Some(crate::api::CardAct::Supersede);
+        }
+    }
+    let mut state = screen((120, 40), Screen::Inbox);
+    state.inbox = crate::tui::state::InboxState::default();
+    state.inbox.accept(view);
+    press(&mut state, "j");
+    let shown = text(&frame(&mut state, &Theme::mono(true)));
+    assert!(shown.contains("Writes proposed by agents 4"), "{shown}");
+    assert!(shown.contains("Writes proposed by agents: 3 from an import"), "{shown}");
+}
+
+#[test]
 fn what_an_import_left_is_a_row_that_opens_and_marks_are_seen() {
     for size in [(120, 40), (80, 24), (60, 16)] {
         let named = |name: &str| format!("{name}_{}x{}", size.0, size.1);
